@@ -1,0 +1,65 @@
+"""What one append commits together, and when such a batch is sound."""
+
+from typing import Final
+
+import msgspec
+
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.events import Event
+from weftwork.protocol.projection import Projection, StateRow
+from weftwork.protocol.run import TERMINAL, RunKey
+
+MAX_SEQUENCE: Final = 2**26 - 1
+"""The highest sequence of a run's log."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """An idempotency record: the outcome of one mutation under one caller's key."""
+
+    partition: str
+    slot: str
+    """Digest of partition, operation and caller key; the key itself is never stored."""
+    fingerprint: str
+    """Digest of the request body."""
+    outcome: bytes
+    created_at: int
+    expired_before: int = 0
+    """Not stored. A record in the slot that was made before this instant no longer counts and is replaced."""
+
+
+class Hidden(msgspec.Struct, frozen=True):
+    """A value the log may not show: it belongs at `pointer` of the payload of event `sequence`.
+
+    Sequence -1 is the header's inputs.
+    """
+
+    sequence: int
+    pointer: str
+    value: bytes
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """What one append commits together."""
+
+    events: tuple[Event, ...]
+    projection: Projection
+    rows: tuple[StateRow, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
+    record: Record | None = None
+
+
+def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
+    """fold-02: raises HostFault for a batch that would leave the log, its cache or its tenancy inconsistent."""
+    projection = batch.projection
+    last = expected + len(batch.events)
+    for sequence, event in enumerate(batch.events, expected + 1):
+        if event.sequence != sequence or event.run_id != run.run_id:
+            raise HostFault(f"event {event.sequence} of {event.run_id} is not event {sequence} of {run.run_id}")
+    if projection.last_sequence != last:
+        raise HostFault(f"the projection ends at {projection.last_sequence} and the events at {last}")
+    if last > MAX_SEQUENCE:
+        raise HostFault(f"the log of a run ends at sequence {MAX_SEQUENCE}")
+    if (projection.status in TERMINAL) is (projection.completed_at is None):
+        raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
+    if batch.record is not None and batch.record.partition != run.partition:
+        raise HostFault("the record belongs to another partition than the run")

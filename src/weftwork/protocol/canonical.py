@@ -1,0 +1,95 @@
+"""Canonical JSON (RFC 8785) and the digests built on it."""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from weftwork.protocol.json_value import is_array, is_object
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_quote = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def encode_stored(value: Any) -> bytes:
+    """Compact, deterministic JSON for the log: equal values give equal bytes, and types survive (1.0 stays 1.0)."""
+    return _encode(value)
+
+
+def encode_canonical(value: Any) -> bytes:
+    """json-02 (RFC 8785): members by UTF-16 order, numbers as ECMAScript prints them, no white space."""
+    parts: list[str] = []
+    _write(value, parts.append)
+    return "".join(parts).encode()
+
+
+def digest(value: Any) -> str:
+    """Lower-case hex SHA-256 over the canonical form."""
+    return hashlib.sha256(encode_canonical(value)).hexdigest()
+
+
+def _write(value: Any, put: Any) -> None:
+    if value is None:
+        put("null")
+    elif value is True:
+        put("true")
+    elif value is False:
+        put("false")
+    elif isinstance(value, str):
+        put(_quote(value))
+    elif isinstance(value, int):
+        put(str(value))
+    elif isinstance(value, float):
+        put(_number(value))
+    elif is_object(value):
+        _write_members(value, put)
+    elif is_array(value):
+        put("[")
+        for index, item in enumerate(value):
+            if index:
+                put(",")
+            _write(item, put)
+        put("]")
+    else:
+        raise TypeError(f"not JSON: {type(value).__name__}")
+
+
+def _write_members(value: dict[str, Any], put: Any) -> None:
+    put("{")
+    for index, name in enumerate(sorted(value, key=lambda name: name.encode("utf-16-be"))):
+        if index:
+            put(",")
+        put(_quote(name))
+        put(":")
+        _write(value[name], put)
+    put("}")
+
+
+def _number(value: float) -> str:
+    """ECMAScript Number::toString for a finite double."""
+    if not math.isfinite(value):
+        raise ValueError("not JSON: a number that is not finite")
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = (whole + fraction).lstrip("0")
+    # point: where the decimal point stands, counted from the left of `digits`.
+    point = int(exponent or 0) + len(whole)
+    if whole == "0":
+        point -= 1 + len(fraction) - len(digits)
+    digits = digits.rstrip("0")
+    count = len(digits)
+    if count <= point <= 21:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    power = point - 1
+    tail = f".{digits[1:]}" if count > 1 else ""
+    return f"{sign}{digits[0]}{tail}e{'+' if power > 0 else '-'}{abs(power)}"

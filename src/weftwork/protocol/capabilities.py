@@ -1,0 +1,85 @@
+"""Discovery: what the host offers, from the very values that enforce it.
+
+Every family stands at the document root, and once more, identical, under `capabilities` for older
+readers (readings, Discovery layout). A block is shown only when what it says is wired.
+"""
+
+import hashlib
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.idempotency import RETENTION_SECONDS
+from weftwork.protocol.ids import TEST_KEY_PREFIX
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.options import MOCK_PROVIDERS
+from weftwork.protocol.run import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+
+PROTOCOL_VERSION: Final = "1.1"
+MIN_CLIENT_VERSION: Final = "1.0"
+SUPPORTED_ENVELOPES: Final[tuple[str, ...]] = ()
+"""disc-02 (readings, Advertising): empty until models' envelopes pass a live gate."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What was wired at start."""
+
+    version: str
+    limits: Limits
+    fixtures: tuple[str, ...] = ()
+    provided: frozenset[str] = frozenset()
+    test_seams: bool = False
+
+
+def discovery(offer: Offer) -> dict[str, Any]:
+    """disc-01 (OpenWOP capabilities): the discovery document."""
+    families = _families(offer)
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "supportedEnvelopes": list(SUPPORTED_ENVELOPES),
+        "schemaVersions": {},
+        "limits": _limits(offer.limits),
+        "implementation": {"name": "weftwork", "version": offer.version, "vendor": "weftwork"},
+        "engineVersion": ENGINE_VERSION,
+        "eventLogSchemaVersion": EVENT_LOG_SCHEMA_VERSION,
+        "minClientVersion": MIN_CLIENT_VERSION,
+        "supportedTransports": ["rest"],
+        **families,
+        "capabilities": families,
+    }
+
+
+def _families(offer: Offer) -> dict[str, Any]:
+    families: dict[str, Any] = {
+        "idempotency": {
+            "supported": True,
+            "layer1RetentionSeconds": RETENTION_SECONDS,
+            "crossRegion": "single-region",
+        },
+        "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
+        "runtimeCapabilities": sorted(offer.provided),
+        "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
+    }
+    if MOCK_PROVIDERS:
+        families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
+    if offer.fixtures:
+        families["fixtures"] = sorted(offer.fixtures)
+    return families
+
+
+def _limits(limits: Limits) -> dict[str, int]:
+    shown = {
+        "clarificationRounds": limits.clarification_rounds,
+        "schemaRounds": limits.schema_rounds,
+        "envelopesPerTurn": limits.envelopes_per_turn,
+        "maxNodeExecutions": limits.max_node_executions,
+        "maxRequestBodyBytes": limits.max_request_body_bytes,
+    }
+    if limits.max_run_duration_ms:
+        shown["maxRunDurationMs"] = limits.max_run_duration_ms
+    return shown
+
+
+def etag(document: bytes) -> str:
+    """disc-03 (OpenWOP capabilities): a strong validator that changes exactly when the bytes do."""
+    return f'"{hashlib.sha256(document).hexdigest()[:32]}"'

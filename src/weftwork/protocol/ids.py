@@ -1,0 +1,42 @@
+"""Grammars of the ids that cross the wire, and the tenant partition.
+
+Run ids are URL-safe and hold neither `:` nor `/`, because official clients paste them into paths
+unescaped and verbs follow the last colon (OpenWOP rest-endpoints, rule on `:verb` suffixes).
+"""
+
+import re
+from typing import Final, Literal
+
+Mode = Literal["live", "test"]
+
+TEST_KEY_PREFIX: Final = "hk_test_"
+"""Keys that start with this are test keys; all others are live (readings, Keys)."""
+
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+def is_tenant(text: str) -> bool:
+    """A tenant name: 1 to 64 of letters, digits, dot, dash, underscore; starts with a letter or digit."""
+    return _TENANT.fullmatch(text) is not None
+
+
+def is_path_id(text: str) -> bool:
+    """Whether a path segment can name a run or workflow at all; what cannot is simply not found."""
+    return _ID.fullmatch(text) is not None
+
+
+def is_idempotency_key(text: str) -> bool:
+    """idem-04 (OpenWOP rest-endpoints): at most 255 characters, printable ASCII without spaces."""
+    return _IDEMPOTENCY_KEY.fullmatch(text) is not None
+
+
+def mode_of_key(key: str) -> Mode:
+    """auth-03: test keys never touch live data and the other way round, so the mode is in the partition."""
+    return "test" if key.startswith(TEST_KEY_PREFIX) else "live"
+
+
+def partition(tenant: str, mode: Mode) -> str:
+    """The storage partition that every key in every store starts with."""
+    return f"{mode}:{tenant}"

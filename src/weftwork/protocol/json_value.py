@@ -1,0 +1,13 @@
+"""Telling JSON values apart, in a way the type checker follows."""
+
+from typing import Any, TypeGuard
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether this is a JSON array."""
+    return isinstance(value, list)

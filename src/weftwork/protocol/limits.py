@@ -1,0 +1,30 @@
+"""Limits: the numbers the host advertises, enforced from the same struct. Source: OpenWOP capabilities."""
+
+from typing import Any
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What discovery shows under `limits`, plus the host's own bounds. 0 means no limit where that is said."""
+
+    max_node_executions: int = 10_000
+    max_run_duration_ms: int = 0
+    """0: no limit."""
+    max_request_body_bytes: int = 1_048_576
+    max_parallel_nodes: int = 64
+    max_live_runs: int = 10_000
+    clarification_rounds: int = 3
+    schema_rounds: int = 2
+    envelopes_per_turn: int = 5
+
+
+def execution_limit(limits: Limits, configurable: dict[str, Any]) -> int:
+    """lim-04 (OpenWOP run-options): the least of the host's limit and the run's recursionLimit."""
+    return min(limits.max_node_executions, configurable.get("recursionLimit", limits.max_node_executions))
+
+
+def time_limit(limits: Limits, timeout_ms: int, configurable: dict[str, Any]) -> int | None:
+    """lim-05 (readings, Limits): the least of settings.timeout, runTimeoutMs and the host's, 0 being none."""
+    given = (limits.max_run_duration_ms, timeout_ms, configurable.get("runTimeoutMs", 0))
+    return min((value for value in given if value > 0), default=None)

@@ -1,0 +1,44 @@
+"""What a node type declares about itself, in one place: ports, config, effect class, needed capabilities."""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+Effect = Literal["pure", "idempotent", "once"]
+
+NEVER_PROVIDED: Final = "conformance.never-provided"
+"""node-02 (OpenWOP capabilities): no host may ever provide this runtime capability."""
+
+
+def _any_object() -> dict[str, Any]:
+    return {"type": "object"}
+
+
+def _no_members() -> dict[str, Any]:
+    # With `properties`, even empty, the validator points at the member and not at the object around it.
+    return {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class NodeDeclaration(msgspec.Struct, frozen=True):
+    """The contract of a node type, without its code.
+
+    effect: `pure` nodes may run again freely, so their events need no commit of their own;
+    `idempotent` and `once` nodes touch the world and are started durably first.
+    instant: the node answers at once from its inputs and config and never waits.
+    requires: runtime capabilities the host must provide, checked when the node is dispatched.
+    """
+
+    type_id: str
+    title: str
+    effect: Effect = "pure"
+    instant: bool = True
+    version: str = "1.0.0"
+    requires: tuple[str, ...] = ()
+    inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
+    outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
+    config: dict[str, Any] = msgspec.field(default_factory=_no_members)
+
+
+def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) -> list[str]:
+    """node-01 (OpenWOP capabilities): what the node needs and the host lacks, in declared order."""
+    return [name for name in requires if name not in provided or name == NEVER_PROVIDED]

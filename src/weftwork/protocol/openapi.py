@@ -1,0 +1,122 @@
+"""OpenAPI 3.1, generated from the wire table and our schemas, so that it cannot say anything else."""
+
+from typing import Any, Final
+
+from weftwork.protocol import schema
+from weftwork.protocol.errors import ERRORS
+from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.wire_v1 import Param, Route
+
+_ALWAYS: Final[tuple[str, ...]] = (
+    "validation_error",
+    "method_not_allowed",
+    "internal_error",
+    "service_unavailable",
+)
+_WITH_KEY: Final[tuple[str, ...]] = (
+    "unauthenticated",
+    "key_expired",
+    "key_revoked",
+    "forbidden",
+    "not_found",
+)
+_WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
+
+
+def openapi(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
+    """disc-04 (OpenWOP rest-endpoints): the interface of the mounted routes."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "weftwork",
+            "version": version,
+            "summary": "A Python host for OpenWOP",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {name: _component(name) for name in schema.names()},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.operation,
+        "summary": route.text,
+        "responses": _responses(route),
+        "security": [{"key": []}] if route.scope else [],
+    }
+    if route.scope:
+        operation["description"] = f"Needs the scope `{route.scope}`."
+    parameters = [_path_parameter(name) for name in _names(route.path)] + [_parameter(p) for p in route.params]
+    if parameters:
+        operation["parameters"] = parameters
+    if route.request:
+        content = {"application/json": {"schema": _ref(route.request)}}
+        operation["requestBody"] = {"content": content, "required": route.operation == "createRun"}
+    return operation
+
+
+def _responses(route: Route) -> dict[str, Any]:
+    ok: dict[str, Any] = {"description": "OK"}
+    shape = _ref(route.response) if route.response else {"type": "object"}
+    ok["content"] = {"application/json": {"schema": shape}}
+    if route.stream:
+        ok["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    responses: dict[str, Any] = {str(route.ok): ok}
+    if any(param.name == "If-None-Match" for param in route.params):
+        responses["304"] = {"description": "Unchanged"}
+    codes = [*_ALWAYS, *route.errors]
+    if route.scope:
+        codes += _WITH_KEY
+    if route.request:
+        codes += _WITH_BODY
+    for status in sorted({ERRORS[code].status for code in codes}):
+        names = sorted({code for code in codes if ERRORS[code].status == status})
+        content = {"application/json": {"schema": _ref("error-envelope")}}
+        responses[str(status)] = {"description": ", ".join(names), "content": content}
+    return responses
+
+
+def _names(path: str) -> list[str]:
+    return [part.strip("{}") for part in path.split("/") if part.startswith("{")]
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    shape = {"type": "string", "minLength": 1, "maxLength": 128}
+    return {"name": name, "in": "path", "required": True, "schema": shape}
+
+
+def _parameter(param: Param) -> dict[str, Any]:
+    return {"name": param.name, "in": param.where, "description": param.text, "schema": param.schema}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _component(name: str) -> dict[str, Any]:
+    """Our schema, with its references turned from published ids to places in this document."""
+    return {key: _turn(value, name) for key, value in schema.document(name).items() if key not in ("$id", "$schema")}
+
+
+def _turn(value: Any, name: str) -> Any:
+    if is_object(value):
+        return {
+            key: _turn_ref(member, name) if key == "$ref" and isinstance(member, str) else _turn(member, name)
+            for key, member in value.items()
+        }
+    if is_array(value):
+        return [_turn(item, name) for item in value]
+    return value
+
+
+def _turn_ref(target: str, name: str) -> str:
+    file, _, fragment = target.partition("#")
+    owner = file.removesuffix(".schema.json").rsplit("/", 1)[-1].rsplit(":", 1)[-1] or name
+    return f"#/components/schemas/{owner}{fragment}"

@@ -1,0 +1,100 @@
+"""Run options: what a caller may ask of a run, checked when it is created. Source: OpenWOP run-options."""
+
+import re
+from typing import Any, Final
+
+from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.ids import Mode
+from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.workflow import Variable, has_type
+
+MAX_METADATA_BYTES: Final = 8192
+MAX_METADATA_DEPTH: Final = 4
+MOCK_PROVIDERS: Final[tuple[str, ...]] = ()
+"""Mock providers this host offers to test keys; discovery advertises the same list."""
+_WEB_ADDRESS = re.compile(r"(?=.{1,2048}$)https?://[^\s/?#@]+(?:[/?#]\S*)?", re.IGNORECASE)
+
+
+RESERVED: Final[frozenset[str]] = frozenset(
+    {
+        "recursionLimit",
+        "runTimeoutMs",
+        "maxLoopIterations",
+        "model",
+        "temperature",
+        "maxTokens",
+        "promptOverrides",
+    }
+)
+
+
+def normalise_options(document: Any) -> Any:
+    """opt-02: read `configurable` as the official client 1.8.0 writes it.
+
+    That client sends every reserved key it was not given as null and puts free keys under `extras`. A
+    null reserved key counts as absent, and `extras` is merged under the keys beside it.
+    """
+    if not is_object(document) or not is_object(document.get("configurable")):
+        return document
+    given: dict[str, Any] = document["configurable"]
+    kept = {name: value for name, value in given.items() if value is not None or name not in RESERVED}
+    extras = kept.get("extras")
+    if is_object(extras):
+        kept = {**extras, **{name: value for name, value in kept.items() if name != "extras"}}
+    return {**document, "configurable": kept}
+
+
+def check_options(configurable: dict[str, Any], metadata: dict[str, Any]) -> None:
+    """lim-06 (OpenWOP run-options, readings, Metadata): ranges of reserved options; metadata small and shallow."""
+    for name in ("runTimeoutMs", "maxLoopIterations"):
+        value = configurable.get(name, 1)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise invalid(f"{name} must be a whole number of at least 1.", f"/configurable/{name}")
+    if metadata and len(encode_stored(metadata)) > MAX_METADATA_BYTES:
+        raise invalid(f"metadata is larger than {MAX_METADATA_BYTES} bytes.", "/metadata")
+    if _depth(metadata) > MAX_METADATA_DEPTH:
+        raise invalid(f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels.", "/metadata")
+
+
+def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any]) -> None:
+    """data-04 (OpenWOP rest-endpoints): declared inputs have their type, required ones a value."""
+    for variable in variables:
+        if variable.name in inputs:
+            if not has_type(inputs[variable.name], variable.type):
+                message = f"The input must be of type {variable.type}."
+                raise invalid(message, f"/inputs/{_token(variable.name)}")
+        elif variable.required and not variable.has_default:
+            raise invalid("A required input is missing.", f"/inputs/{_token(variable.name)}")
+
+
+def _token(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _depth(value: Any) -> int:
+    if is_object(value):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if is_array(value):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+def check_callback(url: str | None) -> None:
+    """opt-03: a callbackUrl is kept with the run, so it must at least be a web address."""
+    if url is not None and _WEB_ADDRESS.fullmatch(url) is None:
+        raise invalid("callbackUrl must be an absolute http or https URL of at most 2048 characters.", "/callbackUrl")
+
+
+def check_mock_provider(configurable: dict[str, Any], mode: Mode) -> None:
+    """opt-01 (OpenWOP run-options): mock providers are for test keys, and only those that are offered."""
+    wanted = configurable.get("mockProvider")
+    if wanted is None:
+        return
+    supported = list(MOCK_PROVIDERS)
+    if mode == "live":
+        details = {"requestedProvider": wanted["id"], "supportedProviders": supported}
+        raise ClientFault("mock_provider_forbidden", "Mock providers need a test key.", details)
+    if wanted["id"] not in supported:
+        message = "This host does not offer that mock provider."
+        raise ClientFault("unsupported_mock_provider", message, {"supportedProviders": supported})

@@ -1,0 +1,84 @@
+"""The cached projection of a run, and the snapshot made of it. Every field is a fold of the log."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from weftwork.protocol.run import RunHeader, Status
+from weftwork.protocol.timestamp import iso
+
+
+class Projection(msgspec.Struct, frozen=True):
+    """The cached part of the fold that lists and snapshots need without reading the log."""
+
+    status: Status
+    last_sequence: int = -1
+    started_at: int | None = None
+    completed_at: int | None = None
+    """Set if and only if the status is terminal."""
+    current_node: str | None = None
+    error: bytes | None = None
+    executions: int = 0
+    outputs: bytes | None = None
+    """Of a completed run; left out of listings."""
+
+
+class StateRow(msgspec.Struct, frozen=True):
+    """One cached variable, channel or node state, already masked, as JSON bytes."""
+
+    kind: Literal["variable", "channel", "node"]
+    name: str
+    value: bytes
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A run as stored, read in one consistent view."""
+
+    header: RunHeader
+    projection: Projection
+    rows: tuple[StateRow, ...] = ()
+
+
+def summary(run: Stored) -> dict[str, Any]:
+    """run-05: a run as it stands in a listing; absent fields are left out, never null."""
+    header, projection = run.header, run.projection
+    document: dict[str, Any] = {
+        "runId": header.run_id,
+        "workflowId": header.workflow_id,
+        "status": projection.status,
+        "createdAt": iso(header.created_at),
+        "tags": header.tags,
+    }
+    if projection.started_at is not None:
+        document["startedAt"] = iso(projection.started_at)
+    if projection.completed_at is not None:
+        document["completedAt"] = iso(projection.completed_at)
+    if projection.current_node is not None:
+        document["currentNodeId"] = projection.current_node
+    if projection.error is not None:
+        document["error"] = msgspec.Raw(projection.error)
+    return document
+
+
+def snapshot(run: Stored) -> dict[str, Any]:
+    """run-06 (OpenWOP run-snapshot): the RunSnapshot, with tags, metadata and configurable echoed."""
+    header = run.header
+    rows: dict[str, dict[str, msgspec.Raw]] = {"variable": {}, "channel": {}, "node": {}}
+    for row in run.rows:
+        rows[row.kind][row.name] = msgspec.Raw(row.value)
+    document = summary(run)
+    document |= {
+        "owner": {"tenant": header.owner.tenant, "principal": header.owner.principal},
+        "inputs": header.inputs,
+        "variables": rows["variable"],
+        "nodeStates": rows["node"],
+        "metadata": header.metadata,
+        "configurable": header.configurable,
+        "engineVersion": str(header.engine_version),
+        "eventLogSchemaVersion": header.event_log_schema_version,
+    }
+    if run.projection.outputs is not None:
+        document["outputs"] = msgspec.Raw(run.projection.outputs)
+    if rows["channel"]:
+        document["channels"] = rows["channel"]
+    return document

@@ -1,0 +1,91 @@
+"""The run: its statuses, its state machine as a table, and the header that never changes.
+
+Theory. A run is an immutable header (who, which definition, which inputs and options) plus an
+append-only log of events. Its status is a fold of that log; the table below says which event leads
+where. Exactly one terminal event ends the log and nothing may follow it. `cancelling` has no
+protocol event, so the request to cancel is itself an event of ours (`weftwork.run.cancel-requested`):
+an acknowledged cancel survives a crash like everything else.
+
+Sources: OpenWOP rest-endpoints (status model), RFC 0094 B (cancelling).
+"""
+
+from typing import Any, Final, Literal, get_args
+
+import msgspec
+
+Status = Literal[
+    "pending",
+    "running",
+    "paused",
+    "waiting-approval",
+    "waiting-input",
+    "waiting-external",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+]
+
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+TERMINAL: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
+
+ENGINE_VERSION: Final = 1
+EVENT_LOG_SCHEMA_VERSION: Final = 2
+
+TRANSITIONS: Final[dict[tuple[str, str], Status]] = {
+    ("pending", "run.started"): "running",
+    ("pending", "run.cancelled"): "cancelled",
+    ("pending", "run.failed"): "failed",
+    ("running", "run.completed"): "completed",
+    ("running", "run.failed"): "failed",
+    ("running", "run.cancelled"): "cancelled",
+    ("running", "weftwork.run.cancel-requested"): "cancelling",
+    ("cancelling", "run.cancelled"): "cancelled",
+    ("cancelling", "run.failed"): "failed",
+}
+"""run-01: (status, event type) -> next status. An event that is not listed leaves the status alone."""
+
+
+def next_status(status: Status, event_type: str) -> Status:
+    """run-01 (OpenWOP rest-endpoints): one step of the table; terminal statuses have no way out."""
+    return TRANSITIONS.get((status, event_type), status)
+
+
+class RunKey(msgspec.Struct, frozen=True):
+    """Names a run. The partition comes from the caller's key and from nowhere else."""
+
+    partition: str
+    run_id: str
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who owns the run (RFC 0048); the subject of the later wire version is derived from it."""
+
+    tenant: str
+    principal: str
+
+
+class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything about a run that is fixed when it is created."""
+
+    run_id: str
+    partition: str
+    owner: Owner
+    workflow_id: str
+    definition: str
+    """Digest of the pinned workflow definition."""
+    created_at: int
+    inputs: dict[str, Any] = {}
+    configurable: dict[str, Any] = {}
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    scope_id: str | None = None
+    callback_url: str | None = None
+    traceparent: str | None = None
+    transport: str = "rest"
+    engine_version: int = ENGINE_VERSION
+    event_log_schema_version: int = EVENT_LOG_SCHEMA_VERSION
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.partition, self.run_id)

@@ -1,0 +1,36 @@
+"""Instants: whole milliseconds since the epoch inside, ISO 8601 in UTC on the wire."""
+
+from typing import Final
+
+_DAY: Final = 86_400_000
+
+
+def iso(milliseconds: int) -> str:
+    """`2026-01-31T08:05:09.042Z`. Civil-from-days after Hinnant, so that no clock module is needed."""
+    days, rest = divmod(milliseconds, _DAY)
+    hours, rest = divmod(rest, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    seconds, millis = divmod(rest, 1000)
+    return f"{_date(days)}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z"
+
+
+_dates: dict[int, str] = {}
+
+
+def _date(days: int) -> str:
+    """The calendar date; almost every call asks for today, so the last few answers are kept."""
+    known = _dates.get(days)
+    if known is not None:
+        return known
+    shifted = days + 719_468
+    era, day_of_era = divmod(shifted, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_index = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month_index + 2) // 5 + 1
+    month = month_index + 3 if month_index < 10 else month_index - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    if len(_dates) > 64:
+        _dates.clear()
+    text = _dates[days] = f"{year:04}-{month:02}-{day:02}"
+    return text

@@ -1,0 +1,1 @@
+"""Fakes and conformance suites that adopters can run against their own adapters."""

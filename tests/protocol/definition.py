@@ -1,0 +1,71 @@
+"""Workflow definitions for tests: the least document that passes, made of its parts."""
+
+import os
+from typing import Any
+
+from weftwork.adapters.nodes.conformance import CONFORMANCE
+from weftwork.adapters.nodes.core import CORE
+from weftwork.protocol.graph import Plan, plan_workflow
+from weftwork.protocol.run import Owner, RunHeader
+from weftwork.protocol.workflow import parse_workflow
+
+TYPES = {node.declaration.type_id: node.declaration for node in (*CORE, *CONFORMANCE)}
+
+
+def examples(count: int) -> int:
+    """How many cases a property tries; many more where the full proof is asked for."""
+    return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else count
+
+
+def node(node_id: str, type_id: str = "core.noop", **more: Any) -> dict[str, Any]:
+    place = {"x": 0, "y": 0}
+    return {"id": node_id, "typeId": type_id, "name": node_id, "position": place, "config": {}, "inputs": {}, **more}
+
+
+def edge(source: str, target: str, rule: str | None = None, **more: Any) -> dict[str, Any]:
+    document = {"id": f"{source}-{target}", "sourceNodeId": source, "targetNodeId": target, **more}
+    return document if rule is None else {**document, "triggerRule": rule}
+
+
+def variable(name: str, kind: str = "string", **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **more}
+
+
+def workflow(
+    nodes: list[dict[str, Any]],
+    edges: list[dict[str, Any]] | None = None,
+    variables: list[dict[str, Any]] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": "sample",
+        "name": "Sample",
+        "version": "1.0.0",
+        "nodes": nodes,
+        "edges": edges or [],
+        "triggers": [],
+        "variables": variables or [],
+        "metadata": {},
+        "settings": {},
+    }
+    return {**document, **more}
+
+
+def plan_of(document: dict[str, Any]) -> Plan:
+    parsed, violations = parse_workflow(document, TYPES)
+    assert parsed is not None, violations
+    plan, violations = plan_workflow(parsed)
+    assert plan is not None, violations
+    return plan
+
+
+def header_of(plan: Plan, **more: Any) -> RunHeader:
+    fields: dict[str, Any] = {
+        "run_id": "run-1",
+        "partition": "live:acme",
+        "owner": Owner("acme", "key_1"),
+        "workflow_id": plan.workflow.id,
+        "definition": plan.workflow.digest,
+        "created_at": 1_000,
+    }
+    return RunHeader(**{**fields, **more})

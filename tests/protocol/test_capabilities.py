@@ -1,0 +1,159 @@
+"""Discovery says what is offered and nothing else; the OpenAPI document describes what is mounted."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.protocol.definition import examples
+from weftwork.protocol import capabilities, idempotency, schema
+from weftwork.protocol.capabilities import Offer, discovery, etag
+from weftwork.protocol.errors import ERRORS
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.openapi import openapi
+from weftwork.protocol.wire_v1 import ROUTES, SCOPES, Route
+
+ROOT = {
+    "protocolVersion",
+    "supportedEnvelopes",
+    "schemaVersions",
+    "limits",
+    "implementation",
+    "engineVersion",
+    "eventLogSchemaVersion",
+    "minClientVersion",
+    "supportedTransports",
+    "capabilities",
+}
+FAMILIES = {"idempotency", "testing", "runtimeCapabilities", "observability"}
+
+
+def offers() -> st.SearchStrategy[Offer]:
+    names = st.lists(st.from_regex("[a-z]{1,8}", fullmatch=True), max_size=4, unique=True)
+    limits = st.builds(
+        Limits,
+        max_node_executions=st.integers(1, 10**6),
+        max_run_duration_ms=st.just(0) | st.integers(1000, 10**9),
+        max_request_body_bytes=st.integers(1024, 10**8),
+    )
+    return st.builds(Offer, st.just("0.1.0"), limits, names.map(tuple), names.map(frozenset), test_seams=st.booleans())
+
+
+@pytest.mark.rule("disc-01")
+@settings(max_examples=examples(100), deadline=None)
+@given(offers())
+def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> None:
+    document = discovery(offer)
+    assert schema.check("capabilities", document) == []
+    families = document["capabilities"]
+    assert set(families) == FAMILIES | ({"fixtures"} if offer.fixtures else set())
+    assert set(document) == ROOT | set(families)
+    assert all(document[name] == family for name, family in families.items())
+    assert families["runtimeCapabilities"] == sorted(offer.provided)
+    assert families.get("fixtures", []) == sorted(offer.fixtures)
+    assert families["observability"]["testSeams"] == {"otelScrape": offer.test_seams}
+    assert families["idempotency"]["layer1RetentionSeconds"] == idempotency.RETENTION_SECONDS
+    assert document["limits"]["maxNodeExecutions"] == offer.limits.max_node_executions
+    assert document["limits"]["maxRequestBodyBytes"] == offer.limits.max_request_body_bytes
+    assert document["limits"].get("maxRunDurationMs", 0) == offer.limits.max_run_duration_ms
+    assert '"edit"' not in json.dumps(document)
+    assert document == discovery(offer)
+
+
+@pytest.mark.rule("disc-01")
+def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "MOCK_PROVIDERS", ("script",))
+    document = discovery(Offer("0.1.0", Limits()))
+    assert document["testing"] == {"testKeyPrefix": "hk_test_", "mockProviders": ["script"]}
+    assert document["testing"] == document["capabilities"]["testing"]
+    assert re.fullmatch(r"1\.[0-9]+", document["protocolVersion"])
+    assert type(document["engineVersion"]) is int
+
+
+@pytest.mark.rule("disc-02")
+def test_no_envelope_kind_is_advertised_before_it_is_accepted() -> None:
+    document = discovery(Offer("0.1.0", Limits()))
+    assert (document["supportedEnvelopes"], document["schemaVersions"]) == ([], {})
+
+
+@pytest.mark.rule("disc-03")
+@settings(max_examples=examples(100), deadline=None)
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None:
+    assert (etag(one) == etag(other)) is (one == other)
+    assert re.fullmatch('"[0-9a-f]{32}"', etag(one))
+
+
+@pytest.mark.rule("auth-04")
+def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
+    assert len(set(SCOPES)) == len(SCOPES) == 15
+    assert {route.scope for route in ROUTES if route.scope} <= set(SCOPES)
+    assert {route.operation: route.scope for route in ROUTES if route.method == "POST"} == {
+        "createRun": "runs:create",
+        "cancelRun": "runs:cancel",
+    }
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for member in value.values():
+            yield from references(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def resolve(document: Any, pointer: str) -> Any:
+    assert pointer.startswith("#/"), pointer
+    for token in pointer[2:].split("/"):
+        document = document[token.replace("~1", "/").replace("~0", "~")]
+    return document
+
+
+@pytest.mark.rule("disc-04")
+@pytest.mark.parametrize("seams", [False, True])
+def test_the_interface_describes_exactly_the_mounted_routes(seams: bool) -> None:
+    routes = tuple(route for route in ROUTES if seams or not route.seam)
+    document = openapi(routes, "0.1.0")
+    assert re.match(r"3\.[1-9]", document["openapi"])
+    described = {
+        (method.upper(), path, operation["operationId"])
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert described == {(route.method, route.path, route.operation) for route in routes}
+    assert len({route.operation for route in routes}) == len(routes)
+
+
+def test_every_reference_in_the_interface_leads_somewhere() -> None:
+    document = openapi(ROUTES, "0.1.0")
+    found = set(references(document))
+    assert found
+    for reference in found:
+        assert isinstance(resolve(document, reference), dict)
+    assert set(document["components"]["schemas"]) == set(schema.names())
+    json.dumps(document)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
+    operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
+    for name in filter(None, (route.request, route.response)):
+        assert name in schema.names()
+    assert ("requestBody" in operation) is (route.request is not None)
+    assert bool(operation["security"]) is (route.scope is not None)
+    parameters = {(each["in"], each["name"]) for each in operation.get("parameters", [])}
+    assert {name for where, name in parameters if where == "path"} == set(re.findall(r"{(\w+)}", route.path))
+    assert all((param.where, param.name) in parameters for param in route.params)
+    responses = operation["responses"]
+    assert str(route.ok) in responses
+    assert ("401" in responses) is (route.scope is not None)
+    assert ("text/event-stream" in responses[str(route.ok)]["content"]) is route.stream
+    for code in route.errors:
+        assert code in responses[str(ERRORS[code].status)]["description"]
