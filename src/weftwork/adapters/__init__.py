@@ -1,0 +1,1 @@
+"""How: each folder speaks one technology and imports no other adapter."""

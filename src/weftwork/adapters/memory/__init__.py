@@ -1,0 +1,1 @@
+"""Every storage port in memory, for tests and demos."""

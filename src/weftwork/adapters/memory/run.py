@@ -1,0 +1,47 @@
+"""One run in memory: its encoded header, its log and what is cached of it."""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from weftwork.ports.eventlog import Batch, Hidden, Projection, StateRow, Stored
+from weftwork.protocol.events import Event
+from weftwork.protocol.run import TERMINAL, RunHeader
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(RunHeader).decode
+
+
+class MemoryRun:
+    """`number` is the order of creation in the whole store, `place` the order in the partition."""
+
+    def __init__(self, header: RunHeader, hidden: tuple[Hidden, ...], number: int, place: int) -> None:
+        self.key = header.key
+        self.number = number
+        self.place = place
+        self.workflow_id = header.workflow_id
+        self.scope_id = header.scope_id
+        self.tags = frozenset(header.tags)
+        # Bytes, as in every store: what the caller does to its header later does not reach us.
+        self.header = _encode(header)
+        self.projection = Projection("pending")
+        self.events: list[Event] = []
+        self.hidden: list[Hidden] = list(hidden)
+        self.rows: dict[tuple[str, str], StateRow] = {}
+
+    @property
+    def ended(self) -> bool:
+        return self.projection.status in TERMINAL
+
+    def apply(self, batch: Batch) -> None:
+        """Add a checked batch."""
+        self.events += batch.events
+        self.hidden += batch.hidden
+        self.rows.update({(row.kind, row.name): row for row in batch.rows})
+        self.projection = batch.projection
+
+    def stored(self, with_rows: bool) -> Stored:
+        rows: Any = (row for _, row in sorted(self.rows.items())) if with_rows else ()
+        projection = self.projection if with_rows else replace(self.projection, outputs=None)
+        return Stored(_decode(self.header), projection, tuple(rows))

@@ -1,0 +1,29 @@
+"""Every storage port in memory behind one object."""
+
+from weftwork.adapters.memory.definitions import MemoryDefinitions
+from weftwork.adapters.memory.door import Door
+from weftwork.adapters.memory.eventlog import MemoryEventLog
+from weftwork.adapters.memory.keys import MemoryKeys
+from weftwork.ports.definitions import Definitions
+from weftwork.ports.eventlog import EventLog
+from weftwork.ports.keys import Keys
+
+
+class MemoryStore:
+    """Same promises as a store on disk for as long as the object lives; it may be closed and opened again."""
+
+    log: EventLog
+    definitions: Definitions
+    keys: Keys
+
+    def __init__(self) -> None:
+        self._door = Door()
+        self.log = MemoryEventLog(self._door)
+        self.definitions = MemoryDefinitions(self._door)
+        self.keys = MemoryKeys(self._door)
+
+    async def open(self) -> None:
+        self._door.open = True
+
+    async def close(self) -> None:
+        self._door.open = False

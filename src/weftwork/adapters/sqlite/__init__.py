@@ -1,0 +1,1 @@
+"""Every storage port on one SQLite file."""

@@ -1,0 +1,54 @@
+"""The transaction that makes a run."""
+
+from weftwork.adapters.sqlite import idempotency
+from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.head import Head, Heads
+from weftwork.ports.eventlog import Active, Created, Hidden, Record, Recorded
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run import RunHeader
+
+_LIVE_IN_SCOPE = """
+    SELECT run_id FROM runs WHERE partition = ? AND scope_id IS ? AND completed_at IS NULL ORDER BY run_no LIMIT 1
+"""
+_INSERT_RUN = """
+    INSERT INTO runs (partition, run_id, workflow_id, scope_id, status, last_sequence, executions)
+    VALUES (?, ?, ?, ?, 'pending', -1, 0) ON CONFLICT (partition, run_id) DO NOTHING
+"""
+_INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
+_INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
+INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
+
+_CREATED = Created()
+
+
+def create(
+    heads: Heads,
+    header: RunHeader,
+    document: bytes,
+    hidden: tuple[Hidden, ...],
+    record: Record | None,
+    exclusive: bool,
+    connection: Connection,
+) -> Created | Recorded | Active:
+    """EventLog.create; `document` is the encoded header."""
+    known = idempotency.taken(connection, record) if record is not None else None
+    if known is not None:
+        return known
+    partition = header.partition
+    if exclusive:
+        live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
+        if live:
+            return Active(live[0][0])
+    connection.execute(_INSERT_RUN, (partition, header.run_id, header.workflow_id, header.scope_id))
+    if not connection.changes():
+        raise HostFault(f"the run id {header.run_id} is in use")
+    run_no = connection.last_insert_rowid()
+    connection.execute(_INSERT_HEADER, (run_no, document))
+    if header.tags:
+        connection.executemany(_INSERT_TAG, [(partition, tag, run_no) for tag in set(header.tags)])
+    if hidden:
+        connection.executemany(INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
+    if record is not None:
+        idempotency.insert(connection, record)
+    heads.keep(header.key, Head(run_no, -1, "pending"))
+    return _CREATED

@@ -1,0 +1,79 @@
+"""The event log port on one SQLite file."""
+
+from functools import partial
+
+import msgspec
+
+from weftwork.adapters.sqlite import idempotency, listing
+from weftwork.adapters.sqlite.append import append
+from weftwork.adapters.sqlite.create import create
+from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite.reader import Readers
+from weftwork.adapters.sqlite.run import find_run, read_events, read_hidden
+from weftwork.adapters.sqlite.writer import Writer
+from weftwork.ports.eventlog import (
+    Active,
+    Batch,
+    Created,
+    Hidden,
+    Page,
+    Record,
+    Recorded,
+    RunQuery,
+    Stored,
+)
+from weftwork.protocol.batch import check_batch
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.events import Event
+from weftwork.protocol.run import RunHeader, RunKey
+
+_encode_header = msgspec.json.Encoder().encode
+
+
+class SqliteEventLog:
+    """Implements ports.eventlog.EventLog. What a job needs is encoded and checked before it is queued."""
+
+    def __init__(self, writer: Writer, readers: Readers, heads: Heads) -> None:
+        self._write = writer.submit
+        self._read = readers.submit
+        self._heads = heads
+
+    async def create(
+        self,
+        header: RunHeader,
+        hidden: tuple[Hidden, ...] = (),
+        record: Record | None = None,
+        exclusive: bool = False,
+    ) -> Created | Recorded | Active:
+        if record is not None and record.partition != header.partition:
+            raise HostFault("the record belongs to another partition than the run")
+        document = _encode_header(header)
+        return await self._write(partial(create, self._heads, header, document, hidden, record, exclusive))
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+        check_batch(run, expected, batch)
+        return await self._write(partial(append, self._heads, run, expected, batch))
+
+    async def remember(self, record: Record) -> Recorded | None:
+        return await self._write(partial(idempotency.remember, record))
+
+    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+        return await self._read(partial(idempotency.recall, partition, slot, not_before))
+
+    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
+        return await self._read(partial(read_events, run, after, limit))
+
+    async def stored(self, run: RunKey) -> Stored | None:
+        return await self._read(partial(find_run, run))
+
+    async def hidden(self, run: RunKey) -> list[Hidden]:
+        return await self._read(partial(read_hidden, run))
+
+    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+        return await self._read(partial(listing.list_runs, partition, query))
+
+    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+        return await self._read(partial(listing.unfinished, after, limit))
+
+    async def sweep(self, created_before: int) -> int:
+        return await self._write(partial(idempotency.sweep, created_before))

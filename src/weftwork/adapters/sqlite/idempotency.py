@@ -1,0 +1,52 @@
+"""Idempotency records: one per partition and slot."""
+
+from typing import Final
+
+from weftwork.adapters.sqlite.driver import Connection
+from weftwork.ports.eventlog import Record, Recorded
+
+SWEEP_MOST: Final = 1000
+
+_FIND = """
+    SELECT partition, slot, fingerprint, outcome, created_at FROM idempotency WHERE partition = ? AND slot = ?
+"""
+_INSERT = (
+    "INSERT OR REPLACE INTO idempotency (partition, slot, fingerprint, outcome, created_at) VALUES (?, ?, ?, ?, ?)"
+)
+_SWEEP = """
+    DELETE FROM idempotency WHERE record_no IN
+    (SELECT record_no FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?)
+"""
+
+
+def taken(connection: Connection, record: Record) -> Recorded | None:
+    """What is recorded in the slot, if it is taken and still counts."""
+    known = recall(record.partition, record.slot, record.expired_before, connection)
+    return Recorded(known) if known is not None else None
+
+
+def insert(connection: Connection, record: Record) -> None:
+    """Fill a slot that is known to be free, or to hold a record that no longer counts."""
+    row = (record.partition, record.slot, record.fingerprint, record.outcome, record.created_at)
+    connection.execute(_INSERT, row)
+
+
+def remember(record: Record, connection: Connection) -> Recorded | None:
+    """Fill the slot, unless it is taken."""
+    known = taken(connection, record)
+    if known is None:
+        insert(connection, record)
+    return known
+
+
+def recall(partition: str, slot: str, not_before: int, connection: Connection) -> Record | None:
+    """The record of a slot, if it is not too old."""
+    found = connection.execute(_FIND, (partition, slot)).fetchall()
+    record = Record(*found[0]) if found else None
+    return record if record is not None and record.created_at >= not_before else None
+
+
+def sweep(created_before: int, connection: Connection) -> int:
+    """Delete the oldest records, SWEEP_MOST at once."""
+    connection.execute(_SWEEP, (created_before, SWEEP_MOST))
+    return connection.changes()

@@ -1,0 +1,72 @@
+"""Reading one run: its header, projection, state rows, events and hidden values."""
+
+from typing import Final
+
+import msgspec
+
+from weftwork.adapters.sqlite.append import SEQUENCE_BITS
+from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.reader import snapshot
+from weftwork.ports.eventlog import Hidden, Projection, StateRow, Stored
+from weftwork.protocol.events import Event
+from weftwork.protocol.run import RunHeader, RunKey
+
+_RUN_COLUMNS: Final = """
+    h.header, r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions
+"""
+# Listings leave the outputs out: they are as large as the caller likes.
+_RUN = f"""
+    SELECT r.run_no, {_RUN_COLUMNS}, r.outputs FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    WHERE r.partition = ? AND r.run_id = ?
+"""  # noqa: S608 - nothing but constants
+_RUN_BY_NUMBER = f"""
+    SELECT {_RUN_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    WHERE r.run_no = ? AND r.partition = ?
+"""  # noqa: S608 - nothing but constants
+_ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
+_HIDDEN = """
+    SELECT h.sequence, h.pointer, h.value FROM runs r CROSS JOIN hidden h ON h.run_no = r.run_no
+    WHERE r.partition = ? AND r.run_id = ? ORDER BY h.sequence, h.hidden_no
+"""
+_EVENTS = f"""
+    SELECT e.id & {(1 << SEQUENCE_BITS) - 1}, e.event_id, e.type, e.timestamp, e.payload, e.node_id,
+           e.causation_id, e.schema_version, e.engine_version
+    FROM runs r CROSS JOIN events e
+         ON e.id > (r.run_no << {SEQUENCE_BITS}) + ? AND e.id < (r.run_no + 1) << {SEQUENCE_BITS}
+    WHERE r.partition = ? AND r.run_id = ? ORDER BY e.id LIMIT ?
+"""  # noqa: S608 - nothing but constants
+
+_decode_header = msgspec.json.Decoder(RunHeader).decode
+
+
+def find_run(run: RunKey, connection: Connection) -> Stored | None:
+    """EventLog.stored."""
+    with snapshot(connection):
+        found = connection.execute(_RUN, (run.partition, run.run_id)).fetchall()
+        if not found:
+            return None
+        run_no, header, *projection = found[0]
+        rows = connection.execute(_ROWS, (run_no,)).fetchall()
+    return Stored(_decode_header(header), Projection(*projection), tuple(StateRow(*row) for row in rows))
+
+
+def find_numbered(connection: Connection, partition: str, numbers: list[int]) -> tuple[Stored, ...]:
+    """Headers and projections in the order of the numbers, without state rows."""
+    wanted = [(number, partition) for number in numbers]
+    found = connection.executemany(_RUN_BY_NUMBER, wanted).fetchall()
+    return tuple(Stored(_decode_header(header), Projection(*rest)) for header, *rest in found)
+
+
+def read_events(run: RunKey, after: int, limit: int, connection: Connection) -> list[Event]:
+    """EventLog.read."""
+    run_id = run.run_id
+    # A cursor below -1 would reach into the ids of the run before.
+    after = max(-1, min(after, 1 << SEQUENCE_BITS))
+    found = connection.execute(_EVENTS, (after, run.partition, run_id, max(limit, 0))).fetchall()
+    return [Event(run_id, *row) for row in found]
+
+
+def read_hidden(run: RunKey, connection: Connection) -> list[Hidden]:
+    """EventLog.hidden."""
+    found = connection.execute(_HIDDEN, (run.partition, run.run_id)).fetchall()
+    return [Hidden(*row) for row in found]

@@ -1,0 +1,49 @@
+"""One SQLite file behind every storage port."""
+
+from functools import partial
+from pathlib import Path
+
+from weftwork.adapters.sqlite.connection import open_reader, open_writer
+from weftwork.adapters.sqlite.definitions import SqliteDefinitions
+from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite.keys import SqliteKeys
+from weftwork.adapters.sqlite.reader import Readers
+from weftwork.adapters.sqlite.writer import Writer
+from weftwork.ports.definitions import Definitions
+from weftwork.ports.eventlog import EventLog
+from weftwork.ports.keys import Keys
+
+
+class SqliteStore:
+    """The file is made on the first `open`, for its owner only. One process at a time may have it open.
+
+    `vfs` names an apsw VFS, for tests that break the disk.
+    """
+
+    log: EventLog
+    definitions: Definitions
+    keys: Keys
+
+    def __init__(self, path: str | Path, vfs: str | None = None) -> None:
+        path = Path(path)
+        heads = Heads()
+        self._writer = Writer(partial(open_writer, path, vfs), heads.forget)
+        self._readers = Readers(partial(open_reader, path, vfs))
+        self.log = SqliteEventLog(self._writer, self._readers, heads)
+        self.definitions = SqliteDefinitions(self._writer, self._readers)
+        self.keys = SqliteKeys(self._writer, self._readers)
+
+    async def open(self) -> None:
+        """Open and migrate. Raises StoreUnavailable, or HostFault for a file or library that must not be used."""
+        await self._writer.open()
+        try:
+            await self._readers.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Let queued writes finish, then close the file. Safe to call twice."""
+        await self._readers.close()
+        await self._writer.close()

@@ -1,0 +1,1 @@
+"""Clock, ids and lock file of the real machine."""

@@ -1,0 +1,41 @@
+"""Random ids from the operating system."""
+
+import os
+import random
+import secrets
+from typing import Final
+
+_CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_POOL_BYTES: Final = 8192
+
+
+class RandomIds:
+    """Run ids are ten characters of time and sixteen random ones; event ids are 96 random bits in hex."""
+
+    def __init__(self) -> None:
+        self._pool = b""
+        self._used = 0
+        # Trace ids need to differ, not to be secret, and every answer carries one.
+        self._trace = random.Random(os.urandom(32))  # noqa: S311
+
+    def run_id(self, now: int) -> str:
+        number = now << 80 | int.from_bytes(self._random(10), "big")
+        return "".join([_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5)])
+
+    def event_ids(self, count: int) -> list[str]:
+        text = self._random(12 * count).hex()
+        return [text[at : at + 24] for at in range(0, 24 * count, 24)]
+
+    def token(self) -> str:
+        return secrets.token_urlsafe(32)
+
+    def trace_id(self) -> str:
+        return f"{self._trace.getrandbits(128) | 1:032x}"
+
+    def _random(self, count: int) -> bytes:
+        """Bytes of the operating system, fetched a pool at a time; each is given out once."""
+        if count > len(self._pool) - self._used:
+            self._pool = os.urandom(max(_POOL_BYTES, count))
+            self._used = 0
+        start, self._used = self._used, self._used + count
+        return self._pool[start : self._used]

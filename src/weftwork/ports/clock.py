@@ -1,0 +1,15 @@
+"""Time as an argument."""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The only source of time for the engine."""
+
+    def now(self) -> int:
+        """Wall-clock milliseconds since the epoch. May jump; nothing but deadlines is computed from it."""
+        ...
+
+    async def sleep_until(self, when: int) -> None:
+        """Return once `now() >= when`. Cancellation leaves nothing behind."""
+        ...

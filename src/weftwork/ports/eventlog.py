@@ -1,0 +1,139 @@
+"""The event log: the truth about every run, and the caches that are written with it.
+
+Ordering: per run, sequence 0, 1, 2, ... without gaps, assigned in the commit that makes the events durable.
+Atomicity: each call below is one transaction; all of it is durable when the call returns, or none of it.
+Cancellation: cancelling the caller does not cancel a write; it may or may not have happened: read it back.
+Tenancy: every argument that names a run carries its partition, and a run of another partition is not there.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from weftwork.protocol.batch import Batch, Hidden, Record
+from weftwork.protocol.events import Event
+from weftwork.protocol.projection import Projection, StateRow, Stored
+from weftwork.protocol.run import RunHeader, RunKey
+
+__all__ = [
+    "Active",
+    "Batch",
+    "Created",
+    "EventLog",
+    "Hidden",
+    "Page",
+    "Projection",
+    "Record",
+    "Recorded",
+    "RunQuery",
+    "SequenceConflict",
+    "StateRow",
+    "StoreUnavailable",
+    "Stored",
+]
+
+
+class StoreUnavailable(Exception):
+    """The store cannot take or give data now (full disk, I/O error, closed).
+
+    Nothing was written, unless the process dies before the store is usable again: after a failed sync no
+    store can tell what a crash would bring back.
+    """
+
+
+class SequenceConflict(Exception):
+    """`expected` is not the last sequence of the run. Nothing was written; reload and decide again."""
+
+
+class Created(msgspec.Struct, frozen=True):
+    """The run is durable and is the intent to execute it."""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """The idempotency slot was taken: nothing was written, here is what is recorded."""
+
+    record: Record
+
+
+class Active(msgspec.Struct, frozen=True):
+    """Another run of the same scope is live: nothing was written."""
+
+    run_id: str
+
+
+class RunQuery(msgspec.Struct, frozen=True):
+    """Filters of a listing, newest run first. `before` is the run id that the last page ended with."""
+
+    statuses: tuple[str, ...] = ()
+    workflow_id: str | None = None
+    tags: tuple[str, ...] = ()
+    before: str | None = None
+    limit: int = 50
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page. `more` says that a further page may hold runs; `last` is the cursor to it."""
+
+    runs: tuple[Stored, ...]
+    last: str | None
+    more: bool
+
+
+class EventLog(Protocol):
+    """Durable runs. Implementations are proved by `weftwork.testing.storage`."""
+
+    async def create(
+        self,
+        header: RunHeader,
+        hidden: tuple[Hidden, ...] = (),
+        record: Record | None = None,
+        exclusive: bool = False,
+    ) -> Created | Recorded | Active:
+        """Store a new run with status pending and last sequence -1.
+
+        With `record`: if its slot is taken, return Recorded. With `exclusive`: if a live run of the same
+        partition and scope exists, return Active with the oldest. The slot is looked at first. Raises
+        StoreUnavailable, or HostFault for a run id in use or a record of another partition.
+        """
+        ...
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+        """Add events expected+1.. with their projection, rows, hidden values and record.
+
+        Returns None when durable, or Recorded (nothing written) when the record's slot was taken, which is
+        looked at first. Raises SequenceConflict (also for an unknown or ended run), StoreUnavailable, or
+        HostFault for a batch that `check_batch` refuses.
+        """
+        ...
+
+    async def remember(self, record: Record) -> Recorded | None:
+        """Store a record alone, unless its slot is taken."""
+        ...
+
+    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+        """The record of a slot, unless it is older than `not_before`."""
+        ...
+
+    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
+        """Events with sequence > after, ascending, at most `limit`. The cost does not depend on the log's length."""
+        ...
+
+    async def stored(self, run: RunKey) -> Stored | None:
+        """Header, projection and state rows by kind and name, or None. The cost does not depend on the log's length."""
+        ...
+
+    async def hidden(self, run: RunKey) -> list[Hidden]:
+        """All hidden values of a run. Only the engine's own fold may ask."""
+        ...
+
+    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+        """A page of runs, newest first; the work per call is bounded, so a page may be short and still say more."""
+        ...
+
+    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+        """Runs of all partitions whose status is not terminal, oldest first, after the given one."""
+        ...
+
+    async def sweep(self, created_before: int) -> int:
+        """Delete idempotency records older than that; returns how many. Work per call is bounded."""
+        ...

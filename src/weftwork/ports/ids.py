@@ -1,0 +1,23 @@
+"""Identity and chance as arguments."""
+
+from typing import Protocol
+
+
+class Ids(Protocol):
+    """Mints ids. Each is unguessable: at least 80 random bits."""
+
+    def run_id(self, now: int) -> str:
+        """URL-safe, without `:` or `/`, at least 16 random characters; later ids sort after earlier ones."""
+        ...
+
+    def event_ids(self, count: int) -> list[str]:
+        """`count` fresh ids of 1..128 ASCII characters that need no JSON escaping."""
+        ...
+
+    def token(self) -> str:
+        """256 random bits, URL-safe, for API keys."""
+        ...
+
+    def trace_id(self) -> str:
+        """32 lower-case hex digits, not all zero."""
+        ...

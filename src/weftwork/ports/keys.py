@@ -1,0 +1,37 @@
+"""API keys at rest: digests only."""
+
+from typing import Protocol
+
+import msgspec
+
+from weftwork.protocol.ids import Mode
+
+
+class KeyRow(msgspec.Struct, frozen=True):
+    """What is kept of a key. The key itself is shown once and never stored."""
+
+    key_id: str
+    digest: bytes
+    tenant: str
+    mode: Mode
+    scopes: tuple[str, ...]
+    label: str
+    created_at: int
+    expires_at: int | None = None
+    revoked_at: int | None = None
+
+
+class Keys(Protocol):
+    """Durable on return; raises StoreUnavailable."""
+
+    async def salt(self) -> bytes:
+        """32 random bytes, made once per store and the same ever after."""
+        ...
+
+    async def put(self, row: KeyRow) -> None:
+        """Insert or replace by key id."""
+        ...
+
+    async def all(self) -> list[KeyRow]:
+        """Every key, revoked and expired ones too, oldest first."""
+        ...

@@ -1,0 +1,99 @@
+"""Checks across a restart: a store is closed and another one is opened on the same data."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from weftwork.ports.eventlog import Created, Hidden, Recorded, RunQuery, SequenceConflict, StateRow, StoreUnavailable
+from weftwork.testing.storage.keys import key
+from weftwork.testing.storage.sample import ACME, OTHER, batch, fields_of, header, make_run, record, state_of
+from weftwork.testing.storage.store import RestartCheck, Store, raised
+
+
+async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
+    """What a call had returned for is there, unchanged, in the store that is opened next."""
+    store = await _opened(make)
+    given = header(tags=("t",))
+    await store.log.create(given, (Hidden(-1, "/a", b"1"),), record())
+    row = StateRow("variable", "v", b"1")
+    await store.log.append(given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(Hidden(2, "/b", b"2"),)))
+    await make_run(store, "ended", OTHER, "completed")
+    await store.definitions.put("d1", b"{}")
+    await store.keys.put(key("k1"))
+    salt = await store.keys.salt()
+    before = await state_of(store, given.key)
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert await state_of(store, given.key) == before
+        assert await store.log.recall(ACME, "slot-1", 0) == record()
+        assert await store.log.unfinished(None, 10) == [given.key]
+        for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
+            assert [found.header for found in (await store.log.list_runs(ACME, query)).runs] == [given]
+        assert await store.definitions.get("d1") == b"{}"
+        assert await store.keys.all() == [key("k1")]
+        assert await store.keys.salt() == salt
+    finally:
+        await store.close()
+
+
+async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
+    """Sequences, ends, slots and scopes of the time before bind the store that is opened next."""
+    store = await _opened(make)
+    run = await make_run(store, status="running", scope_id="scope")
+    ended = await make_run(store, "ended", status="failed")
+    await store.log.remember(record())
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert isinstance(await raised(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
+        assert isinstance(await raised(store.log.append(ended, 0, batch(ended, 0))), SequenceConflict)
+        assert await store.log.create(header("run-b"), (), record()) == Recorded(record())
+        assert await store.log.create(header("run-b", scope_id="scope"), (), None, True) != Created()
+        assert await store.log.append(run, 0, batch(run, 0)) is None
+        assert [item["sequence"] for item in fields_of(await store.log.read(run, -1, 10))] == [0, 1]
+        await make_run(store, "run-b")
+        page = await store.log.list_runs(ACME, RunQuery())
+        assert [found.header.run_id for found in page.runs] == ["run-b", "ended", "run-a"]
+    finally:
+        await store.close()
+
+
+async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
+    """After `close`, every call raises StoreUnavailable."""
+    store = await _opened(make)
+    run = await make_run(store)
+    await store.close()
+    calls: list[Awaitable[object]] = [
+        store.log.create(header("run-b")),
+        store.log.append(run, -1, batch(run, -1)),
+        store.log.remember(record()),
+        store.log.recall(ACME, "slot-1", 0),
+        store.log.read(run, -1, 10),
+        store.log.stored(run),
+        store.log.hidden(run),
+        store.log.list_runs(ACME, RunQuery()),
+        store.log.unfinished(None, 10),
+        store.log.sweep(0),
+        store.definitions.put("d1", b""),
+        store.definitions.get("d1"),
+        store.keys.salt(),
+        store.keys.put(key("k1")),
+        store.keys.all(),
+    ]
+    ends = [await raised(call) for call in calls]
+    assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)
+
+
+async def _opened(make: Callable[[], Store]) -> Store:
+    store = make()
+    await store.open()
+    return store
+
+
+CHECKS: Final[tuple[RestartCheck, ...]] = (
+    everything_survives_a_restart,
+    work_goes_on_after_a_restart,
+    a_closed_store_is_unavailable,
+)

@@ -1,0 +1,78 @@
+"""Headers, batches and records to store, and the whole visible state of a run to compare."""
+
+from typing import Any
+
+from weftwork.ports.eventlog import Batch, Created, Hidden, Projection, Record, StateRow
+from weftwork.protocol.events import Event
+from weftwork.protocol.run import TERMINAL, Owner, RunHeader, RunKey, Status
+from weftwork.testing.storage.store import Store
+
+ACME = "live:acme"
+OTHER = "live:other"
+NOW = 1_700_000_000_000
+
+
+def header(run_id: str = "run-a", partition: str = ACME, **fields: Any) -> RunHeader:
+    """A small header; `fields` replace its own."""
+    plain: dict[str, Any] = {
+        "owner": Owner(partition, "key-1"),
+        "workflow_id": "greet",
+        "definition": "0" * 64,
+        "created_at": NOW,
+    }
+    return RunHeader(run_id=run_id, partition=partition, **(plain | fields))
+
+
+def event(run: RunKey, sequence: int, **fields: Any) -> Event:
+    """An event; `fields` replace its own."""
+    plain: dict[str, Any] = {
+        "event_id": f"event-{sequence}",
+        "type": "log.appended",
+        "timestamp": NOW + sequence,
+        "payload": b'{"line":"%d"}' % sequence,
+    }
+    return Event(run_id=run.run_id, sequence=sequence, **(plain | fields))
+
+
+def batch(
+    run: RunKey,
+    expected: int,
+    count: int = 1,
+    status: Status = "running",
+    rows: tuple[StateRow, ...] = (),
+    hidden: tuple[Hidden, ...] = (),
+    record: Record | None = None,
+) -> Batch:
+    """`count` events that follow `expected`, with a projection that fits them."""
+    events = tuple(event(run, sequence) for sequence in range(expected + 1, expected + 1 + count))
+    ended = NOW + 9 if status in TERMINAL else None
+    projection = Projection(status, expected + count, NOW, ended, "node-1", None, expected + count + 1)
+    return Batch(events, projection, rows, hidden, record)
+
+
+def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> Record:
+    """An idempotency record; `fields` replace its own."""
+    plain: dict[str, Any] = {"fingerprint": "f" * 64, "outcome": b'{"runId":"run-a"}', "created_at": NOW}
+    return Record(partition=partition, slot=slot, **(plain | fields))
+
+
+async def make_run(
+    store: Store, run_id: str = "run-a", partition: str = ACME, status: Status = "pending", **fields: Any
+) -> RunKey:
+    """Create a run and bring it to the status with one event, or none for a pending one."""
+    made = header(run_id, partition, **fields)
+    assert await store.log.create(made) == Created()
+    if status != "pending":
+        assert await store.log.append(made.key, -1, batch(made.key, -1, status=status)) is None
+    return made.key
+
+
+def fields_of(events: list[Event]) -> list[dict[str, Any]]:
+    """Events as dictionaries, without the encoding that an event caches in itself."""
+    return [{name: getattr(item, name) for name in item.__struct_fields__ if name != "_document"} for item in events]
+
+
+async def state_of(store: Store, run: RunKey) -> tuple[Any, ...]:
+    """Everything a store shows of a run."""
+    events = await store.log.read(run, -1, 100_000)
+    return await store.log.stored(run), fields_of(events), await store.log.hidden(run)

@@ -1,0 +1,49 @@
+"""What the suite needs of a store, and the shapes of a check."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from weftwork.ports.definitions import Definitions
+from weftwork.ports.eventlog import EventLog
+from weftwork.ports.keys import Keys
+
+
+class Store(Protocol):
+    """All storage ports over the same data."""
+
+    log: EventLog
+    definitions: Definitions
+    keys: Keys
+
+    async def open(self) -> None:
+        """Make the ports usable."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun; afterwards every port raises StoreUnavailable."""
+        ...
+
+
+class Check(Protocol):
+    """Raises unless the open, empty store keeps the promise."""
+
+    __name__: str
+
+    async def __call__(self, store: Store, /) -> None: ...
+
+
+class RestartCheck(Protocol):
+    """Raises unless the promise holds across stores that are opened one after the other."""
+
+    __name__: str
+
+    async def __call__(self, make: Callable[[], Store], /) -> None: ...
+
+
+async def raised(call: Awaitable[object]) -> Exception | None:
+    """What the call raises, or None."""
+    try:
+        await call
+    except Exception as error:
+        return error
+    return None

@@ -1,0 +1,55 @@
+"""The conformance suite of the storage ports: event log, definitions and keys.
+
+A check is an async function whose docstring is the promise it proves. It takes a store that is open and
+empty, and fails with an exception. A restart check takes a factory instead: each call makes a store that is
+not open yet, all of them on the same data. With pytest:
+
+    from weftwork.testing import storage
+
+    @pytest.mark.parametrize("check", storage.CHECKS, ids=lambda check: check.__name__)
+    def test_the_store_keeps_its_promises(check):
+        async def run():
+            store = MyStore()
+            await store.open()
+            try:
+                async with asyncio.timeout(30):
+                    await check(store)
+            finally:
+                await store.close()
+
+        asyncio.run(run())
+
+Failures say more with `pytest.register_assert_rewrite("weftwork.testing.storage")` in conftest.py.
+"""
+
+from typing import Final
+
+from weftwork.testing.storage import (
+    appending,
+    creating,
+    definitions,
+    keys,
+    listing,
+    reading,
+    recovering,
+    restarting,
+    slots,
+    tenancy,
+)
+from weftwork.testing.storage.store import Check, RestartCheck, Store
+
+__all__ = ["CHECKS", "RESTART_CHECKS", "Check", "RestartCheck", "Store"]
+
+CHECKS: Final[tuple[Check, ...]] = (
+    *creating.CHECKS,
+    *appending.CHECKS,
+    *slots.CHECKS,
+    *reading.CHECKS,
+    *listing.CHECKS,
+    *recovering.CHECKS,
+    *tenancy.CHECKS,
+    *definitions.CHECKS,
+    *keys.CHECKS,
+)
+
+RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = restarting.CHECKS

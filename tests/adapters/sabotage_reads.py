@@ -1,0 +1,196 @@
+"""Stores in memory that show what is not stored, or do not show what is."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from weftwork.adapters.memory.eventlog import MemoryEventLog
+from weftwork.ports.eventlog import Page, RunQuery, Stored
+from weftwork.protocol.run import RunKey
+
+Wrap = Callable[[Any, Any], Any]
+
+
+def one_object_for_all(log: MemoryEventLog, real: Any) -> Any:
+    seen: dict[RunKey, Any] = {}
+
+    async def stored(run: RunKey) -> Any:
+        return seen.setdefault(run, await real(run))
+
+    return stored
+
+
+def one_log_for_all(log: MemoryEventLog, real: Any) -> Any:
+    async def read(run: RunKey, after: int, limit: int) -> Any:
+        return await real(next(iter(log._runs)), after, limit)
+
+    return read
+
+
+def recall_for_ever(log: MemoryEventLog, real: Any) -> Any:
+    async def recall(partition: str, slot: str, not_before: int) -> Any:
+        return await real(partition, slot, 0)
+
+    return recall
+
+
+def recall_anybodys(log: MemoryEventLog, real: Any) -> Any:
+    async def recall(partition: str, slot: str, not_before: int) -> Any:
+        return next((record for (_, known), record in log._records.items() if known == slot), None)
+
+    return recall
+
+
+def start_at_the_cursor(log: MemoryEventLog, real: Any) -> Any:
+    async def read(run: RunKey, after: int, limit: int) -> Any:
+        return await real(run, after - 1, limit)
+
+    return read
+
+
+def read_yesterday(log: MemoryEventLog, real: Any) -> Any:
+    last: list[Any] = []
+
+    async def read(run: RunKey, after: int, limit: int) -> Any:
+        before, last[:] = last[:], await real(run, after, limit)
+        return before
+
+    return read
+
+
+def look_twice(log: MemoryEventLog, real: Any) -> Any:
+    async def stored(run: RunKey) -> Any:
+        first = await real(run)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return replace(first, rows=(await real(run)).rows)
+
+    return stored
+
+
+def list_yesterday(log: MemoryEventLog, real: Any) -> Any:
+    pages: dict[RunQuery, Page] = {}
+
+    async def list_runs(partition: str, query: RunQuery) -> Any:
+        return pages.setdefault(query, await real(partition, query))
+
+    return list_runs
+
+
+def any_tag(log: MemoryEventLog, real: Any) -> Any:
+    async def list_runs(partition: str, query: RunQuery) -> Any:
+        return await real(partition, replace(query, tags=query.tags[:1]))
+
+    return list_runs
+
+
+def count_instead_of_cursor(log: MemoryEventLog, real: Any) -> Any:
+    given: list[Stored] = []
+
+    async def list_runs(partition: str, query: RunQuery) -> Any:
+        everything = (await real(partition, RunQuery(limit=1000))).runs
+        runs = everything[len(given) : len(given) + query.limit]
+        given.extend(runs)
+        return Page(runs, runs[-1].header.run_id, len(given) < len(everything))
+
+    return list_runs
+
+
+def start_over(log: MemoryEventLog, real: Any) -> Any:
+    async def list_runs(partition: str, query: RunQuery) -> Any:
+        known = RunKey(partition, query.before or "") in log._runs
+        return await real(partition, query if known else replace(query, before=None))
+
+    return list_runs
+
+
+def need_a_live_cursor(log: MemoryEventLog, real: Any) -> Any:
+    async def unfinished(after: RunKey | None, limit: int) -> Any:
+        return await real(after, limit) if after is None or after in log._live else []
+
+    return unfinished
+
+
+def find_by_id_only(log: MemoryEventLog, real: Any) -> Any:
+    async def stored(run: RunKey) -> Any:
+        key = next((key for key in log._runs if key.run_id == run.run_id), run)
+        return await real(key)
+
+    return stored
+
+
+def list_everybodys(log: MemoryEventLog, real: Any) -> Any:
+    async def list_runs(partition: str, query: RunQuery) -> Any:
+        pages = [await real(name, query) for name in log._by_partition]
+        return Page(tuple(run for page in pages for run in page.runs), None, False)
+
+    return list_runs
+
+
+def changed(change: Callable[[Any], Any]) -> Wrap:
+    """Only what the method returns is changed."""
+
+    def wrap(port: Any, real: Any) -> Any:
+        async def method(*arguments: Any) -> Any:
+            return change(await real(*arguments))
+
+        return method
+
+    return wrap
+
+
+def of_stored(change: Callable[[Stored], Stored]) -> Wrap:
+    return changed(lambda found: None if found is None else change(found))
+
+
+def of_projection(**fields: Any) -> Wrap:
+    return of_stored(lambda found: replace(found, projection=replace(found.projection, **fields)))
+
+
+def sort_the_tags(found: Stored) -> Stored:
+    return replace(found, header=replace(found.header, tags=tuple(sorted(found.header.tags))))
+
+
+def by_time(page: Page) -> Page:
+    return replace(page, runs=tuple(sorted(page.runs, key=lambda run: -run.header.created_at)))
+
+
+def without_spaces(events: list[Any]) -> list[Any]:
+    return [replace(event, payload=event.payload.replace(b" ", b"")) for event in events]
+
+
+def by_id(runs: list[RunKey]) -> list[RunKey]:
+    return sorted(runs, key=lambda run: run.run_id)
+
+
+READS: dict[str, tuple[str, Wrap]] = {
+    "a_new_run_is_pending_and_empty": ("log.stored", of_projection(last_sequence=0)),
+    "a_header_comes_back_whole": ("log.stored", of_stored(sort_the_tags)),
+    "a_projection_comes_back_as_it_was": ("log.stored", of_projection(error=None)),
+    "sequences_have_no_gaps": ("log.read", changed(lambda events: events[:2] + events[3:])),
+    "events_come_back_as_they_were": ("log.read", changed(without_spaces)),
+    "hidden_values_come_back": ("log.hidden", changed(lambda values: values[::-1])),
+    "runs_are_listed_newest_first": ("log.list_runs", changed(by_time)),
+    "a_page_has_a_cursor_while_runs_are_left": ("log.list_runs", changed(lambda page: replace(page, more=False))),
+    "unfinished_runs_are_found": ("log.unfinished", changed(by_id)),
+    "a_definition_is_kept": ("definitions.get", changed(lambda document: document or b"")),
+    "the_salt_is_made_once": ("keys.salt", changed(lambda salt: salt[:31])),
+    "keys_are_listed_oldest_first": ("keys.all", changed(lambda rows: rows[::-1])),
+    "a_header_is_not_shared_with_the_caller": ("log.stored", one_object_for_all),
+    "runs_do_not_disturb_each_other": ("log.read", one_log_for_all),
+    "an_old_record_is_not_recalled": ("log.recall", recall_for_ever),
+    "equal_slots_are_different_records": ("log.recall", recall_anybodys),
+    "a_page_of_events_starts_after_its_cursor": ("log.read", start_at_the_cursor),
+    "an_acknowledged_write_is_seen": ("log.read", read_yesterday),
+    "a_stored_run_is_one_view": ("log.stored", look_twice),
+    "a_listing_follows_the_status": ("log.list_runs", list_yesterday),
+    "filters_combine": ("log.list_runs", any_tag),
+    "new_runs_do_not_disturb_a_walk": ("log.list_runs", count_instead_of_cursor),
+    "an_unknown_cursor_ends_the_listing": ("log.list_runs", start_over),
+    "unfinished_runs_come_in_pages": ("log.unfinished", need_a_live_cursor),
+    "another_partition_sees_nothing": ("log.stored", find_by_id_only),
+    "equal_ids_are_different_runs": ("log.list_runs", list_everybodys),
+}
+"""Check -> the port method that is replaced, and the replacement made from the port and its own method."""

@@ -1,0 +1,109 @@
+"""The seat: one process at a time, until it gives the seat up or dies."""
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weftwork.adapters.system.lockfile import LockFileSeat
+from weftwork.ports.seat import Seat, SeatTaken
+
+HOLDER = """
+import sys
+from weftwork.adapters.system.lockfile import LockFileSeat
+LockFileSeat(sys.argv[1]).take()
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def hold(path: Path) -> "subprocess.Popen[str]":
+    """Another process that has the seat until its standard input ends or it is killed."""
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "taken\n"
+    return process
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate(timeout=30)
+
+
+def test_the_file_says_who_holds_the_seat(tmp_path: Path) -> None:
+    path = tmp_path / "seat.lock"
+    seat = LockFileSeat(path)
+    seat.take()
+    assert path.read_text() == f"{os.getpid()} {seat.token}\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    seat.release()
+    assert path.read_text() == ""
+
+
+def test_every_boot_has_a_token_of_its_own(tmp_path: Path) -> None:
+    tokens = {LockFileSeat(tmp_path / "seat.lock").token for _ in range(10)}
+    assert len(tokens) == 10
+    assert {len(token) for token in tokens} == {32}
+
+
+def test_a_second_seat_is_refused_until_the_first_is_released(tmp_path: Path) -> None:
+    first: Seat = LockFileSeat(tmp_path / "seat.lock")
+    second: Seat = LockFileSeat(tmp_path / "seat.lock")
+    first.take()
+    first.take()
+    with pytest.raises(SeatTaken):
+        second.take()
+    first.release()
+    first.release()
+    second.take()
+    with pytest.raises(SeatTaken):
+        first.take()
+    second.release()
+
+
+def test_another_process_is_named_and_its_death_frees_the_seat(tmp_path: Path) -> None:
+    path = tmp_path / "seat.lock"
+    seat = LockFileSeat(path)
+    process = hold(path)
+    try:
+        with pytest.raises(SeatTaken, match=rf"locked by process {process.pid}: stop it first, or "):
+            seat.take()
+        assert path.read_text().startswith(f"{process.pid} ")
+    finally:
+        end(process)
+    seat.take()
+    assert path.read_text() == f"{os.getpid()} {seat.token}\n"
+    seat.release()
+
+
+def test_a_holder_that_left_no_name_is_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "seat.lock"
+    first = LockFileSeat(path)
+    first.take()
+    path.write_text("")
+    with pytest.raises(SeatTaken, match="another process"):
+        LockFileSeat(path).take()
+    first.release()
+
+
+def test_a_refused_seat_leaves_the_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "seat.lock"
+    first = LockFileSeat(path)
+    first.take()
+    before = path.read_text()
+    with pytest.raises(SeatTaken):
+        LockFileSeat(path).take()
+    assert path.read_text() == before
+    first.release()
+
+
+def test_without_the_lock_two_would_sit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage: the tests above see a seat that locks nothing."""
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_a_second_seat_is_refused_until_the_first_is_released(tmp_path)

@@ -1,0 +1,184 @@
+"""The file: who may read it, which library and which versions may use it, and how statements find their rows."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from weftwork.adapters.sqlite import append, create, idempotency, listing, run
+from weftwork.adapters.sqlite.connection import check_library, open_reader, open_writer
+from weftwork.adapters.sqlite.migrate import Migration, migrate, shipped
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.protocol.errors import HostFault
+from weftwork.testing.storage.sample import batch, make_run, record
+
+
+def statements() -> dict[str, str]:
+    """Every statement of the store that reads or changes data of runs or records."""
+    found: dict[str, str] = {}
+    for module in (append, create, idempotency, listing, run):
+        for name, value in vars(module).items():
+            if isinstance(value, str) and value.split(" ")[0].strip() in ("", "SELECT", "UPDATE", "DELETE", "INSERT"):
+                found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
+    return {name: text for name, text in found.items() if "_COLUMNS" not in name and not name.endswith("__")}
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[Any]:
+    connection = open_writer(tmp_path / "store.db", None)
+    yield connection
+    connection.close(True)
+
+
+def plan(connection: Any, statement: str) -> list[str]:
+    bindings = (None,) * statement.count("?")
+    rows = connection.execute("EXPLAIN QUERY PLAN " + statement, bindings, can_cache=False)
+    return [row[3] for row in rows]
+
+
+def slow_steps(steps: list[str]) -> list[str]:
+    """Steps whose cost grows with the store: scans of a whole table or index, and sorting."""
+    return [step for step in steps if step.startswith("SCAN") or "TEMP B-TREE" in step]
+
+
+@pytest.mark.parametrize("name", statements())
+def test_no_statement_scans(connection: Any, name: str) -> None:
+    assert slow_steps(plan(connection, statements()[name])) == []
+
+
+def test_the_statements_are_all_there() -> None:
+    names = set(statements())
+    assert {"listing.BY_STATUS", "listing.BY_TAG", "listing.UNFINISHED", "run._EVENTS", "run._RUN"} <= names
+    assert {"append._END", "create._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
+
+
+INDEXES = {
+    "listing.BY_STATUS": "runs USING COVERING INDEX runs_by_status (partition=? AND status=? AND run_no<?)",
+    "listing.BY_WORKFLOW": (
+        "runs USING COVERING INDEX runs_by_workflow (partition=? AND workflow_id=? AND status=? AND run_no<?)"
+    ),
+    "listing.UNFINISHED": "runs USING INDEX runs_live (run_no>?)",
+    "create._LIVE_IN_SCOPE": "runs USING INDEX runs_live_in_scope (partition=? AND scope_id=?)",
+    "idempotency._SWEEP": "idempotency USING COVERING INDEX idempotency_by_age (created_at<?)",
+    "run._HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+}
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_statement_uses_all_of_its_index(connection: Any, name: str) -> None:
+    wanted = f"SEARCH {INDEXES[name]}"
+    assert wanted in plan(connection, statements()[name])
+    # The sabotage: without the index the plan is another one.
+    connection.execute(f"DROP INDEX {wanted.partition('INDEX ')[2].partition(' ')[0]}")
+    assert wanted not in plan(connection, statements()[name])
+
+
+def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+    async def scenario() -> set[int]:
+        store = SqliteStore(tmp_path / "store.db")
+        await store.open()
+        try:
+            await make_run(store)
+            return {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        finally:
+            await store.close()
+
+    before = os.umask(0)
+    try:
+        assert asyncio.run(scenario()) == {0o600}
+    finally:
+        os.umask(before)
+
+
+def test_the_connections_are_set_up_for_durability(tmp_path: Path, connection: Any) -> None:
+    assert connection.pragma("journal_mode") == "wal"
+    assert connection.pragma("synchronous") == 2
+    assert connection.pragma("wal_autocheckpoint") == 0
+    assert connection.pragma("mmap_size") == 0
+    reader = open_reader(tmp_path / "store.db", None)
+    with pytest.raises(apsw.ReadOnlyError):
+        reader.execute("INSERT INTO meta VALUES ('a', 1)")
+    reader.close(True)
+
+
+def test_values_that_are_bound_do_not_prepare_a_statement_anew(connection: Any) -> None:
+    """A library with statistics peeks at values unless told not to, and then a lookup costs ten times as much."""
+    assert connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+
+
+@pytest.mark.parametrize("version", ["3.7.0", "3.40.1", "3.51.2"])
+def test_an_old_library_is_refused(version: str) -> None:
+    with pytest.raises(HostFault, match=r"3\.51\.3 or newer"):
+        check_library(version)
+
+
+@pytest.mark.parametrize("version", ["3.51.3", "3.52.0", "3.100.0", "4.0.0"])
+def test_a_newer_library_is_fine(version: str) -> None:
+    check_library(version)
+
+
+def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    with pytest.raises(HostFault, match=r"SQLite 3\.51\.2"):
+        asyncio.run(SqliteStore(tmp_path / "store.db").open())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_of_a_newer_release_is_refused(tmp_path: Path, connection: Any) -> None:
+    newest = shipped()[-1].number
+    connection.pragma("user_version", newest + 1)
+    with pytest.raises(HostFault, match=f"version {newest + 1} .* {newest} at most"):
+        asyncio.run(SqliteStore(tmp_path / "store.db").open())
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    assert [migration.number for migration in shipped()] == list(range(1, len(shipped()) + 1))
+
+
+def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
+    connection: Any = apsw.Connection(str(tmp_path / "store.db"))
+    first = Migration(1, "CREATE TABLE a (x); INSERT INTO a VALUES (1)")
+    second = Migration(2, "INSERT INTO a VALUES (2)")
+    for known in ([first], [first], [first, second], [first, second]):
+        migrate(connection, known)
+    assert connection.execute("SELECT x FROM a").fetchall() == [(1,), (2,)]
+    assert connection.pragma("user_version") == 2
+    connection.close()
+
+
+def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    connection: Any = apsw.Connection(str(tmp_path / "store.db"))
+    first = Migration(1, "CREATE TABLE a (x)")
+    broken = Migration(2, "CREATE TABLE b (x); INSERT INTO a VALUES (1); INSERT INTO nowhere VALUES (1)")
+    with pytest.raises(apsw.SQLError, match="nowhere"):
+        migrate(connection, [first, broken])
+    assert connection.pragma("user_version") == 1
+    assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("a",)]
+    assert connection.execute("SELECT x FROM a").fetchall() == []
+    migrate(connection, [first, Migration(2, "CREATE TABLE b (x)")])
+    connection.close()
+
+
+def test_a_used_store_is_sound(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = SqliteStore(tmp_path / "store.db")
+        await store.open()
+        try:
+            async with asyncio.timeout(30):
+                runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
+                appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
+                await asyncio.gather(*appends, store.log.remember(record()))
+        finally:
+            await store.close()
+
+    asyncio.run(scenario())
+    assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
+    connection = apsw.Connection(str(tmp_path / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.pragma("integrity_check") == "ok"
+    assert connection.execute("SELECT count(*) FROM events").fetchall() == [(150,)]
+    connection.close()

@@ -1,0 +1,128 @@
+"""Each guard of the SQLite store is needed: without it the conformance suite, or a test here, goes red."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weftwork.adapters.sqlite import append, create, eventlog, idempotency, listing, run
+from weftwork.adapters.sqlite.connection import open_reader, open_writer
+from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.eventlog import RunQuery, StateRow, Stored
+from weftwork.protocol.run import RunKey, Status
+from weftwork.testing import storage
+from weftwork.testing.storage.sample import ACME, batch, make_run
+
+CHECKS = {check.__name__: check for check in storage.CHECKS}
+
+
+def unclamped(least: int, value: int) -> int:
+    return value if least == -1 else max(least, value)
+
+
+@pytest.mark.parametrize(
+    ("module", "guard", "without", "check"),
+    [
+        (append, "is_conflict", lambda *_: False, "one_of_many_appenders_wins"),
+        (append, "is_conflict", lambda head, expected: head.last_sequence != expected, "nothing_follows_the_end"),
+        (idempotency, "taken", lambda *_: None, "one_of_many_takes_a_slot"),
+        (eventlog, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
+        (create, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
+        (create, "_LIVE_IN_SCOPE", create._LIVE_IN_SCOPE.replace("IS ?", "= ?"), "no_scope_is_a_scope"),
+        (run, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
+        (append, "_END", append._END.replace("status = ?", "executions = executions + (? IS NULL)"), "filters_combine"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_a_guard_that_is_taken_away_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, guard: str, without: Any, check: str
+) -> None:
+    async def prove() -> None:
+        store = SqliteStore(tmp_path / "store.db")
+        await store.open()
+        try:
+            async with asyncio.timeout(30):
+                await CHECKS[check](store)
+        finally:
+            await store.close()
+
+    monkeypatch.setattr(module, guard, without, raising=guard != "max")
+    with pytest.raises(Exception):  # noqa: B017, PT011 - how it fails depends on the guard
+        asyncio.run(prove())
+
+
+class Interloper:
+    """A reading connection; just before a certain statement somebody else commits."""
+
+    def __init__(self, connection: Any, before: str, commit: Callable[[], None]) -> None:
+        self._connection = connection
+        self._before = before
+        self._commit = commit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, bindings: Any = None) -> Any:
+        if statement == self._before:
+            self._commit()
+        return self._connection.execute(statement, bindings)
+
+
+def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
+    """What `read` gives while the run goes from one append to the next, each time the statement comes up."""
+
+    async def fill() -> RunKey:
+        store = SqliteStore(path)
+        await store.open()
+        made = await make_run(store)
+        await store.close()
+        return made
+
+    made = asyncio.run(fill())
+    writer, reader = open_writer(path, None), open_reader(path, None)
+    statuses: list[Status] = ["running", "paused"] * 10
+    expected = iter(range(-1, 100))
+
+    def commit() -> None:
+        at = next(expected)
+        rows = (StateRow("variable", "last", b"%d" % (at + 1)),)
+        writer.execute("BEGIN IMMEDIATE")
+        append.append(Heads(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), writer)
+        writer.execute("COMMIT")
+
+    try:
+        commit()
+        return read(Interloper(reader, before, commit))
+    finally:
+        reader.close(True)
+        writer.close(True)
+
+
+def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
+    found: Stored = interrupted(
+        tmp_path / "store.db", run._ROWS, lambda connection: run.find_run(RunKey(ACME, "run-a"), connection)
+    )
+    assert found.rows[0].value == b"%d" % found.projection.last_sequence
+
+
+def test_a_page_is_one_view(tmp_path: Path) -> None:
+    query = RunQuery(statuses=("running", "paused"))
+    page = interrupted(
+        tmp_path / "store.db", listing.BY_STATUS, lambda connection: listing.list_runs(ACME, query, connection)
+    )
+    assert len(page.runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "proof"), [(run, test_a_stored_run_is_one_view), (listing, test_a_page_is_one_view)]
+)
+def test_without_a_snapshot_a_view_is_torn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, proof: Callable[[Path], None]
+) -> None:
+    monkeypatch.setattr(module, "snapshot", nullcontext)
+    with pytest.raises(AssertionError):
+        proof(tmp_path)

@@ -1,0 +1,198 @@
+"""Whatever is done to it, the SQLite store answers like the store in memory."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.adapters.sqlite import append
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.eventlog import Created, Hidden, RunQuery, StateRow
+from weftwork.protocol.run import STATUSES, RunKey
+from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, fields_of, header, record
+
+PARTITIONS = st.sampled_from([ACME, OTHER])
+RUN_IDS = st.sampled_from([f"run-{number}" for number in range(4)])
+SLOTS = st.none() | st.sampled_from(["slot-1", "slot-2", "slot-3"])
+TAGS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple)
+SCOPES = st.sampled_from([None, "scope-1", "scope-2"])
+WORKFLOWS = st.sampled_from(["greet", "order"])
+TIMES = st.integers(NOW, NOW + 5)
+ROWS = st.lists(
+    st.builds(
+        StateRow,
+        st.sampled_from(["variable", "channel", "node"]),
+        st.sampled_from(["x", "y", "é", "\U0001f9f5"]),
+        st.binary(max_size=4),
+    ),
+    max_size=4,
+).map(tuple)
+
+
+class Twins(RuleBasedStateMachine):
+    """Every call goes to both stores; both must answer or raise the same."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory()
+        self.model = MemoryStore()
+        self.store = SqliteStore(Path(self.folder.name) / "store.db")
+        self.runner.run(self.model.open())
+        self.runner.run(self.store.open())
+        self.time = NOW
+
+    def teardown(self) -> None:
+        if hasattr(self, "runner"):
+            self.runner.run(self.store.close())
+            self.runner.close()
+            self.folder.cleanup()
+
+    def both(self, method: str, *arguments: Any) -> Any:
+        async def ask(log: Any) -> Any:
+            async with asyncio.timeout(30):
+                try:
+                    answer = await getattr(log, method)(*arguments)
+                except Exception as error:
+                    return type(error)
+                return fields_of(answer) if method == "read" else answer
+
+        wanted = self.runner.run(ask(self.model.log))
+        assert self.runner.run(ask(self.store.log)) == wanted
+        return wanted
+
+    def record(self, partition: str, slot: str | None) -> Any:
+        if slot is None:
+            return None
+        self.time += 1
+        return record(slot, partition, created_at=self.time, outcome=b"%d" % self.time)
+
+    @rule(
+        partition=PARTITIONS,
+        run_id=RUN_IDS,
+        slot=SLOTS,
+        tags=TAGS,
+        scope=SCOPES,
+        workflow=WORKFLOWS,
+        exclusive=st.booleans(),
+        secret=st.booleans(),
+    )
+    def create(
+        self,
+        partition: str,
+        run_id: str,
+        slot: str | None,
+        tags: tuple[str, ...],
+        scope: str | None,
+        workflow: str,
+        exclusive: bool,
+        secret: bool,
+    ) -> None:
+        given = header(run_id, partition, tags=tags, scope_id=scope, workflow_id=workflow)
+        hidden = (Hidden(-1, "/secret", run_id.encode()),) if secret else ()
+        self.both("create", given, hidden, self.record(partition, slot), exclusive)
+
+    @rule(
+        partition=PARTITIONS,
+        run_id=RUN_IDS,
+        off=st.sampled_from([0, 0, 0, 0, -1, 1]),
+        count=st.integers(0, 3),
+        status=st.sampled_from(STATUSES),
+        slot=SLOTS,
+        rows=ROWS,
+    )
+    def append(
+        self, partition: str, run_id: str, off: int, count: int, status: Any, slot: str | None, rows: Any
+    ) -> None:
+        run = RunKey(partition, run_id)
+        log: Any = self.model.log
+        known = log._runs.get(run)
+        expected = max(-1, (known.projection.last_sequence if known else -1) + off)
+        hidden = (Hidden(expected + 1, "/a", b"1"),) if count else ()
+        given = batch(run, expected, count, status, rows, hidden, self.record(partition, slot))
+        self.both("append", run, expected, given)
+
+    @rule(partition=PARTITIONS, slot=SLOTS.filter(bool))
+    def remember(self, partition: str, slot: str) -> None:
+        self.both("remember", self.record(partition, slot))
+
+    @rule(partition=PARTITIONS, slot=SLOTS.filter(bool), age=st.integers(-3, 3))
+    def recall(self, partition: str, slot: str, age: int) -> None:
+        self.both("recall", partition, slot, self.time + age)
+
+    @rule(age=st.integers(-10, 1))
+    def sweep(self, age: int) -> None:
+        self.both("sweep", self.time + age)
+
+    @rule(
+        partition=PARTITIONS,
+        statuses=st.lists(st.sampled_from(STATUSES), max_size=3).map(tuple),
+        workflow=st.none() | WORKFLOWS,
+        tags=TAGS,
+        before=st.none() | RUN_IDS,
+        limit=st.integers(1, 4),
+    )
+    def list_runs(self, partition: str, **filters: Any) -> None:
+        filters["workflow_id"] = filters.pop("workflow")
+        self.both("list_runs", partition, RunQuery(**filters))
+
+    @rule(partition=PARTITIONS, run_id=st.none() | RUN_IDS, limit=st.integers(0, 4))
+    def unfinished(self, partition: str, run_id: str | None, limit: int) -> None:
+        self.both("unfinished", None if run_id is None else RunKey(partition, run_id), limit)
+
+    @rule(partition=PARTITIONS, run_id=RUN_IDS, after=st.integers(-3, 6), limit=st.integers(0, 4))
+    def read(self, partition: str, run_id: str, after: int, limit: int) -> None:
+        run = RunKey(partition, run_id)
+        for method, arguments in (("read", (run, after, limit)), ("stored", (run,)), ("hidden", (run,))):
+            self.both(method, *arguments)
+
+    @rule()
+    def restart(self) -> None:
+        self.runner.run(self.store.close())
+        self.store = SqliteStore(Path(self.folder.name) / "store.db")
+        self.runner.run(self.store.open())
+
+    @invariant()
+    def listings_agree(self) -> None:
+        if hasattr(self, "store"):
+            for partition in (ACME, OTHER):
+                self.both("list_runs", partition, RunQuery())
+
+
+def explore(examples: int) -> None:
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    run_state_machine_as_test(Twins, settings=chosen)
+
+
+def test_the_stores_agree() -> None:
+    explore(12)
+
+
+@pytest.mark.slow
+def test_the_stores_agree_for_long() -> None:
+    explore(150)
+
+
+def test_a_store_that_answers_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage: a store without its check of the sequence is told from the model."""
+    twins = Twins()
+    twins.begin()
+    try:
+        assert twins.both("create", header()) == Created()
+        monkeypatch.setattr(append, "is_conflict", lambda *_: False)
+        with pytest.raises(AssertionError):
+            twins.both("append", header().key, 3, batch(header().key, 3))
+    finally:
+        twins.teardown()

@@ -1,0 +1,280 @@
+"""The writer: many callers share a commit, and nobody suffers from anybody else's job."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from weftwork.adapters.sqlite import append
+from weftwork.adapters.sqlite import writer as writer_module
+from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.eventlog import Created, SequenceConflict, StateRow
+from weftwork.protocol.errors import HostFault
+from weftwork.testing.storage.sample import batch, header, make_run
+from weftwork.testing.storage.store import raised
+
+Scenario = Callable[[SqliteStore], Awaitable[None]]
+
+
+def with_store(path: Path, scenario: Scenario) -> None:
+    async def run() -> None:
+        store = SqliteStore(path / "store.db")
+        await store.open()
+        try:
+            async with asyncio.timeout(30):
+                await scenario(store)
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+class Gate:
+    """Holds the writer inside a job, so that everything submitted meanwhile becomes the next batch."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._go = threading.Event()
+        self._held = store._writer.submit(lambda _: self._go.wait(20))
+
+    async def open(self) -> None:
+        self._go.set()
+        assert await self._held
+
+
+async def count_commits(store: SqliteStore) -> list[int]:
+    """A list that grows with every commit."""
+    commits: list[int] = []
+
+    def committed() -> bool:
+        commits.append(1)
+        return False
+
+    def listen(connection: Any) -> None:
+        connection.set_commit_hook(committed)
+
+    await store._writer.submit(listen)
+    return commits
+
+
+def insert(name: str) -> Callable[[Any], None]:
+    return lambda connection: connection.execute("INSERT INTO definitions VALUES (?, x'00')", (name,))
+
+
+def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        runs = [await make_run(store, f"run-{number}") for number in range(100)]
+        commits = await count_commits(store)
+        gate = Gate(store)
+        appends = [asyncio.ensure_future(store.log.append(run, -1, batch(run, -1, 4))) for run in runs]
+        await asyncio.sleep(0)
+        before = len(commits)
+        await gate.open()
+        assert await asyncio.gather(*appends) == [None] * 100
+        # One for the gate, which may be counted already, and one for all hundred.
+        assert len(commits) - before <= 2
+
+    with_store(tmp_path, scenario)
+
+
+def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above: its count can tell the difference."""
+    monkeypatch.setattr(writer_module, "MOST_JOBS", 1)
+    with pytest.raises(AssertionError):
+        test_what_is_queued_is_one_commit(tmp_path)
+
+
+def test_a_bad_job_harms_no_other(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        gate = Gate(store)
+        jobs = [
+            store._writer.submit(insert("first")),
+            store._writer.submit(insert("first")),
+            store._writer.submit(lambda connection: connection.execute("INSERT INTO nowhere VALUES (1)")),
+            store._writer.submit(lambda connection: connection.execute("INSERT INTO keys VALUES (?)", (object(),))),
+            asyncio.ensure_future(store.log.append(run, -1, batch(run, -1, 4))),
+            store._writer.submit(insert("last")),
+        ]
+        await asyncio.sleep(0)
+        await gate.open()
+        ends = await asyncio.gather(*map(raised, jobs))
+        assert [type(end) for end in ends] == [type(None), HostFault, HostFault, HostFault, type(None), type(None)]
+        assert await store.definitions.get("first") == b"\x00"
+        assert await store.definitions.get("last") == b"\x00"
+        assert len(await store.log.read(run, -1, 10)) == 4
+
+    with_store(tmp_path, scenario)
+
+
+def test_what_a_bad_job_wrote_is_gone(tmp_path: Path) -> None:
+    def torn(connection: Any) -> None:
+        insert("torn")(connection)
+        raise ValueError("half way")
+
+    async def scenario(store: SqliteStore) -> None:
+        for others in ([], [insert("good")]):
+            gate = Gate(store)
+            jobs = [store._writer.submit(job) for job in [torn, *others]]
+            await gate.open()
+            ends = await asyncio.gather(*map(raised, jobs))
+            assert [type(end) for end in ends] == [HostFault, *[type(None)] * len(others)]
+            assert await store.definitions.get("torn") is None
+        assert await store.definitions.get("good") == b"\x00"
+
+    with_store(tmp_path, scenario)
+
+
+def test_a_refusal_spoils_no_batch(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        other = await make_run(store, "run-b")
+        commits = await count_commits(store)
+        gate = Gate(store)
+        jobs = [
+            asyncio.ensure_future(store.log.append(run, -1, batch(run, -1))),
+            asyncio.ensure_future(store.log.append(run, -1, batch(run, -1))),
+            asyncio.ensure_future(store.log.create(header("run-b"))),
+            asyncio.ensure_future(store.log.append(other, -1, batch(other, -1))),
+        ]
+        await asyncio.sleep(0)
+        before = len(commits)
+        await gate.open()
+        ends = await asyncio.gather(*map(raised, jobs))
+        assert [type(end) for end in ends] == [type(None), SequenceConflict, HostFault, type(None)]
+        assert len(commits) - before <= 2
+
+    with_store(tmp_path, scenario)
+
+
+def test_a_refusal_after_a_write_is_rolled_back(tmp_path: Path) -> None:
+    def late(connection: Any) -> None:
+        insert("late")(connection)
+        raise SequenceConflict("too late to say so")
+
+    async def scenario(store: SqliteStore) -> None:
+        assert isinstance(await raised(store._writer.submit(late)), HostFault)
+        assert await store.definitions.get("late") is None
+
+    with_store(tmp_path, scenario)
+
+
+def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
+    """The writer remembers where runs stand; a batch that did not happen must not stay in its memory."""
+
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        job = store._writer.submit
+
+        def append_then_fail(connection: Any) -> None:
+            append.append(heads_of(store), run, -1, batch(run, -1, 3), connection)
+            raise ValueError("after the append")
+
+        assert isinstance(await raised(job(append_then_fail)), HostFault)
+        assert await store.log.append(run, -1, batch(run, -1)) is None
+
+    with_store(tmp_path, scenario)
+
+
+def test_a_writer_that_does_not_forget_refuses_good_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(Heads, "forget", lambda _: None)
+    with pytest.raises(SequenceConflict):
+        test_a_rolled_back_run_is_forgotten(tmp_path)
+
+
+def heads_of(store: SqliteStore) -> Heads:
+    log: Any = store.log
+    return log._heads
+
+
+def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.adapters.sqlite.head.MOST_HEADS", 3)
+
+    async def scenario(store: SqliteStore) -> None:
+        runs = [await make_run(store, f"run-{number}") for number in range(5)]
+        kept = heads_of(store)._kept
+        assert list(kept) == runs[2:]
+        await store.log.append(runs[4], -1, batch(runs[4], -1, status="completed"))
+        assert list(kept) == runs[2:4]
+        for run in runs[:4]:
+            assert await store.log.append(run, -1, batch(run, -1)) is None
+        assert len(kept) == 3
+
+    with_store(tmp_path, scenario)
+
+
+def test_a_cancelled_caller_does_not_cancel_the_write(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        gate = Gate(store)
+        creating = asyncio.ensure_future(store.log.create(header()))
+        await asyncio.sleep(0)
+        creating.cancel()
+        await gate.open()
+        with pytest.raises(asyncio.CancelledError):
+            await creating
+        await make_run(store, "barrier")
+        assert await store.log.stored(header().key) is not None
+
+    with_store(tmp_path, scenario)
+
+
+def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        gate = Gate(store)
+        creating = [asyncio.ensure_future(store.log.create(header(f"run-{number}"))) for number in range(700)]
+        await asyncio.sleep(0)
+        closing = asyncio.ensure_future(store.close())
+        await asyncio.sleep(0)
+        await gate.open()
+        await closing
+        assert await asyncio.gather(*creating) == [Created()] * 700
+        await store.close()
+
+    with_store(tmp_path, scenario)
+
+
+def test_the_wal_is_copied_by_the_writer(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        assert await store._writer.submit(lambda connection: connection.pragma("wal_autocheckpoint")) == 0
+        run = await make_run(store)
+        for expected in range(-1, 60):
+            # A value of its own each time: SQLite writes no page that stays as it is.
+            rows = (StateRow("variable", "v", b"%06d" % expected * 80_000),)
+            await store.log.append(run, expected, batch(run, expected, rows=rows))
+        assert (tmp_path / "store.db-wal").stat().st_size < 8 << 20
+
+    with_store(tmp_path, scenario)
+
+
+def test_without_checkpoints_the_wal_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(writer_module.Writer, "_checkpoint", lambda _: None)
+    with pytest.raises(AssertionError, match="st_size"):
+        test_the_wal_is_copied_by_the_writer(tmp_path)
+
+
+def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 8)
+    monkeypatch.setattr(writer_module, "LARGEST_WAL_PAGES", 32)
+
+    async def scenario(store: SqliteStore) -> None:
+        await store._writer.submit(lambda connection: connection.set_busy_timeout(1))
+        run = await make_run(store)
+        outsider = apsw.Connection(str(tmp_path / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+        outsider.execute("BEGIN; SELECT count(*) FROM runs")
+        for expected in range(-1, 100):
+            await store.log.append(run, expected, batch(run, expected))
+        grown = (tmp_path / "store.db-wal").stat().st_size
+        assert grown > 32 * 4096
+        outsider.close(True)
+        for expected in range(100, 300):
+            await store.log.append(run, expected, batch(run, expected))
+        assert (tmp_path / "store.db-wal").stat().st_size <= grown
+        assert len(await store.log.read(run, -1, 1000)) == 301
+
+    with_store(tmp_path, scenario)
