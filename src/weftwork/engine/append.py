@@ -1,0 +1,120 @@
+"""The one append path: numbers, redacts, folds and encodes events, and makes the batch that commits them.
+
+Theory. The engine decides several things before it commits once: with pure nodes a whole run is one
+append. Each decided event is folded at once, so that the next decision sees it; none of it is visible
+to anybody until the batch is durable. If the commit fails, the state that ran ahead is thrown away and
+folded again from the log.
+"""
+
+from typing import Any
+
+import msgspec
+
+from weftwork.ports.eventlog import Batch, Hidden, Projection, Record, StateRow
+from weftwork.ports.ids import Ids
+from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.events import Draft, Event, Fact, is_event_type
+from weftwork.protocol.fold import RunState, apply
+from weftwork.protocol.redaction import Redactor, shown_variable
+
+
+class Append:
+    """Events of one run on their way to one commit."""
+
+    __slots__ = ("_error", "_hidden", "_now", "_outputs", "_redactor", "_staged", "_state", "expected")
+
+    def __init__(self, state: RunState, redactor: Redactor | None, now: int) -> None:
+        self._state = state
+        self._redactor = redactor
+        self._now = now
+        self._staged: list[tuple[Draft, bytes]] = []
+        self._hidden: list[Hidden] = []
+        self._error: bytes | None = None
+        self._outputs: bytes | None = None
+        self.expected = state.last_sequence
+
+    def __len__(self) -> int:
+        return len(self._staged)
+
+    def add(self, draft: Draft) -> None:
+        """Give the event its sequence and fold it; its encoding holds no value that must stay hidden.
+
+        Raises HostFault for a type that the protocol does not allow.
+        """
+        if not is_event_type(draft.type):
+            raise HostFault(f"no event may have the type {draft.type}")
+        sequence = self.expected + 1 + len(self._staged)
+        shown: Any = draft.payload
+        if self._redactor is not None:
+            shown, removed = self._redactor.hide_payload(draft.type, draft.node_id, draft.payload)
+            self._hidden += [Hidden(sequence, pointer, encode_stored(value)) for pointer, value in removed]
+        self._staged.append((draft, encode_stored(shown)))
+        if draft.type == "run.failed":
+            self._error = encode_stored(shown["error"])
+        elif draft.type == "run.completed":
+            self._outputs = encode_stored(shown["outputs"])
+        apply(self._state, Fact(sequence, draft.type, draft.payload, self._now, draft.node_id))
+
+    def batch(self, ids: Ids, record: Record | None) -> Batch:
+        """What the store commits. Rows hold only what changed."""
+        state = self._state
+        events = tuple(
+            Event(
+                run_id=state.header.run_id,
+                sequence=self.expected + 1 + offset,
+                event_id=event_id,
+                type=draft.type,
+                timestamp=self._now,
+                payload=payload,
+                node_id=draft.node_id,
+                causation_id=draft.causation_id,
+                engine_version=state.header.engine_version,
+            )
+            for offset, ((draft, payload), event_id) in enumerate(
+                zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
+            )
+        )
+        rows = self._rows()
+        return Batch(events, self._projection(), rows, tuple(self._hidden), record)
+
+    def _projection(self) -> Projection:
+        state = self._state
+        return Projection(
+            status=state.status,
+            last_sequence=state.last_sequence,
+            started_at=state.started_at,
+            completed_at=state.completed_at,
+            current_node=state.current_node,
+            error=self._error,
+            executions=state.executions,
+            outputs=self._outputs,
+        )
+
+    def _rows(self) -> tuple[StateRow, ...]:
+        state = self._state
+        rows: list[StateRow] = []
+        for kind, name in sorted(state.touched):
+            if kind == "node":
+                value: Any = self._shown(_node_row(state, name))
+            elif kind == "variable":
+                value = self._shown(shown_variable(state.plan, name, state.variables[name]))
+            else:
+                value = self._shown(state.channels[name])
+            rows.append(StateRow(kind, name, encode_stored(value)))
+        state.touched.clear()
+        return tuple(rows)
+
+    def _shown(self, value: Any) -> Any:
+        return value if self._redactor is None else self._redactor.hide(value, {})[0]
+
+
+def _node_row(state: RunState, node_id: str) -> dict[str, Any]:
+    """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""
+    node = state.nodes[node_id]
+    row: dict[str, Any] = {"status": node.status}
+    if node.attempt:
+        row["attempt"] = node.attempt
+    if node.error is not None:
+        row["error"] = msgspec.to_builtins(node.error)
+    return row

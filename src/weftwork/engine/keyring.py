@@ -1,0 +1,115 @@
+"""The keyring: API keys in use. Kept as keyed digests; a key is shown once, when it is made."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+
+import msgspec
+
+from weftwork.engine.principal import Principal
+from weftwork.ports.clock import Clock
+from weftwork.ports.ids import Ids
+from weftwork.ports.keys import KeyRow, Keys
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key
+
+LIVE_KEY_PREFIX = "hk_live_"
+
+
+class Keyring:
+    """Checks keys from memory and changes them in the store first. `scopes` is the whole vocabulary."""
+
+    def __init__(self, keys: Keys, clock: Clock, ids: Ids, scopes: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._ids = ids
+        self._scopes = scopes
+        self._salt = b""
+        self._rows: dict[bytes, tuple[KeyRow, Principal]] = {}
+
+    async def load(self) -> None:
+        self._salt = await self._keys.salt()
+        for row in await self._keys.all():
+            self._hold(row)
+
+    def authenticate(self, key: str | None) -> Principal:
+        """auth-02 (OpenWOP auth): the caller behind a key; anything but a valid key is 401."""
+        if not key:
+            raise ClientFault("unauthenticated", "Send an API key: Authorization: Bearer <key>.")
+        digest = self._digest(key)
+        held = self._rows.get(digest)
+        if held is None or not hmac.compare_digest(held[0].digest, digest):
+            raise ClientFault("unauthenticated", "This API key is not known here.")
+        row, principal = held
+        if row.revoked_at is not None:
+            raise ClientFault("key_revoked", "This API key was revoked.")
+        if row.expires_at is not None and row.expires_at <= self._clock.now():
+            raise ClientFault("key_expired", "This API key has expired.")
+        return principal
+
+    async def create(
+        self,
+        tenant: str,
+        scopes: Iterable[str] | None = None,
+        mode: Mode = "live",
+        label: str = "",
+        expires_at: int | None = None,
+    ) -> tuple[str, KeyRow]:
+        """A new key and what is kept of it. Durable before it is returned; the key is not shown again."""
+        prefix = TEST_KEY_PREFIX if mode == "test" else LIVE_KEY_PREFIX
+        key = prefix + self._ids.token()
+        row = self._row(key, tenant, scopes, label, expires_at)
+        await self._keys.put(row)
+        self._hold(row)
+        return key, row
+
+    def admit(self, key: str, tenant: str, scopes: Iterable[str] | None) -> KeyRow:
+        """Accept a key for as long as this process lives; nothing is stored. A revoked key stays revoked."""
+        row = self._row(key, tenant, scopes, "given at start", None)
+        held = self._rows.get(row.digest)
+        if held is not None and held[0].revoked_at is not None:
+            raise ClientFault("key_revoked", "This key was revoked; use another.")
+        self._hold(row)
+        return row
+
+    async def revoke(self, key_id: str) -> KeyRow:
+        """Revoke a key at once. Revoking it again changes nothing."""
+        row = next((row for row, _ in self._rows.values() if row.key_id == key_id), None)
+        if row is None:
+            raise ClientFault("not_found", f"No key has the id {key_id}; see `weftwork keys list`.")
+        if row.revoked_at is None:
+            row = msgspec.structs.replace(row, revoked_at=self._clock.now())
+            await self._keys.put(row)
+            self._hold(row)
+        return row
+
+    def all(self) -> list[KeyRow]:
+        return sorted((row for row, _ in self._rows.values()), key=lambda row: (row.created_at, row.key_id))
+
+    def _row(self, key: str, tenant: str, scopes: Iterable[str] | None, label: str, expires_at: int | None) -> KeyRow:
+        if not is_tenant(tenant):
+            raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", parameter="tenant")
+        wanted = self._scopes if scopes is None else tuple(scopes)
+        unknown = sorted(set(wanted) - set(self._scopes))
+        if unknown:
+            text = f"Unknown scope {', '.join(unknown)}; known are {', '.join(self._scopes)}."
+            raise invalid(text, parameter="scopes")
+        digest = self._digest(key)
+        return KeyRow(
+            # A digest of the digest: the id is public, and must say nothing about what is compared.
+            key_id=f"key_{hashlib.sha256(digest).hexdigest()[:16]}",
+            digest=digest,
+            tenant=tenant,
+            mode=mode_of_key(key),
+            scopes=tuple(wanted),
+            label=label,
+            created_at=self._clock.now(),
+            expires_at=expires_at,
+        )
+
+    def _digest(self, key: str) -> bytes:
+        return hmac.digest(self._salt, key.encode("utf-8", "surrogateescape"), hashlib.sha256)
+
+    def _hold(self, row: KeyRow) -> None:
+        principal = Principal.of(row.key_id, row.tenant, row.mode, frozenset(row.scopes))
+        self._rows[row.digest] = (row, principal)

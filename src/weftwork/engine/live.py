@@ -1,0 +1,298 @@
+"""A live run: its folded state in memory, and the loop that moves it forward.
+
+Theory. Everything that can happen to a run arrives as an input in its inbox. One `_drive` at a time
+takes inputs, decides, folds, runs instant nodes on the spot, and commits once nothing more can be done
+without waiting; then it launches the nodes that wait. A run with nothing to do needs no task at all.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from weftwork.engine.append import Append
+from weftwork.engine.decide import NOTHING, Bounds, Input, NodeCompleted, NodeFailed, Step, TimeUp, decide
+from weftwork.engine.performer import Performer
+from weftwork.engine.recover import load_state
+from weftwork.engine.request import MakeRecord, Request, RunOver
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.eventlog import Projection, Recorded, SequenceConflict, StateRow, Stored, StoreUnavailable
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.fold import RunState
+from weftwork.protocol.limits import execution_limit, time_limit
+from weftwork.protocol.redaction import Redactor
+from weftwork.protocol.run import RunKey, Status
+
+log = logging.getLogger("weftwork.run")
+
+MAX_BATCH: Final = 256
+"""Events per append: a long chain of pure nodes commits and yields now and then."""
+
+
+class _Work:
+    """What one turn of the loop gathered for one commit."""
+
+    __slots__ = ("append", "inputs", "launches", "request", "stop")
+
+    def __init__(self, append: Append) -> None:
+        self.append = append
+        self.inputs: list[Input] = []
+        self.launches: list[str] = []
+        self.request: Request | None = None
+        self.stop = False
+
+
+class LiveRun:
+    """One run being executed. Calls `ended` once its terminal event is durable, `broken` if the host failed it."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        state: RunState,
+        ended: Callable[["LiveRun"], None],
+        broken: Callable[["LiveRun"], None],
+    ) -> None:
+        self.state = state
+        self.key: RunKey = state.header.key
+        self._runtime = runtime
+        self._ended = ended
+        self._broken = broken
+        self._redactor: Redactor | None = None
+        if state.plan.guarded:
+            self._redactor = Redactor(state.plan)
+            self._redactor.learn_inputs(state.inputs)
+            self._redactor.learn_state(state)
+        configurable = state.header.configurable
+        executions = execution_limit(runtime.limits, configurable)
+        self._bounds = Bounds(runtime.limits.max_parallel_nodes, executions, runtime.provided)
+        self._limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, configurable)
+        self._performer = Performer(runtime, self.send)
+        self._inbox: deque[Input | Request] = deque()
+        self._asking: Request | None = None
+        self._parked: list[Request] = []
+        self._driver: asyncio.Task[None] | None = None
+        self._timer: asyncio.Task[None] | None = None
+        self._closing = False
+        self._over = False
+        self._projection = Projection("pending")
+        self._rows: dict[tuple[str, str], StateRow] = {}
+
+    def send(self, given: Input | Request) -> None:
+        """Put an input into the inbox and see to it that somebody looks."""
+        self._inbox.append(given)
+        if self._driver is None and not self._closing:
+            self._driver = asyncio.create_task(self._drive())
+
+    async def ask(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
+        """Like send, but returns the status once the consequences are durable.
+
+        Raises StoreUnavailable, or RunOver if the run ended first.
+        """
+        if self._over:
+            raise RunOver
+        if self._closing:
+            raise StoreUnavailable("the host is shutting down")
+        request = Request(given, asyncio.get_running_loop().create_future(), record)
+        self.send(request)
+        return await request.done
+
+    async def settle(self, timeout: float) -> None:
+        """Wait, not long, for a commit that is under way: a reader who just wrote sees what followed."""
+        if self._driver is not None:
+            await asyncio.wait((self._driver,), timeout=timeout)
+
+    def stored(self) -> Stored:
+        """What the store holds of this run, without asking it."""
+        return Stored(self.state.header, self._projection, tuple(self._rows.values()))
+
+    def resume(self, stored: Stored) -> None:
+        """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
+        self._enter(stored)
+        self.send(Step())
+
+    async def close(self) -> None:
+        """Stop without a word in the log: the run goes on from there when a host starts again."""
+        self._closing = True
+        ending = self._performer.close()
+        if self._timer is not None:
+            self._timer.cancel()
+            ending.append(self._timer)
+        if self._driver is not None:
+            ending.append(self._driver)
+        if ending:
+            await asyncio.wait(ending, timeout=5)
+        self._refuse(StoreUnavailable("the host is shutting down"))
+
+    async def _drive(self) -> None:
+        try:
+            while not self.state.terminal and not self._closing:
+                work = self._gather()
+                if not len(work.append):
+                    await self._answer(work)
+                    if self._inbox:
+                        continue
+                    return
+                if await self._commit(work):
+                    for node_id in work.launches:
+                        self._launch(node_id)
+                    if work.stop:
+                        self._performer.stop(self.state)
+            if self.state.terminal:
+                self._end()
+        except asyncio.CancelledError:
+            self._closing = True
+            raise
+        except Exception:
+            log.exception("the host failed a run", extra={"runId": self.key.run_id})
+            self._abandon()
+        finally:
+            self._driver = None
+            if self._inbox and not self._closing and not self.state.terminal:
+                self._driver = asyncio.create_task(self._drive())
+
+    def _gather(self) -> _Work:
+        """Take inputs and follow them as far as they lead without waiting."""
+        work = _Work(Append(self.state, self._redactor, self._runtime.clock.now()))
+        outcomes: deque[Input] = deque()
+        while len(work.append) < MAX_BATCH:
+            given = outcomes.popleft() if outcomes else self._take(work)
+            decision = decide(self.state, self._bounds, given)
+            for draft in decision.events:
+                work.append.add(draft)
+            if decision.start is not None:
+                outcome = self._performer.instant(self.state, decision.start)
+                if outcome is None:
+                    work.launches.append(decision.start)
+                else:
+                    outcomes.append(outcome)
+            if decision.stop:
+                work.stop = True
+            if isinstance(given, Step) and (decision.stop or decision == NOTHING):
+                break
+        self._inbox.extendleft(reversed(outcomes))
+        if work.request is not None and self.state.status == "running":
+            # A limit is ending the run already: how it ends is the answer.
+            self._parked.append(work.request)
+            work.request = None
+        return work
+
+    def _take(self, work: _Work) -> Input:
+        """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
+        if not self._inbox or (work.request is not None and isinstance(self._inbox[0], Request)):
+            return Step()
+        item = self._inbox.popleft()
+        if isinstance(item, Request):
+            work.request = self._asking = item
+            return item.given
+        work.inputs.append(item)
+        return item
+
+    async def _commit(self, work: _Work) -> bool:
+        request = work.request
+        record = request.make_record(self.state.status) if request is not None else None
+        batch = work.append.batch(self._runtime.ids, record)
+        try:
+            taken = await self._runtime.log.append(self.key, work.append.expected, batch)
+        except (StoreUnavailable, SequenceConflict) as error:
+            if request is not None:
+                request.refuse(StoreUnavailable(str(error)))
+            await self._rewind(work.inputs, pause=isinstance(error, StoreUnavailable))
+            return False
+        if taken is not None and request is not None:
+            request.answer(taken)
+            await self._rewind(work.inputs, pause=False)
+            return False
+        self._projection = batch.projection
+        for row in batch.rows:
+            self._rows[row.kind, row.name] = row
+        self._runtime.feeds.publish(self.key, batch.events)
+        if request is not None:
+            request.answer(self.state.status)
+        return True
+
+    async def _answer(self, work: _Work) -> None:
+        """Nothing to append. A request still leaves its record behind before it is answered."""
+        request = work.request
+        if request is not None:
+            record = request.make_record(self.state.status)
+            try:
+                taken = await self._runtime.log.remember(record) if record is not None else None
+            except StoreUnavailable as error:
+                request.refuse(error)
+            else:
+                request.answer(taken or self.state.status)
+        if work.stop:
+            self._performer.stop(self.state)
+
+    async def _rewind(self, inputs: list[Input], pause: bool) -> None:
+        """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
+        self._inbox.extendleft(reversed(inputs))
+        self._inbox.extend(self._parked)
+        self._parked.clear()
+        while not self._closing:
+            if pause:
+                log.warning("store unavailable, trying again in a second", extra={"runId": self.key.run_id})
+                self._refuse(StoreUnavailable("the store is away"))
+                await self._runtime.clock.sleep_until(self._runtime.clock.now() + 1000)
+            try:
+                stored = await self._runtime.log.stored(self.key)
+                self.state = await load_state(self._runtime.log, self.state.header, self.state.plan)
+            except StoreUnavailable:
+                pause = True
+            else:
+                self._runtime.feeds.doubt(self.key)
+                if stored is not None:
+                    self._enter(stored)
+                return
+
+    def _enter(self, stored: Stored) -> None:
+        """Take up the run where the store has it, with every node that runs there and not here yet."""
+        self._projection = stored.projection
+        self._rows = {(row.kind, row.name): row for row in stored.rows}
+        self.state.touched.clear()
+        if self.state.stop is not None:
+            return
+        reported = {item.node_id for item in self._inbox if isinstance(item, NodeCompleted | NodeFailed)}
+        for node_id in sorted(self.state.running, key=lambda node_id: self.state.plan.nodes[node_id].index):
+            if node_id not in reported and not self._performer.holds(node_id):
+                self._launch(node_id)
+
+    def _launch(self, node_id: str) -> None:
+        if self._closing:
+            return
+        self._performer.launch(self.state, node_id)
+        if self._limit is not None and self._timer is None:
+            self._timer = asyncio.create_task(self._watch_time(self._limit))
+
+    async def _watch_time(self, limit: int) -> None:
+        clock = self._runtime.clock
+        start = self.state.started_at or self.state.header.created_at
+        await clock.sleep_until(start + limit + 1)
+        self.send(TimeUp(limit, clock.now() - start))
+
+    def _end(self) -> None:
+        self._halt(RunOver())
+        self._ended(self)
+
+    def _abandon(self) -> None:
+        """After an error of ours this object is of no more use; whoever waits is told."""
+        self._halt(HostFault("the host failed this run"))
+        self._broken(self)
+
+    def _halt(self, reason: Exception) -> None:
+        self._over = True
+        self._closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._performer.close()
+        self._refuse(reason)
+
+    def _refuse(self, reason: Exception) -> None:
+        """Nobody waits for ever: requests that were not answered get a reason."""
+        waiting = [*self._parked, *(item for item in self._inbox if isinstance(item, Request))]
+        self._inbox = deque(item for item in self._inbox if not isinstance(item, Request))
+        if self._asking is not None:
+            waiting.append(self._asking)
+        for request in waiting:
+            request.refuse(reason)

@@ -1,0 +1,36 @@
+"""A request to a live run: an input that somebody waits for."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from weftwork.engine.decide import Input
+from weftwork.ports.eventlog import Record, Recorded
+from weftwork.protocol.run import Status
+
+MakeRecord = Callable[[Status], Record]
+"""Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
+
+
+class RunOver(Exception):
+    """The run ended before the request was looked at; the stored outcome answers it."""
+
+
+class Request(msgspec.Struct):
+    """An input, the idempotency record to commit along with it, and whoever waits, who may have gone away."""
+
+    given: Input
+    done: asyncio.Future[Status | Recorded]
+    record: MakeRecord | None = None
+
+    def make_record(self, status: Status) -> Record | None:
+        return self.record(status) if self.record is not None else None
+
+    def answer(self, outcome: Status | Recorded) -> None:
+        if not self.done.done():
+            self.done.set_result(outcome)
+
+    def refuse(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)

@@ -1,0 +1,25 @@
+"""What every live run shares: the ports it may use and the limits it obeys."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from weftwork.engine.feeds import Feeds
+from weftwork.ports.clock import Clock
+from weftwork.ports.eventlog import EventLog
+from weftwork.ports.ids import Ids
+from weftwork.ports.nodes import NodeType
+from weftwork.protocol.limits import Limits
+
+
+class Runtime(msgspec.Struct, frozen=True):
+    """The engine's surroundings, handed to it by the composition root."""
+
+    log: EventLog
+    feeds: Feeds
+    clock: Clock
+    ids: Ids
+    types: Mapping[str, NodeType]
+    limits: Limits = Limits()
+    provided: frozenset[str] = frozenset()
+    """Runtime capabilities offered to nodes; discovery advertises the same set."""

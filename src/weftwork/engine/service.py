@@ -1,0 +1,229 @@
+"""The facade: one method per operation. Every edge calls this and nothing behind it."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.catalog import Catalog
+from weftwork.engine.executor import Executor
+from weftwork.engine.feeds import PAGE, Reader
+from weftwork.engine.principal import Principal
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.span_recorder import SpanRecorder
+from weftwork.ports.eventlog import Active, Hidden, Record, Recorded, RunQuery, Stored
+from weftwork.protocol import idempotency, options, schema
+from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.events import Event
+from weftwork.protocol.graph import Plan
+from weftwork.protocol.projection import snapshot, summary
+from weftwork.protocol.redaction import Redactor
+from weftwork.protocol.run import TERMINAL, RunHeader
+
+RETRY_SECONDS: Final = 5
+"""What callers are told to wait when a run of their scope is live or the host is full."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The outcome of a mutation; kept under the caller's idempotency key and given again as it was."""
+
+    run_id: str
+    status: str
+    replayed: bool = False
+
+
+class Service:
+    """Runs, events and workflows for callers. Raises ClientFault, StoreUnavailable or HostFault."""
+
+    def __init__(self, runtime: Runtime, catalog: Catalog, executor: Executor) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._executor = executor
+        self._spans = SpanRecorder(runtime.log)
+
+    def get_workflow(self, principal: Principal, workflow_id: str) -> dict[str, Any]:
+        """The definition, verbatim."""
+        plan = self._catalog.get(principal.tenant, workflow_id)
+        if plan is None:
+            raise ClientFault("not_found", "There is no such workflow.")
+        return plan.workflow.document
+
+    async def create_run(
+        self,
+        principal: Principal,
+        document: Any,
+        key: str | None = None,
+        exclusive: bool = False,
+        traceparent: str | None = None,
+    ) -> Outcome:
+        """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
+        slot, print_ = self._slot(principal, "createRun", key, document)
+        if slot is not None and (known := await self._recall(principal, slot)) is not None:
+            return _replay(known, print_)
+        document = options.normalise_options(document)
+        plan = self._check_create(principal, document)
+        now = self._runtime.clock.now()
+        inputs: dict[str, Any] = document.get("inputs", {})
+        shown, hidden = _hide_inputs(plan, inputs)
+        header = RunHeader(
+            run_id=self._runtime.ids.run_id(now),
+            partition=principal.partition,
+            owner=principal.owner,
+            workflow_id=plan.workflow.id,
+            definition=plan.workflow.digest,
+            created_at=now,
+            inputs=shown,
+            configurable=document.get("configurable", {}),
+            tags=tuple(document.get("tags", ())),
+            metadata=document.get("metadata", {}),
+            scope_id=document.get("scopeId"),
+            callback_url=document.get("callbackUrl"),
+            traceparent=traceparent,
+        )
+        outcome = Outcome(header.run_id, "pending")
+        record = _record(principal, slot, print_, outcome, now) if slot is not None else None
+        created = await self._runtime.log.create(header, hidden, record, exclusive)
+        if isinstance(created, Recorded):
+            return _replay(created.record, print_)
+        if isinstance(created, Active):
+            details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
+            raise ClientFault("run_already_active", "A run of this scope is still live.", details)
+        self._executor.start(header, plan, inputs)
+        return outcome
+
+    async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
+        """The snapshot."""
+        return snapshot(await self._stored(principal, run_id))
+
+    async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
+        """A page of the tenant's runs, newest first."""
+        page = await self._runtime.log.list_runs(principal.partition, query)
+        document: dict[str, Any] = {"runs": [summary(run) for run in page.runs]}
+        if page.more and page.last is not None:
+            document["nextCursor"] = page.last
+        return document
+
+    async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Outcome:
+        """Cancel a run; an ended run answers with how it ended."""
+        slot, print_ = self._slot(principal, f"cancelRun/{run_id}", key, document)
+        if slot is not None and (known := await self._recall(principal, slot)) is not None:
+            return _replay(known, print_)
+        schema.require("cancel-run", document)
+        now = self._runtime.clock.now()
+
+        def record(status: str) -> Record:
+            return _record(principal, slot or "", print_, Outcome(run_id, status), now)
+
+        make = record if slot is not None else None
+        status = await self._executor.cancel(principal.run(run_id), document.get("reason"), make)
+        if status is None:
+            raise ClientFault("not_found", "There is no such run.")
+        if isinstance(status, Recorded):
+            return _replay(status.record, print_)
+        return Outcome(run_id, status)
+
+    async def read_events(
+        self, principal: Principal, run_id: str, after: int, limit: int
+    ) -> tuple[list[Event], Stored]:
+        """Events after a sequence, at once, with the run as it stood before they were read."""
+        stored = await self._stored(principal, run_id)
+        events: list[Event] = []
+        while len(events) < limit:
+            page = await self._runtime.log.read(stored.header.key, after, min(limit - len(events), PAGE))
+            events += page
+            if not page or page[-1].terminal:
+                break
+            after = page[-1].sequence
+        return events, stored
+
+    async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Stored]:
+        """A reader standing after that sequence, or after the last one if the run has not come so far.
+
+        Pair with `leave`.
+        """
+        run = principal.run(run_id)
+        reader = self._runtime.feeds.join(run, after)
+        try:
+            stored = await self._stored(principal, run_id)
+        except BaseException:
+            self._runtime.feeds.leave(run)
+            raise
+        last = stored.projection.last_sequence
+        if after >= last:
+            reader.sequence = last
+            reader.ended = stored.projection.status in TERMINAL
+        return reader, stored
+
+    def leave(self, principal: Principal, run_id: str) -> None:
+        self._runtime.feeds.leave(principal.run(run_id))
+
+    async def stored(self, principal: Principal, run_id: str) -> Stored:
+        """The run as committed, for readers that make their own document of it."""
+        return await self._stored(principal, run_id)
+
+    async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
+        """The run's spans, projected from its log; none for a run that is not there."""
+        stored = await self._executor.stored(principal.run(run_id))
+        if stored is None:
+            return []
+        return await self._spans.spans(stored)
+
+    async def ready(self) -> None:
+        """Return if the store answers; raises StoreUnavailable."""
+        await self._runtime.log.unfinished(None, 1)
+
+    async def _stored(self, principal: Principal, run_id: str) -> Stored:
+        stored = await self._executor.stored(principal.run(run_id))
+        if stored is None:
+            raise ClientFault("not_found", "There is no such run.")
+        return stored
+
+    def _check_create(self, principal: Principal, document: Any) -> Plan:
+        """run-07 (OpenWOP rest-endpoints): the order of checks after the idempotency key."""
+        schema.require("create-run", document)
+        if document.get("mode") == "eval":
+            raise ClientFault("capability_not_provided", "This host does not run evaluation suites.")
+        configurable: dict[str, Any] = document.get("configurable", {})
+        options.check_mock_provider(configurable, principal.mode)
+        if document.get("tenantId", principal.tenant) != principal.tenant:
+            raise ClientFault("forbidden", "tenantId is not the tenant of this key; leave it out.")
+        plan = self._catalog.get(principal.tenant, document["workflowId"])
+        if plan is None:
+            raise invalid("There is no workflow with this id.", "/workflowId")
+        options.check_options(configurable, document.get("metadata", {}))
+        options.check_callback(document.get("callbackUrl"))
+        options.check_inputs(plan.workflow.variables, document.get("inputs", {}))
+        if self._executor.live_count >= self._runtime.limits.max_live_runs:
+            details = {"retryAfter": RETRY_SECONDS}
+            raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
+        return plan
+
+    def _slot(self, principal: Principal, operation: str, key: str | None, body: Any) -> tuple[str | None, str]:
+        if key is None:
+            return None, ""
+        idempotency.check_key(key)
+        return idempotency.slot(principal.partition, operation, key), idempotency.fingerprint(body)
+
+    async def _recall(self, principal: Principal, slot: str) -> Record | None:
+        oldest = self._runtime.clock.now() - idempotency.RETENTION_SECONDS * 1000
+        return await self._runtime.log.recall(principal.partition, slot, oldest)
+
+
+def _record(principal: Principal, slot: str, print_: str, outcome: Outcome, now: int) -> Record:
+    oldest = now - idempotency.RETENTION_SECONDS * 1000
+    return Record(principal.partition, slot, print_, msgspec.json.encode(outcome), now, oldest)
+
+
+def _replay(record: Record, print_: str) -> Outcome:
+    idempotency.check_fingerprint(record.fingerprint, print_)
+    outcome = msgspec.json.decode(record.outcome, type=Outcome)
+    return Outcome(outcome.run_id, outcome.status, replayed=True)
+
+
+def _hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[Hidden, ...]]:
+    if not plan.guarded:
+        return inputs, ()
+    redactor = Redactor(plan)
+    redactor.learn_inputs(inputs)
+    shown, removed = redactor.hide_inputs(inputs)
+    return shown, tuple(Hidden(-1, pointer, encode_stored(value)) for pointer, value in removed)

@@ -1,0 +1,45 @@
+"""The sweeper: forgets idempotency records that no longer answer for their key."""
+
+import asyncio
+import logging
+from typing import Final
+
+from weftwork.ports.clock import Clock
+from weftwork.ports.eventlog import EventLog, StoreUnavailable
+from weftwork.protocol.idempotency import RETENTION_SECONDS
+
+log = logging.getLogger("weftwork.sweeper")
+
+EVERY_MS: Final = 600_000
+
+
+class Sweeper:
+    """Runs in the background from `start` to `stop`. Skipping a sweep harms nothing."""
+
+    def __init__(self, events: EventLog, clock: Clock) -> None:
+        self._log = events
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    async def sweep(self) -> int:
+        """Delete every record past its retention, in bounded bites."""
+        total = 0
+        while count := await self._log.sweep(self._clock.now() - RETENTION_SECONDS * 1000):
+            total += count
+        return total
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except StoreUnavailable:
+                log.warning("store unavailable, sweeping later")
+            await self._clock.sleep_until(self._clock.now() + EVERY_MS)

@@ -1,0 +1,40 @@
+"""A clock for tests: time stands still until somebody moves it."""
+
+import asyncio
+from typing import Final
+
+START: Final = 1_767_225_600_000
+"""2026-01-01T00:00:00Z."""
+
+
+class ManualClock:
+    """Implements ports.clock.Clock. Sleepers wake in the order of their instants, and only by `advance`."""
+
+    def __init__(self, now: int = START) -> None:
+        self._now = now
+        self._sleepers: dict[asyncio.Future[None], int] = {}
+
+    def now(self) -> int:
+        return self._now
+
+    async def sleep_until(self, when: int) -> None:
+        if when <= self._now:
+            return
+        sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers[sleeper] = when
+        try:
+            await sleeper
+        finally:
+            self._sleepers.pop(sleeper, None)
+
+    @property
+    def next_wake(self) -> int | None:
+        """The earliest instant that somebody sleeps for."""
+        return min(self._sleepers.values(), default=None)
+
+    def advance(self, milliseconds: int) -> None:
+        """Let so much time pass. Whoever is due goes on when the event loop next runs."""
+        self._now += milliseconds
+        for sleeper in sorted(self._sleepers, key=self._sleepers.__getitem__):
+            if self._sleepers[sleeper] <= self._now and not sleeper.done():
+                sleeper.set_result(None)

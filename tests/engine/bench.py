@@ -1,0 +1,184 @@
+"""An engine on the bench: memory store, manual clock, and nodes that end when the test says so."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.adapters.nodes.conformance import CONFORMANCE
+from weftwork.adapters.nodes.core import CORE
+from weftwork.engine.catalog import Catalog
+from weftwork.engine.executor import Executor
+from weftwork.engine.feeds import Feeds
+from weftwork.engine.principal import Principal
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.service import Service
+from weftwork.ports.eventlog import EventLog, Stored
+from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
+from weftwork.protocol.events import Event
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.testing.clock import ManualClock
+from weftwork.testing.ids import SequentialIds
+
+BOUND = 20.0
+TURNS = 2_000
+CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
+
+
+T = TypeVar("T")
+
+
+def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a test's coroutine, within a bound."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(BOUND):
+            return await work()
+
+    return asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Let the loop turn until the condition holds. Nothing here needs real time to pass."""
+    for _ in range(TURNS):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came so far")
+
+
+async def quiet() -> None:
+    """Let everything that can go on without time go on."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+class Stage:
+    """The node type `test.gate`: each call waits until the test lets it go."""
+
+    def __init__(self) -> None:
+        self.calls: list[NodeCall] = []
+        self.waiting: dict[str, asyncio.Future[Outcome]] = {}
+        self.stopped: list[str] = []
+        self.most = 0
+        self.type = WaitingNode(NodeDeclaration("test.gate", "Waits for the test.", instant=False), self._run)
+
+    async def _run(self, call: NodeCall, context: NodeContext) -> Outcome:
+        self.calls.append(call)
+        gate = self.waiting[call.node_id] = asyncio.get_running_loop().create_future()
+        self.most = max(self.most, len(self.waiting))
+        try:
+            return await gate
+        except asyncio.CancelledError:
+            self.stopped.append(call.node_id)
+            raise
+        finally:
+            self.waiting.pop(call.node_id, None)
+
+    def release(self, node_id: str, outcome: Outcome | None = None) -> None:
+        self.waiting[node_id].set_result(outcome or Completed({}))
+
+
+class Mortal:
+    """A log as one process sees it: once that is dead, no call of it comes back or does anything."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.dead = False
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any) -> Any:
+            if self.dead:
+                await asyncio.get_running_loop().create_future()
+            return await getattr(self._log, name)(*arguments)
+
+        return call
+
+
+class Bench:
+    """A host without edges. `again` makes the next one over the same store, as after a restart."""
+
+    def __init__(
+        self,
+        *types: NodeType,
+        limits: Limits | None = None,
+        store: MemoryStore | None = None,
+        wrap: Callable[[EventLog], Any] = lambda log: log,
+        provided: frozenset[str] = frozenset(),
+        clock: ManualClock | None = None,
+        ids: SequentialIds | None = None,
+    ) -> None:
+        self.stage = Stage()
+        self.clock = clock or ManualClock()
+        self.ids = ids or SequentialIds()
+        self.store = store or MemoryStore()
+        self.log: Any = wrap(self.store.log)
+        self.mortal: Any = Mortal(self.log)
+        self.feeds = Feeds(self.mortal)
+        self.types = {node.declaration.type_id: node for node in (*CORE, *CONFORMANCE, self.stage.type, *types)}
+        self._made = {"limits": limits, "provided": provided, "types": types}
+        self.runtime = Runtime(self.mortal, self.feeds, self.clock, self.ids, self.types, limits or Limits(), provided)
+        declarations = {type_id: node.declaration for type_id, node in self.types.items()}
+        self.catalog = Catalog(self.store.definitions, declarations)
+        self.executor = Executor(self.runtime, self.catalog)
+        self.service = Service(self.runtime, self.catalog, self.executor)
+
+    def again(self, **changes: Any) -> "Bench":
+        made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
+        return Bench(*made.pop("types"), **made)
+
+    async def start(self, document: dict[str, Any], **request: Any) -> RunKey:
+        await self.store.open()
+        assert await self.catalog.register(document) == []
+        outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
+        return CALLER.run(outcome.run_id)
+
+    async def events(self, key: RunKey) -> list[Event]:
+        return await self.store.log.read(key, -1, 100_000)
+
+    async def kinds(self, key: RunKey) -> list[str]:
+        return [event.type for event in await self.events(key)]
+
+    async def payloads(self, key: RunKey, kind: str) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(event.payload) for event in await self.events(key) if event.type == kind]
+
+    async def stored(self, key: RunKey) -> Stored:
+        stored = await self.store.log.stored(key)
+        assert stored is not None
+        return stored
+
+    async def status(self, key: RunKey) -> str:
+        return (await self.stored(key)).projection.status
+
+    async def end(self, key: RunKey) -> list[Event]:
+        """Go on, with as much time as it takes, until the run has ended; returns its log."""
+        for _ in range(TURNS):
+            if await self.status(key) in TERMINAL:
+                return await self.events(key)
+            await quiet()
+            if self.clock.next_wake is not None:
+                self.clock.advance(self.clock.next_wake - self.clock.now())
+        raise AssertionError(f"the run does not end: {await self.kinds(key)}")
+
+    async def cancel(self, key: RunKey, reason: str | None = None) -> Any:
+        return await self.executor.cancel(key, reason, None)
+
+    async def close(self) -> None:
+        await self.executor.close()
+
+    async def crash(self) -> None:
+        """Everything in the process ends where it stands; only the store is left."""
+        self.mortal.dead = True
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def waiting_type(type_id: str, work: Callable[[NodeCall, NodeContext], Awaitable[Outcome]]) -> WaitingNode:
+    return WaitingNode(NodeDeclaration(type_id, "For one test.", instant=False), work)

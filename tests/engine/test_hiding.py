@@ -1,0 +1,189 @@
+"""Sensitive values: in no event, row, document or snapshot, and yet where the nodes need them, also after a restart."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.engine.bench import CALLER, Bench, quiet, run, until
+from tests.engine.test_store_failure import Flaky
+from tests.protocol.definition import edge, node, variable, workflow
+from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
+from weftwork.protocol import redaction, schema
+from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.redaction import mask
+from weftwork.protocol.run import RunKey
+
+CANARY = "canary-e1c4"
+SECOND = "canary-of-a-node"
+
+
+def from_variable(name: str) -> dict[str, Any]:
+    return {"x": {"type": "variable", "variableName": name}}
+
+
+class Witness:
+    """Node types that keep what they were given, make a secret of their own, or fail with one in their words."""
+
+    def __init__(self) -> None:
+        self.given: list[dict[str, Any]] = []
+
+    def types(self) -> tuple[InstantNode, ...]:
+        return (
+            InstantNode(NodeDeclaration("test.witness", "Keeps its inputs."), self._witness),
+            InstantNode(NodeDeclaration("test.mint", "Makes a secret."), lambda call: Completed({"out": SECOND})),
+            InstantNode(NodeDeclaration("test.tell", "Fails with its input."), self._tell),
+        )
+
+    def _witness(self, call: NodeCall) -> Outcome:
+        self.given.append(call.inputs)
+        return Completed(call.inputs)
+
+    def _tell(self, call: NodeCall) -> Outcome:
+        return Failed("told", f"It was {call.inputs['x']}.", {"value": [call.inputs["x"]]})
+
+
+DOCUMENT = workflow(
+    [
+        node("first", "core.identity", inputs=from_variable("secret")),
+        node("gate", "test.gate"),
+        node("mint", "test.mint", outputSensitivity={"out": True}),
+        node("last", "test.witness", inputs={"y": {"type": "connection", "nodeId": "first", "outputKey": "x"}}),
+        node("tell", "test.tell", inputs=from_variable("secret")),
+    ],
+    [
+        edge("first", "gate"),
+        edge("mint", "gate"),
+        edge("gate", "last"),
+        edge("mint", "last", sourceOutput="out", targetInput="minted"),
+        edge("last", "tell"),
+    ],
+    [variable("secret", sensitive=True), variable("plain")],
+)
+INPUTS = {"secret": CANARY, "plain": f"<{CANARY}>", "deep": {"er": [CANARY]}}
+
+
+async def everything_shown(bench: Bench, key: RunKey) -> str:
+    """All that a reader can get of a run, and all that the store keeps outside of its hidden values."""
+    shown = [event.document for event in await bench.events(key)]
+    shown += [event.payload for event in await bench.events(key)]
+    shown.append(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
+    shown.append(msgspec.json.encode(await bench.stored(key)))
+    shown.append(repr(await bench.executor.stored(key)).encode())
+    shown.append(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
+    return b"\n".join(shown).decode()
+
+
+async def at_the_gate(bench: Bench) -> None:
+    await until(lambda: bench.stage.waiting)
+
+
+async def through_the_gate(bench: Bench, key: RunKey) -> None:
+    await at_the_gate(bench)
+    assert CANARY not in await everything_shown(bench, key)
+    assert SECOND not in await everything_shown(bench, key)
+    bench.stage.release("gate")
+    await bench.end(key)
+
+
+@pytest.mark.rule("hide-02", "hide-03", "hide-04")
+@pytest.mark.parametrize("restarts", [0, 1, 2])
+def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        for _ in range(restarts):
+            await at_the_gate(bench)
+            await bench.crash()
+            bench = bench.again()
+            assert await bench.executor.recover() == 1
+        await through_the_gate(bench, key)
+        shown = await everything_shown(bench, key)
+        assert CANARY not in shown
+        assert SECOND not in shown
+        assert witness.given == [{"y": CANARY, "minted": SECOND}]
+        completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
+        assert completed["first"] == {"x": mask("secret")}
+        assert completed["mint"] == {"out": mask("mint.out")}
+        assert completed["last"] == {"y": mask("secret"), "minted": mask("mint.out")}
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["message"] == f"It was {mask('secret')}."
+        snapshot = msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
+        assert schema.check("run-snapshot", snapshot) == []
+        hidden = {"secret": mask("secret"), "plain": f"<{mask('secret')}>", "deep": {"er": [mask("secret")]}}
+        assert (snapshot["variables"], snapshot["inputs"]) == (hidden, hidden)
+        for event in await bench.events(key):
+            assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
+
+    run(work)
+
+
+@pytest.mark.rule("hide-04")
+def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
+    witness = Witness()
+    document = workflow(
+        [node("gate", "test.gate"), node("last", "test.witness", inputs=from_variable("plain"))],
+        [edge("gate", "last")],
+        [variable("secret", sensitive=True), variable("plain")],
+    )
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(document, inputs={"secret": CANARY, "plain": mask("secret")})
+        await at_the_gate(bench)
+        await bench.crash()
+        bench = bench.again()
+        await bench.executor.recover()
+        await through_the_gate(bench, key)
+        assert witness.given == [{"x": mask("secret")}]
+
+    run(work)
+
+
+def test_a_default_that_is_sensitive_is_hidden_too() -> None:
+    witness = Witness()
+    document = workflow(
+        [node("a", "test.witness", inputs=from_variable("secret"))],
+        None,
+        [variable("secret", sensitive=True, defaultValue=CANARY)],
+    )
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(document)
+        await bench.end(key)
+        assert witness.given == [{"x": CANARY}]
+        assert CANARY not in await everything_shown(bench, key)
+
+    run(work)
+
+
+def test_a_rewound_run_still_hides() -> None:
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types(), wrap=Flaky)
+        bench.log.plan = {1: "down", 3: "lost", 4: "down"}
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        await quiet()
+        bench.clock.advance(1000)
+        await through_the_gate(bench, key)
+        assert witness.given[-1] == {"y": CANARY, "minted": SECOND}
+        assert CANARY not in await everything_shown(bench, key)
+
+    run(work)
+
+
+def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        await at_the_gate(bench)
+        assert CANARY in await everything_shown(bench, key)
+
+    run(work)

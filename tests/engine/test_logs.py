@@ -1,0 +1,196 @@
+"""Logs of real runs: random graphs, outcomes, cancels, crashes and store failures; the caches equal the fold."""
+
+import asyncio
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.bench import Bench, quiet, run
+from tests.engine.test_store_failure import Flaky
+from tests.protocol.definition import edge, examples, node, variable, workflow
+from weftwork.engine import append
+from weftwork.engine.recover import load_state
+from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.protocol import schema
+from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.events import Event
+from weftwork.protocol.fold import RunState
+from weftwork.protocol.projection import snapshot
+from weftwork.protocol.redaction import mask
+from weftwork.protocol.run import TERMINAL, RunKey
+
+RULES = ["all_success", "all_success", "any_success", "all_complete", "none_failed", "any_failed"]
+KINDS = ["core.noop", "core.identity", "core.identity", "core.delay", "core.fail", "conformance.requiresMissing"]
+SECRET = "secret-text"
+
+
+def a_graph(dice: random.Random) -> dict[str, Any]:
+    names = [f"n{index}" for index in range(dice.randint(1, 7))]
+    nodes: list[dict[str, Any]] = []
+    for name in names:
+        kind = dice.choice(KINDS)
+        config = {"ms": dice.choice([0, 1, 10, 10, 25])} if kind == "core.delay" else {}
+        ports = {}
+        if kind == "core.identity":
+            wanted = dice.choice(["open", "hidden", "gone"])
+            ports["output"] = {"type": "variable", "variableName": wanted, "optional": dice.random() < 0.8}
+        more = {"outputSensitivity": {"output": True}} if dice.random() < 0.2 else {}
+        nodes.append(node(name, kind, config=config, inputs=ports, disabled=dice.random() < 0.1, **more))
+    edges = [
+        edge(names[a], names[b], dice.choice(RULES))
+        for a in range(len(names))
+        for b in range(a + 1, len(names))
+        if dice.random() < 0.35
+    ]
+    variables = [variable("open", "array", defaultValue=[]), variable("hidden", sensitive=True, defaultValue=SECRET)]
+    return workflow(nodes, edges, variables)
+
+
+async def lived(dice: random.Random) -> tuple[Bench, RunKey]:
+    """One run from start to end, with whatever the dice do to it on the way."""
+    bench = Bench(wrap=Flaky)
+    bench.log.plan = {n: dice.choice(["down", "lost", "conflict"]) for n in range(1, 20) if dice.random() < 0.1}
+    configurable = {"recursionLimit": dice.randint(1, 6)} if dice.random() < 0.2 else {}
+    if dice.random() < 0.3:
+        configurable["runTimeoutMs"] = dice.choice([5, 20, 2000])
+    key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]}, configurable=configurable)
+    asking: set[asyncio.Task[Any]] = set()
+    for _ in range(60):
+        act = dice.random()
+        if act < 0.08:
+            asking.add(asyncio.create_task(bench.cancel(key, dice.choice([None, "enough"]))))
+        elif act < 0.2:
+            if dice.random() < 0.5:
+                asking.clear()
+                await bench.crash()
+            else:
+                bench.log.plan.clear()  # else closing waits for a store that nobody brings back
+                bench.clock.advance(1000)
+                await quiet()
+                await bench.close()
+            bench = bench.again(wrap=Flaky)
+            await bench.executor.recover()
+        elif act < 0.5 and bench.clock.next_wake is not None:
+            bench.clock.advance(bench.clock.next_wake - bench.clock.now())
+        else:
+            await quiet()
+    await bench.end(key)
+    while bench.executor.live_count:
+        bench.clock.advance(1000)
+        await quiet()
+    for answer in await asyncio.gather(*asking, return_exceptions=True):
+        assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL
+    return bench, key
+
+
+def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
+    """What the store should have cached, from the state alone."""
+    rows: dict[tuple[str, str], Any] = {}
+    for name, value in state.variables.items():
+        rows["variable", name] = mask(name) if name == "hidden" else value
+    for node_id, each in state.nodes.items():
+        row: dict[str, Any] = {"status": each.status}
+        if each.attempt:
+            row["attempt"] = each.attempt
+        if each.error is not None:
+            row["error"] = each.error
+        rows["node", node_id] = row
+    return rows
+
+
+def hidden(value: Any) -> Any:
+    return msgspec.json.decode(encode_stored(value).replace(SECRET.encode(), mask("hidden").encode()))
+
+
+async def check_caches(bench: Bench, key: RunKey) -> None:
+    stored = await bench.stored(key)
+    plan = await bench.catalog.pinned(stored.header.workflow_id, stored.header.definition)
+    state = await load_state(bench.store.log, stored.header, plan)
+    projection = stored.projection
+    assert (projection.status, projection.last_sequence) == (state.status, state.last_sequence)
+    assert (projection.started_at, projection.completed_at) == (state.started_at, state.completed_at)
+    assert (projection.current_node, projection.executions) == (state.current_node, state.executions)
+    error = None if projection.error is None else msgspec.json.decode(projection.error)
+    assert error == hidden(state.error)
+    rows = {(row.kind, row.name): msgspec.json.decode(row.value) for row in stored.rows}
+    assert rows == {place: hidden(value) for place, value in expected_rows(state).items()}
+    document = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
+    assert schema.check("run-snapshot", document) == []
+
+
+def check_log(events: list[Event]) -> None:
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert [event.type for event in events if event.terminal] == [events[-1].type]
+    open_nodes: set[str | None] = set()
+    for event in events:
+        assert SECRET.encode() not in event.document
+        assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
+        if event.type == "node.started":
+            assert event.node_id not in open_nodes
+            open_nodes.add(event.node_id)
+        elif event.type in ("node.completed", "node.cancelled"):
+            assert event.node_id in open_nodes
+    kinds = [event.type for event in events]
+    assert all(kinds.count(kind) <= 1 for kind in ("run.started", "cap.breached", "weftwork.run.cancel-requested"))
+    ends = [event.node_id for event in events if event.type.startswith("node.") and event.type != "node.started"]
+    assert len(ends) == len(set(ends))
+
+
+@pytest.mark.rule("fold-01", "run-01")
+@settings(max_examples=examples(120), deadline=None)
+@given(st.integers(0, 2**48))
+def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
+    async def work() -> None:
+        bench, key = await lived(random.Random(seed))
+        check_log(await bench.events(key))
+        await check_caches(bench, key)
+        assert bench.executor.live_count == 0
+        await bench.crash()
+
+    run(work)
+
+
+@pytest.mark.rule("fold-01")
+def test_caches_hold_at_every_append_of_a_run() -> None:
+    async def work() -> None:
+        for seed in range(30):
+            dice = random.Random(seed)
+            bench = Bench()
+            key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
+            for _ in range(8):
+                await check_caches(bench, key)
+                await quiet()
+                if bench.clock.next_wake is not None:
+                    bench.clock.advance(bench.clock.next_wake - bench.clock.now())
+            await bench.end(key)
+            await check_caches(bench, key)
+
+    run(work)
+
+
+def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append.Append, "_rows", lambda self: ())
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a")]))
+        await bench.end(key)
+        with pytest.raises(AssertionError):
+            await check_caches(bench, key)
+
+    run(work)
+
+
+def test_a_second_end_would_be_seen() -> None:
+    def event(sequence: int, kind: str) -> Event:
+        return Event("run-1", sequence, f"e{sequence}", kind, 0, b"{}")
+
+    check_log([event(0, "run.cancelled")])
+    with pytest.raises(AssertionError):
+        check_log([event(0, "run.cancelled"), event(1, "run.cancelled")])
+    with pytest.raises(AssertionError):
+        check_log([event(0, "run.cancelled"), event(1, "acme.thing")])

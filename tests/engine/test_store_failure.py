@@ -1,0 +1,248 @@
+"""When the store fails: the run waits, folds its log again, and ends as it would have ended anyway."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.engine.bench import CALLER, Bench, quiet, run, until
+from tests.protocol.definition import edge, node, variable, workflow
+from weftwork.engine import live
+from weftwork.ports.eventlog import Created, EventLog, SequenceConflict, StoreUnavailable
+from weftwork.protocol.run import RunKey
+
+DOWN = StoreUnavailable("no disk")
+CONFLICT = SequenceConflict("somebody else")
+
+
+class Flaky:
+    """A log that fails as told: `plan` maps the number of an append to what it does instead."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.plan: dict[int, str] = {}
+        self.appends = 0
+        self.reads_down = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+        self.appends += 1
+        fate = self.plan.get(self.appends)
+        if fate in ("down", "lost reads"):
+            self.reads_down = 2 if fate == "lost reads" else 0
+            raise DOWN
+        if fate == "conflict":
+            raise CONFLICT
+        result = await self._log.append(key, expected, batch)
+        if fate == "lost":
+            raise DOWN
+        return result
+
+    async def read(self, key: RunKey, after: int, limit: int) -> Any:
+        if self.reads_down:
+            self.reads_down -= 1
+            raise DOWN
+        return await self._log.read(key, after, limit)
+
+
+GATES = workflow(
+    [
+        node("a", "core.delay", config={"ms": 50}),
+        node("b", "core.delay", config={"ms": 90}),
+        node("c", "core.identity"),
+    ],
+    [edge("a", "c", "all_complete"), edge("b", "c")],
+)
+WORKFLOWS = {
+    "pure": workflow([node("a"), node("b")], [edge("a", "b")], [variable("v", defaultValue="d")]),
+    "failing": workflow([node("a", "core.fail"), node("b", "core.delay", config={"ms": 5})], [edge("a", "b")]),
+    "waiting": GATES,
+    "in pieces": workflow([node(f"n{index}") for index in range(6)], None, [variable("v", defaultValue="d")]),
+}
+
+
+async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str]) -> list[tuple[str, bytes]]:
+    """How the run ended and all that happened; independent nodes may take turns in another order."""
+    bench.log.plan = plan
+    key = await bench.start(document)
+    reader = bench.feeds.join(key, -1)
+    events = await bench.end(key)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    shown = await bench.executor.stored(key)
+    stored = await bench.stored(key)
+    assert shown is not None
+    assert shown.projection == stored.projection
+    assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
+    assert len({event.event_id for event in events}) == len(events)
+    seen = []
+    while not reader.ended:
+        seen += await reader.next(1)
+    assert [event.sequence for event in seen] == list(range(len(events)))
+    assert bench.executor.live_count == 0
+    return [(events[-1].type, b""), *sorted((event.type, event.payload) for event in events)]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+@pytest.mark.parametrize("fate", ["down", "lost", "lost reads", "conflict"])
+def test_a_run_ends_right_whichever_append_fails(monkeypatch: pytest.MonkeyPatch, name: str, fate: str) -> None:
+    if name == "in pieces":
+        monkeypatch.setattr(live, "MAX_BATCH", 2)
+
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        expected = await story(bench, WORKFLOWS[name], {})
+        for number in range(1, bench.log.appends + 1):
+            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], {number: fate}) == expected, number
+            twice = {number: fate, number + 1: "down"}
+            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], twice) == expected, twice
+
+    run(work)
+
+
+def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = dict.fromkeys(range(1, 6), "down")
+        key = await bench.start(WORKFLOWS["pure"])
+        started = bench.clock.now()
+        await bench.end(key)
+        assert bench.clock.now() - started == 5000
+
+    run(work)
+
+
+def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = {2: "down", 3: "conflict"}
+        key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
+        await until(lambda: len(bench.stage.waiting) == 2)
+        bench.stage.release("a")
+        await quiet()
+        bench.clock.advance(1000)
+        await quiet()
+        bench.stage.release("b")
+        await bench.end(key)
+        assert [call.node_id for call in bench.stage.calls] == ["a", "b"]
+
+    run(work)
+
+
+@pytest.mark.parametrize("fate", ["down", "conflict"])
+def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = {2: fate}
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        with pytest.raises(StoreUnavailable):
+            await bench.cancel(key)
+        bench.stage.release("a")
+        await bench.end(key)
+        assert (await bench.kinds(key))[-1] == "run.completed"
+
+    run(work)
+
+
+def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        assert await bench.cancel(key) == "cancelling"
+
+        async def refuse(record: Any) -> None:
+            raise DOWN
+
+        monkeypatch.setattr(bench.store.log, "remember", refuse)
+        with pytest.raises(StoreUnavailable):
+            await bench.service.cancel_run(CALLER, key.run_id, {}, "k")
+        await bench.end(key)
+
+    run(work)
+
+
+def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+
+        async def refuse(*arguments: Any) -> Created:
+            raise DOWN
+
+        monkeypatch.setattr(bench.store.log, "create", refuse)
+        with pytest.raises(StoreUnavailable):
+            await bench.start(WORKFLOWS["pure"])
+        assert bench.executor.live_count == 0
+
+    run(work)
+
+
+def raising(when: Callable[[int], bool]) -> Any:
+    """decide, until the count of calls says otherwise."""
+    calls = 0
+    real = live.decide
+
+    def decide(state: Any, bounds: Any, given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if when(calls):
+            raise RuntimeError("canary-5d5d")
+        return real(state, bounds, given)
+
+    return decide
+
+
+@pytest.mark.parametrize("call", range(1, 9))
+def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    monkeypatch.setattr(live, "decide", raising(lambda calls: calls == call))
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]))
+        await quiet()
+        for node_id in list(bench.stage.waiting):
+            bench.stage.release(node_id)
+        events = await bench.end(key)
+        assert [event.sequence for event in events] == list(range(len(events)))
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "host_invariant_broken"
+        assert all(b"canary-5d5d" not in event.document for event in events)
+        await quiet()
+        assert (bench.executor.live_count, bench.stage.waiting) == (0, {})
+
+    run(work)
+
+
+def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        monkeypatch.setattr(live, "decide", raising(lambda calls: calls == 1))
+        answers = await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)
+        assert len(answers) == 3
+        await bench.end(key)
+        assert bench.stage.stopped == ["a"]
+        assert await bench.cancel(key) == "failed"
+
+    run(work)
+
+
+def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live, "decide", raising(lambda calls: True))
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a")]))
+        await until(lambda: bench.executor.live_count == 0)
+        await quiet()
+        assert await bench.kinds(key) == []
+        assert bench.executor.live_count == 0
+
+    run(work)
+    assert "left as it is" in caplog.text
