@@ -1,0 +1,35 @@
+"""Asking a running host through its administration socket."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.admin.server import socket_address
+from weftwork.protocol.decode import decode
+
+TIMEOUT_SECONDS: Final = 30
+
+
+def ask(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
+    """The host's answer, or None when no host listens there."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(TIMEOUT_SECONDS)
+            try:
+                connection.connect(socket_address(path, folder))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return None
+            connection.sendall(msgspec.json.encode(request) + b"\n")
+            received = b""
+            while not received.endswith(b"\n") and (chunk := connection.recv(65_536)):
+                received += chunk
+            return decode(received)
+    finally:
+        os.close(folder)

@@ -1,0 +1,77 @@
+"""The administration socket: one JSON document per line, for the user who owns the data folder."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from weftwork.protocol.decode import decode
+from weftwork.protocol.errors import ClientFault, error_document
+
+MAX_LINE: Final = 65_536
+
+
+class Answers(Protocol):
+    """Answers administration requests."""
+
+    def answer(self, request: Any) -> Awaitable[dict[str, Any]]: ...
+
+
+def socket_address(path: Path, folder: int) -> str:
+    """Socket paths are limited to about a hundred bytes; an open folder gives any path a short name."""
+    return f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)
+
+
+class AdminServer:
+    """Listens on a socket of mode 0600 in the data folder."""
+
+    def __init__(self, path: Path, answers: Answers) -> None:
+        self._path = path
+        self._answers = answers
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        # Whoever held this path before is gone: the seat is ours.
+        self._path.unlink(missing_ok=True)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            # The mode must be right from the first moment, so it is set before anybody can connect.
+            old = os.umask(0o177)
+            try:
+                listener.bind(socket_address(self._path, folder))
+            finally:
+                os.umask(old)
+        finally:
+            os.close(folder)
+        self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_LINE)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(30):
+                line = await reader.readline()
+                if line:
+                    writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+                    await writer.drain()
+        except (TimeoutError, ValueError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            return await self._answers.answer(decode(line))
+        except ClientFault as fault:
+            return error_document(fault.code, fault.message, fault.details)

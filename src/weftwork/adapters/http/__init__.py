@@ -1,0 +1,1 @@
+"""OpenWOP v1 over ASGI."""

@@ -1,0 +1,173 @@
+"""The ASGI application: find the route, know the caller, call the handler, map every fault to its answer."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from weftwork.adapters.http.message import (
+    Disconnected,
+    Receive,
+    Request,
+    Response,
+    Scope,
+    Send,
+    json_response,
+    segment,
+)
+from weftwork.adapters.http.router import Router
+from weftwork.engine.keyring import Keyring
+from weftwork.engine.principal import require
+from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.ids import Ids
+from weftwork.protocol.errors import ClientFault, error_document
+from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.trace import parse_traceparent, traceparent
+from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED, Route
+
+log = logging.getLogger("weftwork.http")
+
+Handler = Callable[[Request], Awaitable[Response | None]]
+"""Answers a request. None means the handler has sent its own response, a stream."""
+
+RETRY_AFTER: Final = 1
+_NO_STORE = (b"cache-control", b"no-store")
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
+
+
+class App:
+    """OpenWOP v1 on ASGI. `handlers` has one entry per mounted operation."""
+
+    def __init__(self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], body_cap: int) -> None:
+        self._keyring = keyring
+        self._ids = ids
+        self._handlers = handlers
+        self._body_cap = body_cap
+        self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation in handlers)
+        self._router = Router(self.routes, UNOFFERED)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive, send, self._body_cap)
+        trace = self._trace(request)
+        try:
+            response = await self._answer(request)
+        except Disconnected:
+            return
+        if response is not None:
+            await _send(request, response, trace)
+
+    def _trace(self, request: Request) -> str:
+        """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""
+        fresh = self._ids.trace_id()
+        caller = parse_traceparent(request.header(b"traceparent"))
+        header = traceparent(caller.trace_id if caller else fresh, fresh[:16])
+        request.scope["weftwork.traceparent"] = header
+        return header
+
+    async def _answer(self, request: Request) -> Response | None:
+        try:
+            handler = self._resolve(request)
+            return await handler(request)
+        except ClientFault as fault:
+            return fault_response(fault)
+        except StoreUnavailable:
+            log.warning("store unavailable", exc_info=True)
+            message = "The host cannot reach its store; try again."
+            return fault_response(ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER}))
+        except (Disconnected, asyncio.CancelledError):
+            raise
+        except Exception:
+            correlation = request.scope["weftwork.traceparent"].split("-")[1]
+            log.exception("request failed", extra={"correlationId": correlation, "path": request.path[:256]})
+            message = "The host failed to answer; its log has the details."
+            return json_response(500, error_document("internal_error", message, {"correlationId": correlation}))
+
+    def _resolve(self, request: Request) -> Handler:
+        """auth-05 (readings, Paths): under /v1 the key is looked at before anything else, then the path."""
+        path: str = request.scope.get("raw_path", request.path.encode()).split(b"?")[0].decode("latin-1")
+        method: str = request.scope["method"]
+        found = self._router.find(path)
+        route = None
+        if found is not None:
+            route = found[0].get("GET" if method == "HEAD" else method)
+        if route is None or route.scope is not None:
+            if not path.startswith("/v1/") and path != "/v1":
+                raise _elsewhere(path, found is not None, found[0] if found else {})
+            request.principal = self._keyring.authenticate(_bearer(request))
+        if found is None:
+            raise ClientFault("not_found", "There is nothing at this path.")
+        if route is None:
+            if "*" in found[0]:
+                raise ClientFault("capability_not_provided", "This host does not offer this optional surface.")
+            raise _wrong_method(found[0])
+        if route.stream and method == "HEAD":
+            raise _wrong_method(found[0])
+        if request.principal is not None and route.scope is not None:
+            require(request.principal, route.scope)
+        request.params = _params(found[1])
+        request.route = route
+        return self._handlers[route.operation]
+
+
+def _params(found: dict[str, str]) -> dict[str, str]:
+    """Ids from the path; what no id can look like is not found, rather than an error of another kind."""
+    params: dict[str, str] = {}
+    for name, text in found.items():
+        try:
+            params[name] = segment(text)
+        except UnicodeDecodeError:
+            raise ClientFault("not_found", "There is nothing at this path.") from None
+        if not is_path_id(params[name]):
+            raise ClientFault("not_found", "There is nothing at this path.")
+    return params
+
+
+def _bearer(request: Request) -> str | None:
+    header = request.header(b"authorization") or ""
+    kind, _, key = header.partition(" ")
+    return key.strip() if kind.lower() == "bearer" else None
+
+
+def _elsewhere(path: str, known: bool, methods: Mapping[str, Route | None]) -> ClientFault:
+    if known:
+        return _wrong_method(methods)
+    first = path.partition("/")[2].partition("/")[0].partition(":")[0]
+    if first in UNVERSIONED:
+        # wire-01: an old or hand-typed path is told what is missing, without a key.
+        return ClientFault("validation_error", "Protocol paths start with /v1.")
+    return ClientFault("not_found", "There is nothing at this path.")
+
+
+def _wrong_method(methods: Mapping[str, Route | None]) -> ClientFault:
+    allowed = sorted(methods)
+    return ClientFault("method_not_allowed", f"Allowed here: {', '.join(allowed)}.", {"allow": allowed})
+
+
+def fault_response(fault: ClientFault) -> Response:
+    """err-02 (OpenWOP rest-endpoints): a fault as its envelope, with the headers its status demands."""
+    headers: list[tuple[bytes, bytes]] = []
+    details = fault.details or {}
+    if "retryAfter" in details:
+        headers.append((b"retry-after", str(details["retryAfter"]).encode()))
+    if fault.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if fault.status == 405:
+        headers.append((b"allow", ", ".join(details["allow"]).encode()))
+    return json_response(fault.status, error_document(fault.code, fault.message, fault.details), headers)
+
+
+async def _send(request: Request, response: Response, trace: str) -> None:
+    headers = [(b"traceparent", trace.encode()), _NOSNIFF, *response.headers]
+    if response.status != 304:
+        headers.append((b"content-type", response.content_type))
+        headers.append((b"content-length", str(len(response.body)).encode()))
+    if not any(name == b"cache-control" for name, _ in response.headers):
+        headers.append(_NO_STORE)
+    if request.unread:
+        # The rest of the body is not waited for: the connection ends with the answer.
+        headers.append((b"connection", b"close"))
+    await request.send({"type": "http.response.start", "status": response.status, "headers": headers})
+    body = b"" if request.scope["method"] == "HEAD" else response.body
+    await request.send({"type": "http.response.body", "body": body})

@@ -1,0 +1,85 @@
+"""Routes of events: server-sent events, JSON pages, and long polling."""
+
+from weftwork.adapters.http.message import Request, Response
+from weftwork.adapters.http.sse import Pump
+from weftwork.engine.service import Service
+from weftwork.ports.eventlog import Stored
+from weftwork.protocol import streams
+from weftwork.protocol.events import Event
+from weftwork.protocol.run import TERMINAL
+from weftwork.protocol.wire_v1 import MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
+
+POLL_PAGE = 1000
+_LARGEST = 2**53 - 1
+
+
+class EventRoutes:
+    """streamRunEvents, pollRunEvents."""
+
+    def __init__(self, service: Service, keepalive: float) -> None:
+        self._service = service
+        self._keepalive = keepalive
+
+    async def stream(self, request: Request) -> Response | None:
+        """sse-11 (OpenWOP stream-modes): parameters are judged before the format is chosen."""
+        modes = streams.parse_modes(request.query("streamMode"))
+        buffer_ms = streams.parse_buffer(request.query("bufferMs"))
+        cursor = streams.parse_cursor(request.header(b"last-event-id") or request.query("lastEventId"))
+        if wants_json(request.header(b"accept")):
+            return await self._page(request)
+        pump = Pump(self._service, request, modes, cursor, buffer_ms, self._keepalive)
+        await pump.run()
+        return None
+
+    async def _page(self, request: Request) -> Response:
+        first = request.integer("fromSequence", 0, _LARGEST, 0)
+        limit = request.integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
+        run_id = request.params["runId"]
+        events, stored = await self._service.read_events(request.caller, run_id, first - 1, limit)
+        complete = b"true" if is_complete(events, stored, first - 1) else b"false"
+        return Response(200, b'{"events":%b,"isComplete":%b}' % (_array(events), complete))
+
+    async def poll(self, request: Request) -> Response:
+        """poll-01 (OpenWOP rest-endpoints): events after lastSequence; waits only while a live run has no news."""
+        name = "lastSequence" if request.query("lastSequence") is not None else "since"
+        last = request.integer(name, -1, _LARGEST, -1)
+        timeout = request.integer("timeout", 1, MAX_POLL_SECONDS, POLL_SECONDS)
+        run_id = request.params["runId"]
+        reader, stored = await self._service.join(request.caller, run_id, last)
+        try:
+            news = await reader.next(0 if reader.ended else timeout, POLL_PAGE)
+        finally:
+            self._service.leave(request.caller, run_id)
+        if news:
+            stored = await self._service.stored(request.caller, run_id)
+        # A cursor ahead of a live run joins at the run's end; what is new there is still not after the cursor.
+        events = [event for event in news if event.sequence > last]
+        complete = b"true" if is_complete(events, stored, last) else b"false"
+        highest = events[-1].sequence if events else max(last, stored.projection.last_sequence)
+        body = b'{"runId":"%b","events":%b,"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
+            run_id.encode(),
+            _array(events),
+            complete,
+            complete,
+            highest,
+            stored.projection.status.encode(),
+        )
+        return Response(200, body)
+
+
+def is_complete(events: list[Event], stored: Stored, after: int) -> bool:
+    """poll-02 (OpenWOP rest-endpoints): the run is over and nothing lies beyond this answer and its cursor."""
+    seen = events[-1].sequence if events else after
+    return stored.projection.status in TERMINAL and seen >= stored.projection.last_sequence
+
+
+def wants_json(accept: str | None) -> bool:
+    """sse-12 (OpenWOP stream-modes): JSON for those who accept it and do not accept an event stream."""
+    if accept is None:
+        return False
+    kinds = {part.split(";")[0].strip().lower() for part in accept.split(",")}
+    return "application/json" in kinds and "text/event-stream" not in kinds
+
+
+def _array(events: list[Event]) -> bytes:
+    return b"[%b]" % b",".join([event.document for event in events])

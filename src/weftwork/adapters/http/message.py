@@ -1,0 +1,152 @@
+"""Requests and responses: the little of HTTP that the routes need, straight on ASGI."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from weftwork.engine.principal import Principal
+from weftwork.protocol.decode import decode
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.wire_v1 import Route
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+JSON = b"application/json"
+
+
+class Disconnected(Exception):
+    """The client went away before its request was complete."""
+
+
+class Response(msgspec.Struct):
+    """A whole answer. Headers here are the route's own; the common ones are added on the way out."""
+
+    status: int
+    body: bytes = b""
+    headers: list[tuple[bytes, bytes]] = []
+    content_type: bytes = JSON
+
+
+def json_response(status: int, document: Any, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
+    return Response(status, msgspec.json.encode(document), headers or [])
+
+
+class Request:
+    """One request on its way to a route."""
+
+    __slots__ = (
+        "_query",
+        "_receive",
+        "_unread",
+        "cap",
+        "headers",
+        "params",
+        "path",
+        "principal",
+        "route",
+        "scope",
+        "send",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, cap: int) -> None:
+        self.scope = scope
+        self.path: str = scope["path"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.send = send
+        self.cap = cap
+        self.params: dict[str, str] = {}
+        self.route: Route | None = None
+        self.principal: Principal | None = None
+        self._receive = receive
+        self._query: list[tuple[str, str]] | None = None
+        length = self.headers.get(b"content-length", b"0")
+        self._unread = b"transfer-encoding" in self.headers or length != b"0"
+
+    @property
+    def unread(self) -> bool:
+        """Whether a body is on its way that nobody has read to its end."""
+        return self._unread
+
+    def header(self, name: bytes) -> str | None:
+        value = self.headers.get(name)
+        return value.decode("latin-1") if value is not None else None
+
+    @property
+    def caller(self) -> Principal:
+        assert self.principal is not None, "a route with a scope is only reached with a principal"
+        return self.principal
+
+    def query(self, name: str) -> str | None:
+        """The last value given for a query parameter."""
+        values = self.queries(name)
+        return values[-1] if values else None
+
+    def queries(self, name: str) -> list[str]:
+        if self._query is None:
+            raw = self.scope["query_string"].decode("latin-1")
+            try:
+                self._query = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=100)
+            except ValueError:
+                raise invalid("The query string is not valid UTF-8 or has too many fields.") from None
+        return [value for key, value in self._query if key == name]
+
+    def integer(self, name: str, low: int, high: int, default: int) -> int:
+        """A whole number in its range, or 400 naming the parameter."""
+        text = self.query(name)
+        if text is None:
+            return default
+        digits = text[1:] if text.startswith("-") else text
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 16) or not low <= int(text) <= high:
+            raise invalid(f"{name} must be a whole number from {low} to {high}.", parameter=name)
+        return int(text)
+
+    async def body(self) -> bytes:
+        """wire-04 (RFC 0094 H): the body, refused by its declared length or, on the stream, at the cap."""
+        declared = self.headers.get(b"content-length")
+        if declared is not None and int(declared) > self.cap:
+            raise too_large(self.cap)
+        received: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            chunk: bytes = message.get("body", b"")
+            size += len(chunk)
+            if size > self.cap:
+                raise too_large(self.cap)
+            received.append(chunk)
+            if not message.get("more_body", False):
+                self._unread = False
+                return b"".join(received)
+
+    async def document(self, optional: bool = False) -> Any:
+        """The body as strictly decoded JSON; an absent body is an empty object where that is allowed."""
+        encoding = self.headers.get(b"content-encoding", b"identity")
+        if encoding.lower() != b"identity":
+            raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
+        data = await self.body()
+        if not data and optional:
+            return {}
+        kind = self.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        if kind != JSON:
+            raise ClientFault("unsupported_media_type", "Send the body as Content-Type: application/json.")
+        return decode(data)
+
+    async def disconnected(self) -> None:
+        """Return when the client goes away."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def too_large(cap: int) -> ClientFault:
+    return ClientFault("payload_too_large", f"The body is larger than {cap} bytes.", {"maxRequestBodyBytes": cap})
+
+
+def segment(text: str) -> str:
+    """A path segment as the caller meant it."""
+    return unquote(text, errors="strict")

@@ -1,0 +1,60 @@
+"""The router: a tree of path segments made from the wire table."""
+
+from collections.abc import Iterable
+
+from weftwork.protocol.wire_v1 import Route, split_path
+
+
+class _Branch:
+    __slots__ = ("fixed", "param", "routes")
+
+    def __init__(self) -> None:
+        self.fixed: dict[str, _Branch] = {}
+        self.param: tuple[str, _Branch] | None = None
+        self.routes: dict[str, dict[str, Route | None]] = {}
+        """verb -> method -> route; None marks a path that is known but not offered."""
+
+
+class Router:
+    """Finds the routes of a path. Fixed segments win over parameters; verbs follow the last colon."""
+
+    def __init__(self, routes: Iterable[Route], unoffered: Iterable[str]) -> None:
+        self._root = _Branch()
+        for route in routes:
+            self._place(route.path)[route.method] = route
+        for path in unoffered:
+            self._place(path)["*"] = None
+
+    def find(self, path: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
+        """The routes of a path by method, and its parameters; None for a path that is not in the table."""
+        if not path.startswith("/") or path.endswith(":"):
+            return None
+        # No id holds a colon, so a verb that is not in the table cannot be a part of one.
+        return self._walk(*split_path(path))
+
+    def _walk(self, segments: list[str], verb: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
+        branch = self._root
+        params: dict[str, str] = {}
+        for text in segments:
+            fixed = branch.fixed.get(text)
+            if fixed is not None:
+                branch = fixed
+            elif branch.param is not None and text:
+                name, branch = branch.param
+                params[name] = text
+            else:
+                return None
+        methods = branch.routes.get(verb)
+        return (methods, params) if methods else None
+
+    def _place(self, path: str) -> dict[str, Route | None]:
+        segments, verb = split_path(path)
+        branch = self._root
+        for text in segments:
+            if text.startswith("{"):
+                if branch.param is None:
+                    branch.param = (text.strip("{}"), _Branch())
+                branch = branch.param[1]
+            else:
+                branch = branch.fixed.setdefault(text, _Branch())
+        return branch.routes.setdefault(verb, {})

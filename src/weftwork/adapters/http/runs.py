@@ -1,0 +1,91 @@
+"""Routes of runs and workflows."""
+
+from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.engine.service import Outcome, Service
+from weftwork.ports.eventlog import RunQuery
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.run import STATUSES
+from weftwork.protocol.trace import parse_traceparent
+from weftwork.protocol.wire_v1 import MAX_PAGE, REPLAY_HEADER
+
+_REPLAYED = [(REPLAY_HEADER.encode(), b"true")]
+
+
+class RunRoutes:
+    """createRun, listRuns, getRun, cancelRun, getWorkflow."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def create_run(self, request: Request) -> Response:
+        document = await request.document()
+        outcome = await self._service.create_run(
+            request.caller,
+            document,
+            key=request.header(b"idempotency-key"),
+            exclusive=_exclusive(request),
+            traceparent=_traceparent(request),
+        )
+        base = f"/v1/runs/{outcome.run_id}"
+        body = {
+            "runId": outcome.run_id,
+            "status": outcome.status,
+            "eventsUrl": f"{base}/events",
+            "statusUrl": base,
+        }
+        return json_response(201, body, [*_replayed(outcome), (b"location", base.encode())])
+
+    async def list_runs(self, request: Request) -> Response:
+        query = RunQuery(
+            statuses=_statuses(request),
+            workflow_id=request.query("workflowId"),
+            tags=tuple(request.queries("tag")),
+            before=_cursor(request),
+            limit=request.integer("limit", 1, MAX_PAGE, 50),
+        )
+        return json_response(200, await self._service.list_runs(request.caller, query))
+
+    async def get_run(self, request: Request) -> Response:
+        return json_response(200, await self._service.get_run(request.caller, request.params["runId"]))
+
+    async def cancel_run(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        key = request.header(b"idempotency-key")
+        outcome = await self._service.cancel_run(request.caller, request.params["runId"], document, key)
+        body = {"runId": outcome.run_id, "status": outcome.status}
+        return json_response(200, body, _replayed(outcome))
+
+    async def get_workflow(self, request: Request) -> Response:
+        return json_response(200, self._service.get_workflow(request.caller, request.params["workflowId"]))
+
+
+def _replayed(outcome: Outcome) -> list[tuple[bytes, bytes]]:
+    return list(_REPLAYED) if outcome.replayed else []
+
+
+def _exclusive(request: Request) -> bool:
+    """dedup-01 (OpenWOP rest-endpoints): the only value X-Dedup knows is `enforce`."""
+    value = request.header(b"x-dedup")
+    if value not in (None, "enforce"):
+        raise invalid("X-Dedup takes only the value enforce.", parameter="X-Dedup")
+    return value is not None
+
+
+def _traceparent(request: Request) -> str | None:
+    header = request.header(b"traceparent")
+    return header if parse_traceparent(header) is not None else None
+
+
+def _statuses(request: Request) -> tuple[str, ...]:
+    wanted = [name for value in request.queries("status") for name in value.split(",")]
+    if any(name not in STATUSES for name in wanted):
+        raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
+    return tuple(dict.fromkeys(wanted))
+
+
+def _cursor(request: Request) -> str | None:
+    cursor = request.query("cursor")
+    if cursor is not None and not is_path_id(cursor):
+        raise ClientFault("validation_error", "cursor must be the nextCursor of a page.", {"parameter": "cursor"})
+    return cursor

@@ -1,0 +1,179 @@
+"""The composition root: settings in, a running host out. The only module that knows every adapter."""
+
+import logging
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from weftwork.adapters.admin.server import AdminServer
+from weftwork.adapters.http.app import App, Handler
+from weftwork.adapters.http.events import EventRoutes
+from weftwork.adapters.http.meta import Document, MetaRoutes
+from weftwork.adapters.http.runs import RunRoutes
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.adapters.nodes.conformance import CONFORMANCE
+from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.adapters.system.clock import SystemClock
+from weftwork.adapters.system.ids import RandomIds
+from weftwork.adapters.system.lockfile import LockFileSeat
+from weftwork.engine.administration import Administration
+from weftwork.engine.catalog import Catalog
+from weftwork.engine.executor import Executor
+from weftwork.engine.feeds import Feeds
+from weftwork.engine.keyring import Keyring
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.service import Service
+from weftwork.engine.sweeper import Sweeper
+from weftwork.ports.clock import Clock
+from weftwork.ports.ids import Ids
+from weftwork.ports.nodes import NodeType
+from weftwork.ports.seat import Seat
+from weftwork.protocol.capabilities import Offer, discovery
+from weftwork.protocol.openapi import openapi
+from weftwork.protocol.wire_v1 import ROUTES, SCOPES
+from weftwork.settings import Settings, SettingsError
+
+log = logging.getLogger("weftwork")
+
+DATABASE = "weftwork.db"
+LOCK = "weftwork.lock"
+SOCKET = "admin.sock"
+
+
+class _NoSeat:
+    """A memory store belongs to its process by nature."""
+
+    def take(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+class Host:
+    """Everything behind the listener. `open` recovers unfinished runs before it returns."""
+
+    def __init__(self, settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> None:
+        self.settings = settings
+        self.version = version("weftwork")
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self._memory = settings.store == "memory"
+        self._seat: Seat = _NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
+        self._store = MemoryStore() if self._memory else SqliteStore(settings.data_folder / DATABASE)
+        self.types: Mapping[str, NodeType] = {node.declaration.type_id: node for node in (*CORE, *CONFORMANCE)}
+        declarations = {type_id: node.declaration for type_id, node in self.types.items()}
+        self._feeds = Feeds(self._store.log)
+        runtime = Runtime(self._store.log, self._feeds, self._clock, self._ids, self.types, settings.limits())
+        self.catalog = Catalog(self._store.definitions, declarations)
+        self._executor = Executor(runtime, self.catalog)
+        self.service = Service(runtime, self.catalog, self._executor)
+        self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
+        self._sweeper = Sweeper(self._store.log, self._clock)
+        self._admin: AdminServer | None = None
+        self._fixtures: list[str] = []
+        self.draining = False
+        self.app: App | None = None
+
+    async def open(self) -> int:
+        """Take the seat, open the store, load keys and go on with unfinished runs; returns how many went on.
+
+        Raises SeatTaken, StoreUnavailable or SettingsError.
+        """
+        if not self._memory:
+            _make(self.settings.data_folder)
+        self._seat.take()
+        try:
+            await self._store.open()
+            await self.keyring.load()
+            recovered = await self._executor.recover()
+        except BaseException:
+            self._seat.release()
+            raise
+        if not self._memory:
+            self._admin = AdminServer(self.settings.data_folder / SOCKET, Administration(self.keyring))
+            await self._admin.start()
+        self._sweeper.start()
+        return recovered
+
+    async def register_fixture(self, document: dict[str, Any]) -> None:
+        """Register one of our own conformance workflows and advertise it."""
+        violations = await self.catalog.register(document)
+        assert not violations, f"{document['id']}: {violations}"
+        self._fixtures.append(document["id"])
+
+    def build(self) -> App:
+        """The ASGI application, with discovery as it is wired now."""
+        settings = self.settings
+        offer = Offer(self.version, settings.limits(), tuple(self._fixtures), test_seams=settings.test_seams)
+        handlers = self._handlers(offer)
+        self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
+        return self.app
+
+    def _handlers(self, offer: Offer) -> dict[str, Handler]:
+        runs = RunRoutes(self.service)
+        events = EventRoutes(self.service, self.settings.keepalive_seconds)
+        meta = MetaRoutes(self.service, lambda: self.draining)
+        routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
+        all_handlers: dict[str, Handler] = {
+            "getCapabilities": Document(discovery(offer), b"capabilities-etag").serve,
+            "getOpenApiSpec": Document(openapi(routes, self.version)).serve,
+            "getHealth": meta.health,
+            "getReadiness": meta.readiness,
+            "getWorkflow": runs.get_workflow,
+            "createRun": runs.create_run,
+            "listRuns": runs.list_runs,
+            "getRun": runs.get_run,
+            "cancelRun": runs.cancel_run,
+            "streamRunEvents": events.stream,
+            "pollRunEvents": events.poll,
+            "scrapeSpans": meta.spans,
+        }
+        return {route.operation: all_handlers[route.operation] for route in routes}
+
+    def drain(self) -> None:
+        """Take no more part in anything new: readiness says so and every stream ends."""
+        self.draining = True
+        self._feeds.close()
+
+    async def close(self) -> None:
+        """Leave every run where its log says it is, and let go of the store."""
+        self.drain()
+        await self._sweeper.stop()
+        if self._admin is not None:
+            await self._admin.stop()
+        await self._executor.close()
+        await self._store.close()
+        self._seat.release()
+
+
+def _make(folder: Path) -> None:
+    """Make the data folder if it is not there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"data: {folder} cannot be made: {error.strerror}") from None
+
+
+async def open_administration(data: Path) -> tuple[Administration, Any]:
+    """Administration straight on the store of a host that is not running, and the function that closes it.
+
+    Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
+    """
+    seat = LockFileSeat(data / LOCK)
+    _make(data)
+    seat.take()
+    store = SqliteStore(data / DATABASE)
+    try:
+        await store.open()
+        keyring = Keyring(store.keys, SystemClock(), RandomIds(), SCOPES)
+        await keyring.load()
+    except BaseException:
+        seat.release()
+        raise
+
+    async def close() -> None:
+        await store.close()
+        seat.release()
+
+    return Administration(keyring), close

@@ -1,0 +1,1 @@
+"""The weftwork command."""

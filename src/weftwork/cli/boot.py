@@ -1,0 +1,137 @@
+"""Starting up: keys, workflows, listener, and what the operator is told."""
+
+import asyncio
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from weftwork.adapters.http.server import bind, serve
+from weftwork.app import Host
+from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.seat import SeatTaken
+from weftwork.protocol.decode import decode
+from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.settings import Settings, SettingsError
+
+FIRST_TENANT: Final = "default"
+MAX_DEFINITION_BYTES: Final = 16 * 2**20
+
+
+async def boot(settings: Settings) -> int:
+    """Run the host until it is told to stop; returns the exit code."""
+    host = Host(settings)
+    try:
+        recovered = await host.open()
+    except (SeatTaken, StoreUnavailable, HostFault) as error:
+        click.echo(f"weftwork: {error}", err=True)
+        return 1
+    try:
+        _admit(host)
+        count = await _register(host)
+        try:
+            listener = bind(settings.host, settings.port)
+        except OSError as error:
+            where = f"{settings.host}:{settings.port}"
+            click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another with --port.", err=True)
+            return 1
+        # Made last: a key that is stored but never shown would be lost.
+        first_key = await _first_key(host)
+        address = _address(settings.host, listener.getsockname()[1])
+        app = host.build()
+        await serve(app, listener, host.drain, lambda: _announce(host, address, first_key, count, recovered))
+    finally:
+        async with asyncio.timeout(8):
+            await host.close()
+    return 0
+
+
+def _admit(host: Host) -> None:
+    """Accept the keys of the command line."""
+    for text in host.settings.api_key:
+        key, tenant, scopes = parse_api_key(text)
+        try:
+            host.keyring.admit(key, tenant, scopes)
+        except ClientFault as fault:
+            raise SettingsError(f"--api-key for tenant {tenant!r}: {fault.message}") from None
+
+
+async def _first_key(host: Host) -> str | None:
+    """Make the first key of a host that has none."""
+    if host.keyring.all():
+        return None
+    key, _ = await host.keyring.create(FIRST_TENANT, label="first key")
+    return key
+
+
+def parse_api_key(text: str) -> tuple[str, str, list[str] | None]:
+    """auth-06 (readings, Keys): KEY=TENANT[:SCOPE+SCOPE], split at the first `=`, then at the first `:`."""
+    key, equals, rest = text.partition("=")
+    tenant, colon, scopes = rest.partition(":")
+    if not key or not equals or not tenant:
+        raise SettingsError("--api-key must look like KEY=TENANT or KEY=TENANT:scope+scope")
+    return key, tenant, scopes.split("+") if colon else None
+
+
+async def _register(host: Host) -> int:
+    """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
+    if host.settings.conformance:
+        for file in sorted(
+            resources.files("weftwork.conformance").joinpath("fixtures").iterdir(), key=lambda f: f.name
+        ):
+            await host.register_fixture(decode(file.read_bytes()))
+    for folder in host.settings.workflows:
+        if not Path(folder).is_dir():
+            raise SettingsError(f"--workflows {folder}: there is no such folder")
+        for file in sorted(Path(folder).glob("*.json")):
+            for problem in await _register_file(host, file):
+                click.echo(f"weftwork: {file}: {problem}", err=True)
+    return len(host.catalog.ids())
+
+
+async def _register_file(host: Host, file: Path) -> list[str]:
+    try:
+        if file.stat().st_size > MAX_DEFINITION_BYTES:
+            return [f"larger than {MAX_DEFINITION_BYTES} bytes"]
+        document: Any = decode(file.read_bytes())
+    except OSError as error:
+        return [error.strerror or "cannot be read"]
+    except ClientFault as fault:
+        pointer = (fault.details or {}).get("pointer") or "/"
+        return [f"{pointer}: {fault.message}"]
+    return [f"{item.pointer or '/'}: {item.message}" for item in await host.catalog.register(document)]
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _announce(host: Host, address: str, key: str | None, count: int, recovered: int) -> None:
+    for line in _lines(host, address, key, count, recovered):
+        click.echo(line)
+
+
+def _lines(host: Host, address: str, key: str | None, count: int, recovered: int) -> Iterator[str]:
+    settings = host.settings
+    place = "in memory, gone at exit" if settings.store == "memory" else settings.data
+    yield f"weftwork {host.version} listens on {address}"
+    yield f"  store      {place}"
+    yield f"  workflows  {count}"
+    if recovered:
+        yield f"  runs       {recovered} unfinished, going on"
+    if key is not None:
+        yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown this once)"
+    shown = key or "$KEY"
+    ids = host.catalog.ids()
+    if ids:
+        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_first(ids)}\"}}'"
+        yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}" {body}'
+    else:
+        yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}"'
+
+
+def _first(ids: list[str]) -> str:
+    """The workflow to try: one that needs no inputs would be best, and hello and noop need none."""
+    return next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])

@@ -1,0 +1,121 @@
+"""`weftwork keys`: create, list and revoke API keys, on a running host or on its store."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weftwork.settings import SettingsError, load_settings
+
+_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def keys() -> None:
+    """Create, list and revoke API keys.
+
+    Talks to the running host through the socket in its data folder; without one, works on the store.
+    """
+
+
+@keys.command()
+@click.option("--tenant", default="default", show_default=True, help="The tenant the key belongs to.")
+@click.option("--scope", "scopes", multiple=True, help="A scope to grant; repeatable.  [default: all]")
+@click.option("--test", is_flag=True, help="Make a test key: it has data of its own and may use test features.")
+@click.option("--label", default="", help="A note to recognise the key by.")
+@click.option(
+    "--expires-in",
+    type=click.IntRange(1, 3650),
+    metavar="DAYS",
+    help="Days until it expires.  [default: never]",
+)
+@_data
+@_json
+def create(
+    tenant: str,
+    scopes: tuple[str, ...],
+    test: bool,
+    label: str,
+    expires_in: int | None,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Make a key and show it, this once."""
+    arguments: dict[str, Any] = {"tenant": tenant, "mode": "test" if test else "live", "label": label}
+    if scopes:
+        arguments["scopes"] = scopes
+    if expires_in is not None:
+        arguments["expires_at"] = int(time.time() * 1000) + expires_in * 86_400_000
+    made = _ask(data, "keys.create", arguments)
+    if as_json:
+        click.echo(json.dumps(made, indent=2))
+        return
+    click.echo(made["key"])
+    click.echo(f"{made['keyId']} for tenant {made['tenant']}, {made['mode']}; the key is not shown again.", err=True)
+
+
+@keys.command("list")
+@_data
+@_json
+def list_keys(data: str | None, as_json: bool) -> None:
+    """Show the keys: never the key itself, which is not kept."""
+    found = _ask(data, "keys.list", {})
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for row in found["keys"]:
+        state = "revoked" if "revokedAt" in row else f"until {row['expiresAt']}" if "expiresAt" in row else "valid"
+        click.echo(
+            f"{row['keyId']}  {row['tenant']:<16} {row['mode']}  {state}  {row['label']}  {'+'.join(row['scopes'])}"
+        )
+
+
+@keys.command()
+@click.argument("key_id")
+@_data
+@_json
+def revoke(key_id: str, data: str | None, as_json: bool) -> None:
+    """Stop a key from working, at once."""
+    row = _ask(data, "keys.revoke", {"key_id": key_id})
+    click.echo(json.dumps(row, indent=2) if as_json else f"{row['keyId']} is revoked.")
+
+
+def _ask(data: str | None, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    request = {"operation": operation, "arguments": arguments}
+    try:
+        folder = load_settings({"data": data} if data else {}).data_folder
+        answer = asyncio.run(_administer(folder, request))
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+    if "error" in answer:
+        raise click.ClickException(str(answer["message"]))
+    return answer
+
+
+async def _administer(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    # Imported late: `weftwork --help` needs none of it.
+    from weftwork.adapters.admin.client import ask
+    from weftwork.app import DATABASE, SOCKET, open_administration
+    from weftwork.ports.eventlog import StoreUnavailable
+    from weftwork.ports.seat import SeatTaken
+    from weftwork.protocol.errors import HostFault
+
+    answer = ask(folder / SOCKET, request)
+    if answer is not None:
+        return answer
+    if request["operation"] != "keys.create" and not (folder / DATABASE).exists():
+        raise click.ClickException(f"there is no store in {folder}; name the host's data folder with --data.")
+    try:
+        administration, close = await open_administration(folder)
+    except SeatTaken as error:
+        raise click.ClickException(f"{error}. It does not answer on its socket; try again.") from None
+    except (StoreUnavailable, HostFault) as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        return await administration.answer(request)
+    finally:
+        await close()

@@ -1,0 +1,74 @@
+"""`weftwork serve`: start the host in the foreground."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from weftwork.settings import Settings, SettingsError, load_settings
+
+
+@click.command()
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="TOML file with settings; default: weftwork.toml in the data folder, if there.",
+)
+@click.option("--host", metavar="ADDRESS", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes any.  [default: 8787]")
+@click.option(
+    "--data",
+    metavar="DIR",
+    help="Folder for the database, keys and socket.  [default: the user's data folder]",
+)
+@click.option("--store", type=click.Choice(["sqlite", "memory"]), help="Where runs live.  [default: sqlite]")
+@click.option("--workflows", metavar="DIR", multiple=True, help="Register every *.json in DIR. Repeatable.")
+@click.option(
+    "--api-key",
+    metavar="KEY=TENANT[:SCOPE+SCOPE]",
+    multiple=True,
+    help="Accept KEY while this process runs; all scopes unless some are named. Repeatable.",
+)
+@click.option("--conformance", is_flag=True, default=None, help="Register our own conformance workflows.")
+@click.option("--test-seams", is_flag=True, default=None, help="Mount the conformance seams under /v1/host/sample/.")
+@click.option(
+    "--allow-private-network",
+    is_flag=True,
+    default=None,
+    help="Let outbound requests reach private addresses (for tests).",
+)
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[default: info]")
+def serve(config: str | None, **options: Any) -> None:
+    """Start the host in the foreground.
+
+    Every option is also a setting: WEFTWORK_PORT=8000 in the environment, or port = 8000 in the TOML
+    file. The command line wins, then the environment, then the file. On a new data folder a first API
+    key is made and shown once. SIGTERM or Ctrl-C ends streams cleanly and exits; unfinished runs go on
+    at the next start.
+    """
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    try:
+        settings = load_settings(given, config=config)
+        _run(settings)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _run(settings: Settings) -> None:
+    # Imported late: `weftwork --help` and `weftwork keys` need none of it.
+    from weftwork.cli.boot import boot
+    from weftwork.cli.logs import set_up
+
+    set_up(settings.log_level)
+    code = _runner()(boot(settings))
+    if code:
+        raise SystemExit(code)
+
+
+def _runner() -> Callable[[Any], int]:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run
+    return uvloop.run

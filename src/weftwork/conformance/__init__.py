@@ -1,0 +1,1 @@
+"""Our own conformance workflows: ids, nodes and settings as published, words our own."""

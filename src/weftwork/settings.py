@@ -1,0 +1,147 @@
+"""Settings: command line over environment over TOML file over defaults, into one frozen struct."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from weftwork.protocol.limits import Limits
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it, where it came from, and what would do."""
+
+
+def default_data_folder(environ: Mapping[str, str]) -> Path:
+    """The user's data folder."""
+    base = environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "weftwork"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be set. Names are those of the options, with underscores."""
+
+    host: str = "127.0.0.1"
+    port: int = 8787
+    data: str = ""
+    store: Literal["sqlite", "memory"] = "sqlite"
+    workflows: tuple[str, ...] = ()
+    api_key: tuple[str, ...] = ()
+    conformance: bool = False
+    test_seams: bool = False
+    allow_private_network: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    max_node_executions: int = Limits().max_node_executions
+    max_run_duration_ms: int = Limits().max_run_duration_ms
+    max_request_body_bytes: int = Limits().max_request_body_bytes
+    max_parallel_nodes: int = Limits().max_parallel_nodes
+    max_live_runs: int = Limits().max_live_runs
+    keepalive_seconds: float = 10.0
+
+    @property
+    def data_folder(self) -> Path:
+        return Path(self.data)
+
+    def limits(self) -> Limits:
+        return Limits(
+            max_node_executions=self.max_node_executions,
+            max_run_duration_ms=self.max_run_duration_ms,
+            max_request_body_bytes=self.max_request_body_bytes,
+            max_parallel_nodes=self.max_parallel_nodes,
+            max_live_runs=self.max_live_runs,
+        )
+
+
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+_LISTS = frozenset({"workflows", "api_key"})
+_RANGES = {
+    "port": (0, 65_535),
+    "max_node_executions": (1, 10_000_000),
+    "max_run_duration_ms": (0, 10**12),
+    "max_request_body_bytes": (1024, 256 * 2**20),
+    "max_parallel_nodes": (1, 10_000),
+    "max_live_runs": (1, 10_000_000),
+    "keepalive_seconds": (0.05, 14.0),
+}
+
+
+def load_settings(
+    options: Mapping[str, Any], environ: Mapping[str, str] = os.environ, config: str | None = None
+) -> Settings:
+    """Merge the four sources. `options` holds what was given on the command line, and nothing else."""
+    named = dict(options)
+    env = {name: text for name in _FIELDS if (text := environ.get(f"WEFTWORK_{name.upper()}")) is not None}
+    data = named.get("data") or env.get("data") or str(default_data_folder(environ))
+    path = config or environ.get("WEFTWORK_CONFIG")
+    file = Path(path) if path else Path(data) / "weftwork.toml"
+    merged: dict[str, Any] = {"data": data}
+    origin: dict[str, str] = {}
+    if path or file.is_file():
+        found = _from_file(file)
+        merged |= found
+        origin |= {name: f"{file}: {name}" for name in found}
+    for name, text in env.items():
+        merged[name] = _from_text(name, text)
+        origin[name] = f"WEFTWORK_{name.upper()}"
+    merged |= named
+    origin |= {name: f"--{name.replace('_', '-')}" for name in named}
+    settings = _check(merged, origin)
+    return msgspec.structs.replace(settings, data=str(Path(settings.data).expanduser().absolute()))
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}") from None
+    names = {key.replace("-", "_"): value for key, value in found.items()}
+    unknown = sorted(set(names) - set(_FIELDS))
+    if unknown:
+        raise SettingsError(f"{file}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
+    return names
+
+
+def _from_text(name: str, text: str) -> Any:
+    """An environment value: lists are separated by commas, flags are 1/true/yes/on or 0/false/no/off."""
+    kind = _FIELDS[name].type
+    if name in _LISTS:
+        return [part for part in text.split(",") if part]
+    if kind is bool:
+        lowered = text.strip().lower()
+        if lowered in ("1", "true", "yes", "on"):
+            return True
+        if lowered in ("0", "false", "no", "off", ""):
+            return False
+        raise SettingsError(f"WEFTWORK_{name.upper()} must be true or false")
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            raise SettingsError(f"WEFTWORK_{name.upper()} must be a number") from None
+    return text
+
+
+def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
+    for name, value in merged.items():
+        try:
+            msgspec.convert(value, _FIELDS[name].type)
+        except msgspec.ValidationError:
+            raise SettingsError(f"{origin.get(name, name)} must be {_wanted(_FIELDS[name].type)}") from None
+    settings = msgspec.convert(merged, Settings)
+    for name, (low, high) in _RANGES.items():
+        if not low <= getattr(settings, name) <= high:
+            raise SettingsError(f"{origin.get(name, name)} must be between {low} and {high}")
+    return settings
+
+
+def _wanted(kind: Any) -> str:
+    plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    if kind in plain:
+        return plain[kind]
+    choices = [choice for choice in get_args(kind) if isinstance(choice, str)]
+    return f"one of {', '.join(choices)}" if choices else "a list of texts"

@@ -1,0 +1,29 @@
+"""Real hosts for tests: `weftwork serve` as a subprocess, and a client small enough to show every byte."""
+
+from tests.live.host import KEY, OTHER_KEY, TEST_KEY, Answer, Host, start_host, until, weftwork
+from tests.live.inside import Inside, open_inside
+from tests.live.seed import CHUNKS, SEEDED, seed_messages
+from tests.live.stream import Frame, Stream, dechunk, frames
+from tests.live.workflows import delays, write_workflows
+
+__all__ = [
+    "CHUNKS",
+    "KEY",
+    "OTHER_KEY",
+    "SEEDED",
+    "TEST_KEY",
+    "Answer",
+    "Frame",
+    "Host",
+    "Inside",
+    "Stream",
+    "dechunk",
+    "delays",
+    "frames",
+    "open_inside",
+    "seed_messages",
+    "start_host",
+    "until",
+    "weftwork",
+    "write_workflows",
+]

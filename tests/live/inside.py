@@ -1,0 +1,68 @@
+"""A host inside this process, without sockets: for proofs that have to take a guard away."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from tests.live.host import KEY, OTHER_KEY, Answer
+from weftwork.app import Host
+from weftwork.settings import Settings
+
+
+class Inside:
+    """Calls the ASGI application as a server would."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.app = host.build()
+
+    async def call(
+        self, method: str, path: str, document: Any = None, *, key: str = KEY, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        name, _, query = path.partition("?")
+        body = json.dumps(document).encode() if document is not None else b""
+        sent = {"authorization": f"Bearer {key}", "content-length": str(len(body)), **(headers or {})}
+        if document is not None:
+            sent.setdefault("content-type", "application/json")
+        messages: list[Any] = []
+        received = False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal received
+            if received:
+                await asyncio.Event().wait()
+            received = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": name,
+            "raw_path": name.encode(),
+            "query_string": query.encode(),
+            "headers": [(key.lower().encode(), value.encode()) for key, value in sent.items()],
+        }
+        await self.app(scope, receive, send)
+        shown = {key.decode().lower(): value.decode() for key, value in messages[0]["headers"]}
+        return Answer(messages[0]["status"], shown, b"".join(message["body"] for message in messages[1:]))
+
+
+@contextlib.asynccontextmanager
+async def open_inside(*workflows: dict[str, Any]) -> AsyncIterator[Inside]:
+    """A host in memory with the keys of acme and of another tenant. Everything within it is bounded."""
+    host = Host(Settings(store="memory"))
+    async with asyncio.timeout(20):
+        await host.open()
+        try:
+            host.keyring.admit(KEY, "acme", None)
+            host.keyring.admit(OTHER_KEY, "other", None)
+            for workflow in workflows:
+                await host.register_fixture(workflow)
+            yield Inside(host)
+        finally:
+            await host.close()
