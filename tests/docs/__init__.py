@@ -1,0 +1,1 @@
+"""The pages say what is so: their commands are run, their tables compared, their links followed."""

@@ -1,0 +1,132 @@
+"""Runs the commands of a page against a host and says where the output is not what the page shows."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Block
+from tests.live import until
+
+ADDRESS = "http://127.0.0.1:8787"
+KEY = "hk_live_..."
+MARK = "---- end of block ----"
+RUNS = ("bash", "python")
+BOUND = 60
+PREAMBLE = """set -euo pipefail
+set -a
+URL=%s
+AUTH="Authorization: Bearer %s"
+JSON="Content-Type: application/json"
+"""
+
+_VOLATILE = [
+    (re.compile(r"\b0[0-9a-z]{25}\b"), "RUN"),
+    (re.compile(r"\bkey_[0-9a-f]{16}\b"), "KEY-ID"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "TIME"),
+    (re.compile(r'"eventId":"[a-z0-9]{24}"'), '"eventId":"ID"'),
+    (re.compile(r"http://127\.0\.0\.1:\d+"), "ADDRESS"),
+]
+
+
+def need_curl() -> None:
+    """Skip where the pages cannot be followed: the project itself needs neither curl nor bash."""
+    if shutil.which("curl") is None or shutil.which("bash") is None:
+        pytest.skip("the pages use curl and bash")
+
+
+class Newcomer:
+    """Somebody with a home of their own who starts a host with the examples."""
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir()
+        (home / ".venv").symlink_to(sys.prefix)
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+        self.home = home
+        self.key = ""
+        self.data = home / ".local" / "share" / "weftwork"
+        self.environment = {**kept, "HOME": str(home), "PATH": f"{home}/.venv/bin:{kept['PATH']}"}
+        self._said, self._log = home / "said", home / "log"
+
+    @property
+    def said(self) -> str:
+        return self._said.read_text("utf-8")
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text("utf-8")
+
+    @contextmanager
+    def host(self) -> Iterator[subprocess.Popen[bytes]]:
+        """A host that has said where it is; stopped at the end, if it still runs."""
+        examples = ROOT / "examples" / "workflows"
+        command = [sys.executable, "-m", "weftwork.cli.main", "serve", "--port", "0", "--workflows", str(examples)]
+        with self._said.open("wb") as said, self._log.open("wb") as log:
+            process = subprocess.Popen(command, cwd=self.home, env=self.environment, stdout=said, stderr=log)
+
+        def look() -> bool:
+            assert process.poll() is None, self.log
+            return "  try " in self.said and self.said.endswith("\n")
+
+        try:
+            until(look, "the host to start")
+            self.key = next(iter(re.findall(r"API key +(\S+)", self.said)), self.key)
+            yield process
+            process.terminate()
+            process.wait(BOUND)
+        finally:
+            process.kill()
+            process.wait(BOUND)
+
+    @property
+    def address(self) -> str:
+        return re.findall(r"listens on (\S+)", self.said)[0]
+
+    def run(self, blocks: Sequence[Block]) -> list[str]:
+        """What each block prints, standard error included. They share one shell, and stop at the first failure."""
+        script = PREAMBLE % (self.address, self.key)
+        for block in blocks:
+            code = block.code.replace(ADDRESS, self.address).replace(KEY, self.key)
+            script += f"python3 - <<'PYTHON'\n{code}PYTHON\n" if block.language == "python" else code
+            script += f"printf '\\n%s\\n' '{MARK}'\n"
+        ended = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.home,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=BOUND,
+            check=False,
+        )
+        said = ended.stdout.decode()
+        assert ended.returncode == 0, f"exit {ended.returncode} after:\n{said}"
+        return said.split(MARK)[:-1]
+
+
+def steady(text: str) -> str:
+    """The text without what differs from run to run."""
+    for pattern, word in _VOLATILE:
+        text = pattern.sub(word, text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def matches(shown: str, said: str) -> bool:
+    """Whether a page may show that: `…` stands for anything within a line."""
+    pattern = "[^\n]*".join(re.escape(part) for part in steady(shown).split("…"))
+    return re.fullmatch(pattern, steady(said)) is not None
+
+
+def differences(blocks: Sequence[Block], said: Sequence[str]) -> list[str]:
+    """Each block whose output is not the one that is shown; a block without one must print nothing."""
+    return [
+        f"{block.code}\nshown:\n{steady(block.shown or '')}\n\nprinted:\n{steady(text)}"
+        for block, text in zip(blocks, said, strict=True)
+        if not matches(block.shown or "", text)
+    ]

@@ -1,0 +1,152 @@
+"""Whatever a user can set, call, meet or read about in the log stands on its page."""
+
+import ast
+import re
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from tests.docs.pages import ROOT
+from weftwork.adapters.nodes.conformance import CONFORMANCE
+from weftwork.adapters.nodes.core import CORE
+from weftwork.cli.main import main
+from weftwork.protocol import schema
+from weftwork.protocol.errors import ERRORS, RUN_ERRORS
+from weftwork.protocol.events import CANCEL_REQUESTED, CATALOGUE
+from weftwork.protocol.run import STATUSES
+from weftwork.protocol.streams import MODES
+from weftwork.protocol.wire_v1 import ROUTES, SCOPES
+from weftwork.settings import Settings
+
+SOURCE = ROOT / "src" / "weftwork"
+
+
+def missing(names: list[str], text: str) -> list[str]:
+    """Names that do not stand in the text on their own; `port` does not count inside `--port` or `report`."""
+    assert names
+    return [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text("utf-8")
+
+
+def options(command: click.Command) -> list[str]:
+    """The option names and arguments of a command and of those below it, and their names."""
+    found = [option for parameter in command.params for option in parameter.opts if option.startswith("-")]
+    for name, child in command.commands.items() if isinstance(command, click.Group) else ():
+        found += [name, *options(child)]
+    return found
+
+
+def log_messages(folder: Path) -> list[str]:
+    """The fixed part of each message that the host logs."""
+    found: list[str] = []
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                owner, first = node.func.value, node.args[0]
+                if isinstance(owner, ast.Name) and owner.id == "log" and isinstance(first, ast.Constant):
+                    found.append(str(first.value).partition("%")[0].strip())
+    return found
+
+
+def decided_events() -> list[str]:
+    """The event types that the engine can decide on."""
+    tree = ast.parse((SOURCE / "engine" / "decide.py").read_text("utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return [*sorted(texts & CATALOGUE), CANCEL_REQUESTED]
+
+
+def members(*path: str) -> list[str]:
+    shape = schema.document("workflow-definition")
+    for step in path:
+        shape = shape[step]
+    return list(shape["properties"])
+
+
+def test_settings() -> None:
+    names = [field.name for field in msgspec.structs.fields(Settings)]
+    assert not missing([*names, *(f"WEFTWORK_{name.upper()}" for name in names)], page("reference/settings.md"))
+
+
+def test_error_codes() -> None:
+    assert not missing([*ERRORS, *RUN_ERRORS], page("reference/errors.md"))
+
+
+def test_commands_and_options() -> None:
+    names = options(main)
+    assert {"serve", "keys", "create", "--api-key", "--expires-in"} <= set(names)
+    assert not missing(names, page("reference/cli.md"))
+
+
+def test_node_types() -> None:
+    assert not missing([node.declaration.type_id for node in (*CORE, *CONFORMANCE)], page("reference/nodes.md"))
+
+
+def test_operations_parameters_and_scopes() -> None:
+    text = page("reference/http.md")
+    assert not missing([route.operation for route in ROUTES], text)
+    assert not missing([param.name for route in ROUTES for param in route.params], text)
+    assert not [route.path for route in ROUTES if f"{route.method} {route.path}" not in text]
+    assert not missing(list(SCOPES), text)
+
+
+def test_members_of_a_definition() -> None:
+    text = page("reference/workflow.md")
+    assert not missing(members(), text)
+    for part in ("WorkflowNode", "WorkflowEdge", "WorkflowVariable", "WorkflowSettings"):
+        assert not missing(members("$defs", part), text), part
+
+
+def test_members_of_a_new_run() -> None:
+    body = schema.document("create-run")["$defs"]["Routing"]["properties"]
+    configurable = schema.document("run-options")["$defs"]["Configurable"]["properties"]
+    unknown = {"mode", "evalSuiteRef", "agentId", "mockProvider"}
+    assert not missing([*(set(body) | set(configurable)) - unknown, "tags", "metadata"], page("reference/http.md"))
+
+
+def test_events_statuses_and_modes() -> None:
+    text = page("concepts.md")
+    assert {"run.started", "node.skipped", "cap.breached"} <= set(decided_events())
+    assert not missing([*decided_events(), *STATUSES, *MODES], text)
+
+
+def test_log_messages() -> None:
+    found = log_messages(SOURCE)
+    assert "run ended" in found
+    text = page("operate/observability.md")
+    assert not [message for message in found if message not in text]
+
+
+def test_every_page_is_listed_on_the_first_one() -> None:
+    first = page("index.md")
+    inner = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert not [name for name in inner if name != "index.md" and f"({name})" not in first]
+
+
+def test_every_reading_that_the_code_cites_is_there() -> None:
+    readings = page("design/0004-readings.md")
+    known = set(re.findall(r"^(?:## |\| )([^|\n]+?)(?: \||$)", readings, re.MULTILINE))
+    cited = {
+        name
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(r"readings(?:, | \()([^)\n]+)\)", path.read_text("utf-8"))
+    }
+    assert "Data flow" in cited
+    assert not cited - known
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "gone"),
+    [
+        ("port", "| `port` |", []),
+        ("port", "the report says --port", ["port"]),
+        ("--data", "--data-folder", ["--data"]),
+        ("run.failed", "run.failed-later, xrun.failed", ["run.failed"]),
+    ],
+)
+def test_a_name_that_is_left_out_is_seen(name: str, text: str, gone: list[str]) -> None:
+    assert missing([name], text) == gone

@@ -1,0 +1,116 @@
+"""Every command on a page is run, and prints what the page shows."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Block, blocks, name, pages
+from tests.docs.shell import RUNS, Newcomer, differences, matches, need_curl
+from tests.live import until, weftwork
+from weftwork.settings import SettingsError, load_settings
+
+WITH_COMMANDS = [page for page in pages() if any(b.language in RUNS for b in blocks(page.read_text("utf-8")))]
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+    need_curl()
+    someone = Newcomer(tmp_path / "person")
+    with someone.host():
+        yield someone
+
+
+def all_blocks(page: str) -> list[Block]:
+    return blocks((ROOT / page).read_text("utf-8"))
+
+
+def test_the_pages_with_commands_are_found() -> None:
+    found = {name(page) for page in WITH_COMMANDS}
+    assert found >= {"README.md", "docs/quickstart.md", "docs/reference/http.md", "docs/operate/sqlite.md"}
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
+def test_the_commands_of_a_page_print_what_it_shows(page: Path, newcomer: Newcomer) -> None:
+    listed = [block for block in blocks(page.read_text("utf-8")) if block.language in RUNS]
+    found = differences(listed, newcomer.run(listed))
+    assert not found, "\n\n".join(found)
+
+
+def test_a_new_host_says_what_the_quickstart_shows(newcomer: Newcomer) -> None:
+    start = next(block for block in all_blocks("docs/quickstart.md") if block.code == "make run\n")
+    assert start.shown is not None
+    assert matches(start.shown, newcomer.said)
+
+
+def test_a_finished_run_is_logged_as_shown(newcomer: Newcomer) -> None:
+    shown = next(b.code for b in all_blocks("docs/operate/observability.md") if b.code.startswith('{"time"'))
+    newcomer.run([Block("bash", 'curl -s $URL/v1/runs -H "$AUTH" -H "$JSON" -d \'{"workflowId":"hello"}\'\n', None)])
+    line = until(
+        lambda: next((text for text in newcomer.log.splitlines() if "run ended" in text), None), "the log line"
+    )
+    assert list(json.loads(shown)) == list(json.loads(line))
+    assert matches(shown, line)
+
+
+def test_the_make_targets_on_the_pages_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = {word for page in pages() for word in re.findall(r"`make ([a-z-]+)", page.read_text("utf-8"))}
+    assert named <= targets | {"check test"}
+
+
+def test_make_run_registers_the_examples() -> None:
+    ended = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    assert "weftwork serve --workflows examples/workflows" in ended.stdout
+
+
+def test_settings_in_toml_are_settings(tmp_path: Path) -> None:
+    shown = [block.code for block in all_blocks("docs/reference/settings.md") if block.language == "toml"]
+    assert shown
+    for number, text in enumerate(shown):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text, "utf-8")
+        load_settings({}, {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}, str(file))
+        file.write_text(text + "colour = 1\n", "utf-8")
+        with pytest.raises(SettingsError):
+            load_settings({}, {"XDG_DATA_HOME": str(tmp_path)}, str(file))
+
+
+def test_a_bad_definition_is_reported_as_shown(tmp_path: Path) -> None:
+    definition = json.loads((ROOT / "examples" / "workflows" / "hello.json").read_text("utf-8"))
+    definition["nodes"][0]["typeId"] = "core.unknown"
+    definition["edges"][0]["condition"] = {"type": "expression", "expression": "true"}
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "bad.json").write_text(json.dumps(definition), "utf-8")
+    # The folder that is not there ends the host once it has looked at the first one.
+    ended = weftwork(tmp_path, "serve", "--store", "memory", "--workflows", "flows", "--workflows", "nowhere")
+    shown = next(block.code for block in all_blocks("docs/reference/workflow.md") if block.language == "text")
+    assert matches(shown, ended.stderr.partition("Usage")[0])
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "right"),
+    [
+        ("id: 4\ndata: {…}\n", "id: 4\r\ndata: {}\n\n", True),
+        ("data: {…}", 'data: {"a":1}\ndata: {"b":2}', False),
+        ('{"runId":"01m7f5zzhp2z8y1fpzhf93nsbb",…}', '{"runId":"01m7f675y821vqe0shw8tkbexw","a":1}', True),
+        ('{"runId":"01m7f5zzhp2z8y1fpzhf93nsbb",…}', '{"error":"validation_error"}', False),
+        ("", "anything", False),
+        ("", "\n", True),
+    ],
+)
+def test_output_is_compared(shown: str, said: str, right: bool) -> None:
+    assert matches(shown, said) is right
+
+
+def test_a_wrong_or_failing_command_is_seen(newcomer: Newcomer) -> None:
+    wrong = Block("bash", "echo one\n", "two\n")
+    assert len(differences([wrong], newcomer.run([wrong]))) == 1
+    with pytest.raises(AssertionError, match="exit 22"):
+        newcomer.run([Block("bash", "curl -sf $URL/v1/runs\n", None)])
+    with pytest.raises(AssertionError, match="exit 1"):
+        newcomer.run([Block("python", "raise ValueError\n", None)])

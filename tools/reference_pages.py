@@ -1,0 +1,253 @@
+"""Fills the generated parts of the pages under docs/; with --check it only says which pages are stale.
+
+A page marks a part with `<!-- begin: NAME -->` and `<!-- end: NAME -->`. What stands between the two is made by the
+function of that name below, from the tables that the host itself obeys.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from weftwork import settings
+from weftwork.adapters.nodes.conformance import CONFORMANCE
+from weftwork.adapters.nodes.core import CORE
+from weftwork.cli.main import main as command
+from weftwork.protocol.errors import ERRORS, RUN_ERRORS
+from weftwork.protocol.graph import RULES
+from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS
+from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, Route
+
+PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
+WIDTH = 100
+
+SETTINGS_TEXT = {
+    "host": "Address to listen on.",
+    "port": "Port to listen on; 0 takes any free one.",
+    "data": "Folder for the database, the lock and the socket. Made if missing.",
+    "store": "Where runs live. `memory` keeps nothing after exit and ignores `data`.",
+    "workflows": "Folders whose `*.json` files are registered at start.",
+    "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
+    "conformance": "Register the conformance workflows that come with the package.",
+    "test_seams": "Mount the seam for span checks below `/v1/host/sample/`.",
+    "allow_private_network": "No effect yet: the host makes no outbound requests.",
+    "log_level": "Least level of log lines.",
+    "max_node_executions": "Most node executions of one run; advertised.",
+    "max_run_duration_ms": "Longest run in milliseconds; 0 is no limit; advertised if set.",
+    "max_request_body_bytes": "Largest request body; advertised.",
+    "max_parallel_nodes": "Most nodes of one run that run at the same time.",
+    "max_live_runs": "Most unfinished runs; beyond it a new run is answered with 503.",
+    "keepalive_seconds": "A quiet stream gets a comment line this often.",
+}
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    names = list(head)
+    lines = [names, ["---"] * len(names), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in lines)
+
+
+def code(text: object) -> str:
+    return f"`{text}`"
+
+
+def statuses() -> str:
+    """The state machine of a run as a Mermaid diagram, and the statuses that nothing leads to."""
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
+    lines += [f"    {status} --> {then}: {event}" for (status, event), then in TRANSITIONS.items()]
+    lines += [f"    {status} --> [*]" for status in STATUSES if status in TERMINAL]
+    reached = {"pending", *TRANSITIONS.values()}
+    unused = ", ".join(code(status) for status in STATUSES if status not in reached)
+    return "\n".join([*lines, "```", "", f"Known to the protocol, and not reached on this host yet: {unused}.", ""])
+
+
+def settings_table() -> str:
+    options = {parameter.name: parameter.opts[0] for parameter in command.commands["serve"].params}
+    rows: list[list[str]] = []
+    for field in msgspec.structs.fields(settings.Settings):
+        option = code(options[field.name]) if field.name in options else "-"
+        row = [code(field.name), option, code(f"WEFTWORK_{field.name.upper()}")]
+        rows.append([*row, _default(field), _values(field), SETTINGS_TEXT[field.name]])
+    return table(("setting", "option", "environment", "default", "values", "meaning"), rows)
+
+
+def _default(field: Any) -> str:
+    if field.name == "data":
+        return "the user's data folder"
+    if field.default in (True, False):
+        return code(str(field.default).lower())
+    return code(field.default) if field.default != () else "none"
+
+
+def _values(field: Any) -> str:
+    if field.name in settings._RANGES:
+        low, high = settings._RANGES[field.name]
+        return f"{low} to {high}"
+    choices = [choice for choice in get_args(field.type) if isinstance(choice, str)]
+    if choices:
+        return ", ".join(code(choice) for choice in choices)
+    return {bool: "true or false", str: "text"}.get(field.type, "list of texts")
+
+
+def raised_codes(folder: Path) -> set[str]:
+    """Every error code that some line of the host can answer with."""
+    found: set[str] = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                first = node.args[0]
+                if node.func.id in ("ClientFault", "error_document") and isinstance(first, ast.Constant):
+                    found.add(str(first.value))
+    return found
+
+
+def errors() -> str:
+    raised = raised_codes(Path(settings.__file__).parent)
+    rows = [
+        [
+            code(name),
+            str(row.status),
+            "yes" if row.retryable else "no",
+            "yes" if name in raised else "not yet",
+            row.when,
+        ]
+        for name, row in ERRORS.items()
+    ]
+    return table(("code", "status", "retry can help", "in use", "meaning"), rows)
+
+
+def run_errors() -> str:
+    return table(("code", "meaning"), ([code(name), text] for name, text in RUN_ERRORS.items()))
+
+
+def cli() -> str:
+    """The help of every command, as it is printed on a wide terminal."""
+    return "\n".join(_help(command, "weftwork", None))
+
+
+def _help(one: click.Command, name: str, parent: click.Context | None) -> Iterable[str]:
+    context = click.Context(
+        one, parent, name, terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=["-h", "--help"]
+    )
+    yield f"## {context.command_path}\n\n```text\n{one.get_help(context)}\n```\n"
+    if isinstance(one, click.Group):
+        for child in one.list_commands(context):
+            yield from _help(one.commands[child], child, context)
+
+
+def nodes() -> str:
+    parts: list[str] = []
+    for declaration in (node.declaration for node in (*CORE, *CONFORMANCE)):
+        facts = [
+            ["inputs", _members(declaration.inputs)],
+            ["config", _members(declaration.config)],
+            ["effect", code(declaration.effect)],
+            ["waits", "no" if declaration.instant else "yes"],
+            ["needs", ", ".join(map(code, declaration.requires)) or "nothing"],
+        ]
+        parts.append(f"## {declaration.type_id}\n\n{declaration.title}\n\n{table(('', ''), facts)}")
+    return "\n".join(parts)
+
+
+def _members(schema: dict[str, Any]) -> str:
+    named = [f"`{name}` ({_shape(shape)})" for name, shape in schema.get("properties", {}).items()]
+    if schema.get("additionalProperties", True):
+        named.append("any other member" if named else "any members")
+    return ", ".join(named) or "none"
+
+
+def _shape(shape: dict[str, Any]) -> str:
+    bounds = {"minimum": "from", "maximum": "to", "maxLength": "up to", "pattern": "matching"}
+    limits = [f"{word} `{shape[name]}`" for name, word in bounds.items() if name in shape]
+    return " ".join([shape["type"], *limits])
+
+
+def operations() -> str:
+    rows = [[code(f"{one.method} {one.path}"), code(one.operation), _scope(one), one.text] for one in ROUTES]
+    return table(("request", "operation", "scope", "what it does"), rows)
+
+
+def _scope(route: Route) -> str:
+    return f"`{route.scope}`" if route.scope else "no key needed"
+
+
+def parameters() -> str:
+    parts: list[str] = []
+    for route in ROUTES:
+        rows = [[code(one.name), one.where, _range(one.schema), one.text] for one in route.params]
+        facts = [f"Answers {route.ok}."]
+        if route.request:
+            facts.append(f"The body follows the schema `{route.request}`.")
+        if route.response:
+            facts.append(f"The answer follows the schema `{route.response}`.")
+        if route.seam:
+            facts.append("Mounted only with `--test-seams`.")
+        body = "\n" + table(("parameter", "in", "values", "meaning"), rows) if rows else ""
+        parts.append(f"### {route.operation}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
+    return "\n".join(parts)
+
+
+def _range(shape: dict[str, Any]) -> str:
+    if "enum" in shape:
+        return ", ".join(code(value) for value in shape["enum"])
+    if "minimum" in shape:
+        return f"{shape['minimum']} or more" if "maximum" not in shape else f"{shape['minimum']} to {shape['maximum']}"
+    return f"up to {shape['maxLength']} characters" if "maxLength" in shape else "text"
+
+
+def scopes() -> str:
+    rows = [[code(scope), ", ".join(code(one.operation) for one in ROUTES if one.scope == scope)] for scope in SCOPES]
+    return table(("scope", "opens"), ([name, opens or "nothing yet"] for name, opens in rows))
+
+
+def unoffered() -> str:
+    return "".join(f"- `{path}`\n" for path in UNOFFERED)
+
+
+def trigger_rules() -> str:
+    return table(("trigger rule", "the node runs when"), ([code(name), text] for name, text in RULES.items()))
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "statuses": statuses,
+    "settings": settings_table,
+    "errors": errors,
+    "run-errors": run_errors,
+    "cli": cli,
+    "nodes": nodes,
+    "operations": operations,
+    "parameters": parameters,
+    "scopes": scopes,
+    "unoffered": unoffered,
+    "trigger-rules": trigger_rules,
+}
+
+
+def filled(text: str) -> str:
+    """The page with every generated part as it should be."""
+    return PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
+
+
+def main(arguments: list[str], root: Path) -> int:
+    """Exit status: 0 when all pages are up to date, or have been written; 1 when --check finds a stale one."""
+    stale = 0
+    for page in sorted((root / "docs").rglob("*.md")):
+        text = page.read_text("utf-8")
+        wanted = filled(text)
+        if wanted == text:
+            continue
+        if "--check" in arguments:
+            sys.stderr.write(f"{page.relative_to(root)} is stale: run `make docs`\n")
+            stale = 1
+        else:
+            page.write_text(wanted, "utf-8")
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], Path(__file__).parents[1]))
