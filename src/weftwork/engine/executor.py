@@ -11,7 +11,8 @@ from weftwork.engine.live import LiveRun
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.eventlog import Recorded, Stored
+from weftwork.ports.eventlog import Recorded, Stored, StoreUnavailable
+from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold import RunState
 from weftwork.protocol.graph import Plan
@@ -78,15 +79,24 @@ class Executor:
                     continue
 
     async def recover(self) -> int:
-        """Go on with every unfinished run, from its log. Returns how many."""
+        """Go on with every unfinished run, from its log. Returns how many. Raises StoreUnavailable."""
         count = 0
         after: RunKey | None = None
         while page := await self._runtime.log.unfinished(after, RECOVERY_PAGE):
             for run in page:
-                if await self._wake(run) is not None:
-                    count += 1
+                count += await self._recovered(run)
             after = page[-1]
         return count
+
+    async def _recovered(self, run: RunKey) -> bool:
+        """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
+        try:
+            return await self._wake(run) is not None
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+            return False
 
     async def close(self) -> None:
         """Leave every run where its log says it is."""
@@ -123,7 +133,7 @@ class Executor:
     def _ended(self, live: LiveRun) -> None:
         del self._live[live.key]
         stored = live.stored()
-        if sum(len(row.value) for row in stored.rows) <= RECENT_BYTES:
+        if _size(stored) <= RECENT_BYTES:
             self._recent[live.key] = stored
             if len(self._recent) > RECENT:
                 self._recent.popitem(last=False)
@@ -158,3 +168,10 @@ class Executor:
     def _give_up(self, live: LiveRun) -> None:
         self._live.pop(live.key, None)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})
+
+
+def _size(run: Stored) -> int:
+    """About how much memory a kept run costs; inputs are counted as the variables they became."""
+    options = run.header.configurable
+    size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
+    return size + (len(encode_stored(options)) if options else 0)
