@@ -136,6 +136,8 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
     for name, (low, high) in _RANGES.items():
         if not low <= getattr(settings, name) <= high:
             raise SettingsError(f"{origin.get(name, name)} must be between {low} and {high}")
+    if not settings.host:
+        raise SettingsError(f"{origin.get('host', 'host')} must name an address; 0.0.0.0 is every IPv4 address")
     return settings
 
 

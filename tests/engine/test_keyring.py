@@ -223,3 +223,26 @@ def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
         assert desk.ring.all() == []
 
     run(work)
+
+
+def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
+    async def work() -> None:
+        desk = await Desk().opened()
+        await desk.store.close()
+        answer = await desk.office.answer({"operation": "keys.create", "arguments": {"tenant": "acme"}})
+        assert answer["error"] == "service_unavailable"
+
+    run(work)
+
+
+def test_a_key_that_was_revoked_is_not_admitted_again() -> None:
+    async def work() -> None:
+        desk = await Desk().opened()
+        row = desk.ring.admit("given", "acme", None)
+        await desk.ring.revoke(row.key_id)
+        later = await Desk(desk.store).opened()
+        with pytest.raises(ClientFault, match="revoked"):
+            later.ring.admit("given", "acme", None)
+        assert refused(later.ring, "given") == "key_revoked"
+
+    run(work)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from weftwork.engine.keyring import Keyring
+from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.keys import KeyRow
 from weftwork.protocol.errors import ClientFault, error_document, invalid
 from weftwork.protocol.ids import Mode
@@ -51,6 +52,8 @@ class Administration:
             return error_document(fault.code, fault.message, fault.details)
         except msgspec.ValidationError as error:
             return error_document("validation_error", str(error))
+        except StoreUnavailable as error:
+            return error_document("service_unavailable", f"The store cannot be used now: {error}")
 
     async def _create(self, arguments: Any) -> dict[str, Any]:
         wanted = msgspec.convert(arguments, CreateKey)
