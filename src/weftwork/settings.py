@@ -136,6 +136,8 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
     for name, (low, high) in _RANGES.items():
         if not low <= getattr(settings, name) <= high:
             raise SettingsError(f"{origin.get(name, name)} must be between {low} and {high}")
+    if 0 < settings.max_run_duration_ms < 1000:
+        raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
     if not settings.host:
         raise SettingsError(f"{origin.get('host', 'host')} must name an address; 0.0.0.0 is every IPv4 address")
     return settings

@@ -78,6 +78,7 @@ def test_an_environment_value_is_read_as_its_type(tmp_path: Path, name: str, tex
         ({"WEFTWORK_KEEPALIVE_SECONDS": "nan"}, None, "WEFTWORK_KEEPALIVE_SECONDS must be between 0.05 and 14.0"),
         ({}, "port = 'x'", "{file}: port must be a whole number"),
         ({}, "port = true", "{file}: port must be a whole number"),
+        ({"WEFTWORK_MAX_RUN_DURATION_MS": "999"}, None, "WEFTWORK_MAX_RUN_DURATION_MS must be 0 or at least 1000"),
         ({"WEFTWORK_HOST": ""}, None, "WEFTWORK_HOST must name an address"),
         ({}, "port = 70000", "{file}: port must be between 0 and 65535"),
         ({}, "workflows = 'a'", "{file}: workflows must be a list of texts"),

@@ -84,8 +84,8 @@ def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
         await until(lambda: bench.stage.waiting)
         assert bench.clock.next_wake is not None
         bench.stage.release("a")
-        await bench.end(key)
         await quiet()
+        assert await bench.status(key) == "completed"
         assert bench.clock.next_wake is None
 
     run(work)

@@ -214,6 +214,22 @@ def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
     run(work)
 
 
+def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await waiting(bench)
+        other = bench.again()
+
+        async def too_late(run: RunKey) -> None:
+            bench.stage.release("a")
+            await bench.end(key)
+
+        monkeypatch.setattr(other.executor, "_load", too_late)
+        assert await other.cancel(key) == "completed"
+
+    run(work)
+
+
 def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
     async def work() -> None:
         bench = Bench()

@@ -218,6 +218,14 @@ def test_a_run_fails_by_its_first_failure_that_no_edge_handles(
 
 
 @pytest.mark.rule("run-04")
+def test_a_disabled_node_handles_no_failure() -> None:
+    plan = plan_of(workflow([node("a"), node("b", disabled=True)], [edge("a", "b", "any_failed")]))
+    folded = state_of(a_log(STARTED, on("failed", "a"), on("skipped", "b")), plan)
+    (draft,) = decide(folded, WIDE, Step()).events
+    assert (draft.type, draft.payload.get("failedNodeId")) == ("run.failed", "a")
+
+
+@pytest.mark.rule("run-04")
 def test_the_first_failure_is_the_first_in_order_and_not_in_time() -> None:
     plan = plan_of(workflow([node("a"), node("b")]))
     late = a_log(STARTED, on("failed", "b"), on("failed", "a", error={"code": "a", "message": "m"}))

@@ -116,6 +116,9 @@ async def check_caches(bench: Bench, key: RunKey) -> None:
     assert (projection.current_node, projection.executions) == (state.current_node, state.executions)
     error = None if projection.error is None else msgspec.json.decode(projection.error)
     assert error == hidden(state.error)
+    completed = await bench.payloads(key, "run.completed")
+    outputs = None if projection.outputs is None else msgspec.json.decode(projection.outputs)
+    assert outputs == (completed[0]["outputs"] if completed else None)
     rows = {(row.kind, row.name): msgspec.json.decode(row.value) for row in stored.rows}
     assert rows == {place: hidden(value) for place, value in expected_rows(state).items()}
     document = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))

@@ -98,7 +98,7 @@ def test_a_waiting_node_that_raises_fails_and_the_run_goes_on(work_of_node: Any)
 
 
 class Stubborn:
-    """A node that hears that it should stop, counts that, and goes on until the test lets it end."""
+    """A node that hears once that it should stop, and goes on until the test lets it end."""
 
     def __init__(self) -> None:
         self.told = 0
@@ -112,6 +112,8 @@ class Stubborn:
                 await self.end.wait()
             except asyncio.CancelledError:
                 self.told += 1
+                if self.told > 1:
+                    raise
         self.ended = True
         return Completed({"late": True})
 

@@ -6,9 +6,11 @@ from itertools import pairwise
 import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
+from tests.engine.test_cancel import Slow
 from tests.engine.test_nodes import Stubborn
 from tests.protocol.definition import edge, node, workflow
 from weftwork.engine import live, performer
+from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.nodes import Completed
 from weftwork.protocol.run import RunHeader
 
@@ -168,6 +170,29 @@ def test_a_run_keeps_the_definition_it_started_with() -> None:
         after.stage.release("a")
         await after.end(key)
         assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
+
+    run(work)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Slow)
+        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
+        bench.log.gate.clear()
+        asking = asyncio.create_task(bench.cancel(key))
+        await quiet()
+        if crash:
+            await bench.crash()
+        else:
+            closing = asyncio.create_task(bench.close())
+            await quiet()
+            bench.log.gate.set()
+            await asyncio.wait((closing, asking))
+            assert isinstance(asking.exception(), StoreUnavailable)
+        await quiet()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert bench.stage.calls == []
 
     run(work)
 

@@ -147,6 +147,24 @@ def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: st
     run(work)
 
 
+def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
+        key = await bench.start(workflow([node("a")]))
+        await quiet()
+        asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
+        await quiet()
+        assert not any(task.done() for task in asking)
+        bench.clock.advance(1000)
+        await quiet()
+        assert all(isinstance(task.exception(), StoreUnavailable) for task in asking)
+        await bench.end(key)
+        assert (await bench.kinds(key))[-1] == "run.completed"
+
+    run(work)
+
+
 def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         bench = Bench(wrap=Flaky)
@@ -212,6 +230,21 @@ def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytes
         assert all(b"canary-5d5d" not in event.document for event in events)
         await quiet()
         assert (bench.executor.live_count, bench.stage.waiting) == (0, {})
+
+    run(work)
+
+
+def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "decide", raising(lambda calls: calls == 1))
+
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.reads_down = 2
+        key = await bench.start(workflow([node("a")]))
+        await bench.end(key)
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "host_invariant_broken"
+        assert bench.log.reads_down == 0
 
     run(work)
 

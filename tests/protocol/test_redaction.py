@@ -142,6 +142,29 @@ def test_short_texts_are_hidden_whole_only() -> None:
     assert redactor(name="").hide(["", "x"], {})[0] == ["", "x"]
 
 
+@pytest.mark.rule("hide-03", "hide-04")
+def test_numbers_are_hidden_too() -> None:
+    made = redactor(secret={"pin": 4711, "rate": 1234.0, "small": 7, "flag": True})
+    value = {"a": [4711, 4711.0, 1234, 7, 1, True, None], "text": "it was 4711, or 1234.5", "near": 4712}
+    shown, removed = made.hide_payload("node.completed", "b", {"outputs": value})
+    marker = mask("secret")
+    assert shown["outputs"] == {
+        "a": [marker, marker, marker, 7, 1, True, None],
+        "text": f"it was {marker}, or {marker}.5",
+        "near": 4712,
+    }
+    back = reveal(shown, removed)
+    assert json.dumps(back) == json.dumps({"outputs": value})
+
+
+@pytest.mark.rule("hide-03")
+def test_the_numbers_of_a_breach_stay_numbers() -> None:
+    breach = {"kind": "run-duration", "limit": 4711, "observed": 4712, "nodeId": CANARY}
+    shown, removed = redactor(name=CANARY, secret=4711).hide_payload("cap.breached", None, breach)
+    assert shown == {**breach, "nodeId": mask("name")}
+    assert reveal(shown, removed) == breach
+
+
 def test_a_text_inside_another_does_not_leave_the_rest_of_it_open() -> None:
     made = Redactor(PLAN)
     made.learn("name", "inner")

@@ -188,7 +188,8 @@ def _finished(state: RunState) -> Draft:
     """run-04 (readings, Data flow): failed by the first failure nobody handles, else completed with outputs."""
     nodes = state.plan.nodes
     for _, node_id in state.failures:
-        if not any(nodes[edge.target].rule in HANDLES_FAILURE for edge in nodes[node_id].outgoing):
+        targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
+        if not any(target.rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
             return Draft("run.failed", {"error": state.nodes[node_id].error, "failedNodeId": node_id})
     return Draft("run.completed", {"outputs": run_outputs(state)})
 

@@ -156,11 +156,17 @@ class Executor:
         task.add_done_callback(lambda _: self._loading.pop(live.key, None))
 
     async def _fail(self, run: RunKey) -> LiveRun | None:
-        stored = await self._runtime.log.stored(run)
-        if stored is None or stored.projection.status in TERMINAL:
-            return None
-        plan = await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
-        state = await load_state(self._runtime.log, stored.header, plan)
+        clock = self._runtime.clock
+        while True:
+            try:
+                stored = await self._runtime.log.stored(run)
+                if stored is None or stored.projection.status in TERMINAL:
+                    return None
+                plan = await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
+                state = await load_state(self._runtime.log, stored.header, plan)
+                break
+            except StoreUnavailable:
+                await clock.sleep_until(clock.now() + 1000)
         live = self._live[run] = LiveRun(self._runtime, state, self._ended, self._give_up)
         live.send(HostBroke())
         return live

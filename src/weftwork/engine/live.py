@@ -228,8 +228,6 @@ class LiveRun:
     async def _rewind(self, inputs: list[Input], pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
         self._inbox.extendleft(reversed(inputs))
-        self._inbox.extend(self._parked)
-        self._parked.clear()
         while not self._closing:
             if pause:
                 log.warning("store unavailable, trying again in a second", extra={"runId": self.key.run_id})

@@ -6,14 +6,15 @@ types a mask by hand gets that text and nothing else. Source: readings (What the
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from weftwork.protocol.fold import RunState
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.json_value import is_array, is_object
 
 _MIN_CONTAINED = 4
-"""A sensitive text this long or longer is also found inside other texts; a shorter one only by equality."""
+"""A sensitive text this long or longer is also found inside other texts; a shorter one only by equality.
+A number that is written shorter is hidden in its own place only: 0 and 1 stand everywhere."""
 
 
 def mask(name: str) -> str:
@@ -27,14 +28,15 @@ def shown_variable(plan: Plan, name: str, value: Any) -> Any:
 
 
 class Redactor:
-    """Knows the sensitive texts of one run. Texts are learnt as they appear and never shown."""
+    """Knows the sensitive texts and numbers of one run. They are learnt as they appear and never shown."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._texts: dict[str, str] = {}
+        self._numbers: dict[float, str] = {}
 
     def learn(self, name: str, value: Any) -> None:
-        """From now on every text inside `value` is hidden wherever it turns up."""
+        """From now on every text and number inside `value` is hidden wherever it turns up."""
         if isinstance(value, str):
             if value and value not in self._texts:
                 # Longest first: a text that contains another is masked whole, not around the other's mask.
@@ -46,6 +48,11 @@ class Redactor:
         elif is_array(value):
             for item in value:
                 self.learn(name, item)
+        elif _is_number(value):
+            text = repr(value).removesuffix(".0")
+            if len(text) >= _MIN_CONTAINED:
+                self._numbers.setdefault(value, mask(name))
+                self.learn(name, text)
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the values given for sensitive variables, and the definition's defaults for them."""
@@ -82,10 +89,15 @@ class Redactor:
         elif kind == "run.completed":
             for node in self._plan.workflow.nodes:
                 places |= {("outputs", node.id, p): f"{node.id}.{p}" for p in node.sensitive_outputs}
+        elif kind == "cap.breached":
+            # The protocol's own numbers stay numbers, whatever they happen to equal.
+            own = {name: payload[name] for name in ("limit", "observed")}
+            shown, removed = self.hide({name: value for name, value in payload.items() if name not in own}, places)
+            return {**shown, **own}, removed
         return self.hide(payload, places)
 
     def hide(self, value: Any, places: dict[tuple[str, ...], str]) -> tuple[Any, list[tuple[str, Any]]]:
-        """Mask the named places whole, and every text that equals or contains a sensitive one."""
+        """Mask the named places whole, every text that equals or contains a sensitive one, and sensitive numbers."""
         removed: list[tuple[str, Any]] = []
         return self._hide(value, (), "", places, removed), removed
 
@@ -106,6 +118,9 @@ class Redactor:
             if shown is not value:
                 removed.append((pointer, value))
             return shown
+        if self._numbers and _is_number(value) and value in self._numbers:
+            removed.append((pointer, value))
+            return self._numbers[value]
         if is_object(value):
             return {
                 key: self._hide(member, (*path, key), f"{pointer}/{_token(key)}", places, removed)
@@ -142,6 +157,10 @@ def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
         else:
             place[tokens[-1]] = value
     return payload
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _token(key: str) -> str:
