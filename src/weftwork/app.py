@@ -82,17 +82,20 @@ class Host:
         """
         if not self._memory:
             _make(self.settings.data_folder)
-        self._seat.take()
+        _take(self._seat)
         try:
             await self._store.open()
             await self.keyring.load()
+            if not self._memory:
+                self._admin = AdminServer(self.settings.data_folder / SOCKET, Administration(self.keyring))
+                await self._admin.start()
             recovered = await self._executor.recover()
+        except OSError as error:
+            self._seat.release()
+            raise _unusable(error) from None
         except BaseException:
             self._seat.release()
             raise
-        if not self._memory:
-            self._admin = AdminServer(self.settings.data_folder / SOCKET, Administration(self.keyring))
-            await self._admin.start()
         self._sweeper.start()
         return recovered
 
@@ -155,6 +158,17 @@ def _make(folder: Path) -> None:
         raise SettingsError(f"data: {folder} cannot be made: {error.strerror}") from None
 
 
+def _take(seat: Seat) -> None:
+    try:
+        seat.take()
+    except OSError as error:
+        raise _unusable(error) from None
+
+
+def _unusable(error: OSError) -> SettingsError:
+    return SettingsError(f"data: {error.filename or 'the folder'} cannot be used: {error.strerror or error}")
+
+
 async def open_administration(data: Path) -> tuple[Administration, Any]:
     """Administration straight on the store of a host that is not running, and the function that closes it.
 
@@ -162,7 +176,7 @@ async def open_administration(data: Path) -> tuple[Administration, Any]:
     """
     seat = LockFileSeat(data / LOCK)
     _make(data)
-    seat.take()
+    _take(seat)
     store = SqliteStore(data / DATABASE)
     try:
         await store.open()

@@ -104,8 +104,10 @@ def test_a_failed_commit_leaves_nothing(tmp_path: Path, disk: Disk, operation: s
         assert await refused(store.log.append(run, 0, given))
         assert await refused(store.log.create(header("run-b")))
         assert await refused(store.definitions.put("d1", b""))
+        assert await refused(store.log.ready())
         assert await state_of(store, run) == before
         disk.mend()
+        await store.log.ready()
         assert await state_of(store, run) == before
         assert await store.log.recall(ACME, "slot-1", 0) is None
         assert await store.log.append(run, 0, given) is None

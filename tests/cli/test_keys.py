@@ -3,6 +3,7 @@
 import json
 import socket
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,13 @@ def _still_well(host: Host) -> None:
     assert host.call("GET", "/health").status == 200
     assert "Traceback" not in host.errors
     assert "traceback" not in host.errors
+
+
+def test_a_host_that_hangs_up_is_said_so(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(tmp_path / SOCKET))
+        listener.listen()
+        hang_up = threading.Thread(target=lambda: listener.accept()[0].close())
+        hang_up.start()
+        assert "does not answer" in keys(tmp_path, "list", code=1)
+        hang_up.join(10)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.live import KEY, delays, start_host, weftwork, write_workflows
+from tests.live import KEY, OTHER_KEY, delays, start_host, weftwork, write_workflows
 from tests.live.host import command, environment, until
 
 from weftwork.cli.boot import parse_api_key
@@ -176,3 +176,37 @@ def test_several_folders_are_read(tmp_path: Path) -> None:
     args = [part for folder in folders for part in ("--workflows", folder)]
     with start_host(tmp_path, *args, store="memory") as host:
         assert [host.call("GET", f"/v1/workflows/{name}").status for name in ("one", "two")] == [200, 200]
+
+
+def test_the_first_workflow_of_an_id_stays_and_the_second_is_named(tmp_path: Path) -> None:
+    folder = write_workflows(tmp_path / "flows", delays("dup", 0))
+    (folder / "later.json").write_text(json.dumps({**delays("dup", 1), "name": "Later"}))
+    (folder / "noop.json").write_text(json.dumps(delays("conformance-noop", 0)))
+    (folder / "own.json").write_text(json.dumps({**delays("dup", 2), "tenantId": "other", "name": "Own"}))
+    with start_host(tmp_path, "--conformance", "--workflows", folder, store="memory") as host:
+        said = [line for line in host.errors.splitlines() if "registered already" in line]
+        assert [line.split(": ")[1] for line in said] == [str(folder / "later.json"), str(folder / "noop.json")]
+        assert host.call("GET", "/v1/workflows/conformance-noop").document["nodes"][0]["typeId"] == "core.noop"
+        assert host.call("GET", "/v1/workflows/dup").document["name"] != "Later"
+        assert host.call("GET", "/v1/workflows/dup", key=OTHER_KEY).document["name"] == "Own"
+
+
+def test_a_revoked_key_of_the_command_line_stays_revoked_and_stops_nobody(tmp_path: Path) -> None:
+    with start_host(tmp_path, "--api-key", "soon-gone=acme:runs:read") as host:
+        listed = json.loads(weftwork(tmp_path, "keys", "list", "--json", "--data", host.data).stdout)["keys"]
+        (key_id,) = [row["keyId"] for row in listed if row["scopes"] == ["runs:read"]]
+        assert weftwork(tmp_path, "keys", "revoke", key_id, "--data", host.data).returncode == 0
+    with start_host(tmp_path, "--api-key", "soon-gone=acme:runs:read") as host:
+        assert "was revoked" in host.errors
+        assert "soon-gone" not in host.errors
+        assert host.call("GET", "/v1/runs", key="soon-gone").document["error"] == "key_revoked"
+        assert host.call("GET", "/v1/runs", key=KEY).status == 200
+
+
+def test_a_data_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data" / "weftwork.lock").mkdir(parents=True)
+    for line in (("serve", "--port", "0"), ("keys", "create")):
+        refused = weftwork(tmp_path, *line, "--data", tmp_path / "data")
+        assert refused.returncode == 2
+        assert "weftwork.lock cannot be used: Is a directory" in refused.stderr
+        assert "Traceback" not in refused.stderr

@@ -34,6 +34,21 @@ def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
     assert catalog.get("acme", "missing") is None
 
 
+@pytest.mark.rule("wf-08")
+def test_a_tenants_own_definition_stands_before_the_shared_one_of_the_same_id() -> None:
+    shared = {**workflow([node("a")]), "id": "same"}
+    own = {**workflow([node("b")]), "id": "same", "tenantId": "acme"}
+    for order in ((shared, own), (own, shared)):
+        catalog = asyncio.run(catalog_of(*order))
+        mine, theirs = catalog.get("acme", "same"), catalog.get("other", "same")
+        assert mine is not None
+        assert theirs is not None
+        assert (list(mine.nodes), list(theirs.nodes)) == (["b"], ["a"])
+        assert catalog.has(own)
+        assert not catalog.has({**own, "tenantId": "third"})
+        assert (catalog.ids(), len(catalog)) == (["same"], 2)
+
+
 def test_a_run_keeps_the_definition_it_started_with() -> None:
     async def prove() -> None:
         old = workflow([node("a")])

@@ -10,7 +10,7 @@ from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.protocol.definition import node, variable, workflow
 from weftwork.engine.principal import Principal
 from weftwork.engine.sweeper import EVERY_MS, Sweeper
-from weftwork.ports.eventlog import RunQuery, StoreUnavailable
+from weftwork.ports.eventlog import EventLog, RunQuery, StoreUnavailable
 from weftwork.protocol import schema
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.idempotency import RETENTION_SECONDS
@@ -109,6 +109,35 @@ def test_a_full_host_says_when_to_come_again() -> None:
         bench.stage.release("a")
         await bench.end(key)
         await bench.service.create_run(CALLER, {"workflowId": "sample"})
+
+    run(work)
+
+
+class Slow:
+    """A log whose commits take a turn of the loop, as on a disk."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def create(self, *arguments: Any) -> Any:
+        await asyncio.sleep(0)
+        return await self._log.create(*arguments)
+
+
+def test_runs_that_are_being_created_count_as_live() -> None:
+    async def work() -> None:
+        bench = Bench(limits=Limits(max_live_runs=5), wrap=Slow)
+        await bench.start(GATE)
+        await until(lambda: bench.stage.waiting)
+        body = {"workflowId": "sample"}
+        creating = (bench.service.create_run(CALLER, body) for _ in range(64))
+        answers = await asyncio.gather(*creating, return_exceptions=True)
+        assert [isinstance(answer, ClientFault) for answer in answers].count(False) <= 4
+        await quiet()
+        assert bench.executor.live_count <= 5
 
     run(work)
 

@@ -14,6 +14,7 @@ from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.seat import SeatTaken
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.json_value import is_object
 from weftwork.settings import Settings, SettingsError
 
 FIRST_TENANT: Final = "default"
@@ -55,7 +56,11 @@ def _admit(host: Host) -> None:
         try:
             host.keyring.admit(key, tenant, scopes)
         except ClientFault as fault:
-            raise SettingsError(f"--api-key for tenant {tenant!r}: {fault.message}") from None
+            text = f"--api-key for tenant {tenant!r}: {fault.message}"
+            if fault.code != "key_revoked":
+                raise SettingsError(text) from None
+            # A key that was revoked must not keep the host from serving all the others.
+            click.echo(f"weftwork: {text}", err=True)
 
 
 async def _first_key(host: Host) -> str | None:
@@ -88,7 +93,7 @@ async def _register(host: Host) -> int:
         for file in sorted(Path(folder).glob("*.json")):
             for problem in await _register_file(host, file):
                 click.echo(f"weftwork: {file}: {problem}", err=True)
-    return len(host.catalog.ids())
+    return len(host.catalog)
 
 
 async def _register_file(host: Host, file: Path) -> list[str]:
@@ -101,6 +106,8 @@ async def _register_file(host: Host, file: Path) -> list[str]:
     except ClientFault as fault:
         pointer = (fault.details or {}).get("pointer") or "/"
         return [f"{pointer}: {fault.message}"]
+    if is_object(document) and host.catalog.has(document):
+        return ["/id: a workflow of this id is registered already; the first one stays"]
     return [f"{item.pointer or '/'}: {item.message}" for item in await host.catalog.register(document)]
 
 

@@ -104,7 +104,10 @@ async def _administer(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     from weftwork.ports.seat import SeatTaken
     from weftwork.protocol.errors import HostFault
 
-    answer = ask(folder / SOCKET, request)
+    try:
+        answer = ask(folder / SOCKET, request)
+    except OSError as error:
+        raise click.ClickException(f"the host in {folder} does not answer: {error}") from None
     if answer is not None:
         return answer
     if request["operation"] != "keys.create" and not (folder / DATABASE).exists():

@@ -23,7 +23,7 @@ class Catalog:
     def __init__(self, definitions: Definitions, types: Mapping[str, NodeDeclaration]) -> None:
         self._definitions = definitions
         self._types = types
-        self._by_id: dict[str, Plan] = {}
+        self._by_id: dict[tuple[str | None, str], Plan] = {}
         self._by_digest: OrderedDict[str, Plan] = OrderedDict()
 
     async def register(self, document: dict[str, Any]) -> list[Violation]:
@@ -32,24 +32,27 @@ class Catalog:
         if plan is None:
             return violations
         await self._definitions.put(plan.workflow.digest, encode_canonical(document))
-        self._by_id[plan.workflow.id] = plan
+        self._by_id[document.get("tenantId"), plan.workflow.id] = plan
+        self._keep(plan)
         return []
 
     def get(self, tenant: str, workflow_id: str) -> Plan | None:
         """wf-08: what this tenant can see; a definition that names a tenant is that tenant's alone."""
-        plan = self._by_id.get(workflow_id)
-        if plan is None or plan.workflow.document.get("tenantId", tenant) != tenant:
-            return None
-        return plan
+        return self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
+
+    def has(self, document: dict[str, Any]) -> bool:
+        """Whether a workflow of this id is registered for the same tenant, or for everybody."""
+        return (document.get("tenantId"), document.get("id")) in self._by_id
 
     def ids(self) -> list[str]:
-        return sorted(self._by_id)
+        """The ids that everybody can start."""
+        return sorted(workflow_id for tenant, workflow_id in self._by_id if tenant is None)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
 
     async def pinned(self, workflow_id: str, digest: str) -> Plan:
         """The plan a run was started with. Raises HostFault when this host can no longer run it."""
-        current = self._by_id.get(workflow_id)
-        if current is not None and current.workflow.digest == digest:
-            return current
         plan = self._by_digest.get(digest)
         if plan is None:
             stored = await self._definitions.get(digest)
@@ -59,10 +62,13 @@ class Catalog:
             if plan is None:
                 first = violations[0]
                 raise HostFault(f"workflow {workflow_id} cannot run here: {first.pointer} {first.message}")
-            self._by_digest[digest] = plan
-            if len(self._by_digest) > PLANS_KEPT:
-                self._by_digest.popitem(last=False)
+            self._keep(plan)
         return plan
+
+    def _keep(self, plan: Plan) -> None:
+        self._by_digest[plan.workflow.digest] = plan
+        if len(self._by_digest) > PLANS_KEPT:
+            self._by_digest.popitem(last=False)
 
     def _plan(self, document: dict[str, Any]) -> tuple[Plan | None, list[Violation]]:
         workflow, violations = parse_workflow(document, self._types)

@@ -40,6 +40,7 @@ class Service:
         self._catalog = catalog
         self._executor = executor
         self._spans = SpanRecorder(runtime.log)
+        self._creating = 0
 
     def get_workflow(self, principal: Principal, workflow_id: str) -> dict[str, Any]:
         """The definition, verbatim."""
@@ -82,7 +83,11 @@ class Service:
         )
         outcome = Outcome(header.run_id, "pending")
         record = _record(principal, slot, print_, outcome, now) if slot is not None else None
-        created = await self._runtime.log.create(header, hidden, record, exclusive)
+        self._creating += 1
+        try:
+            created = await self._runtime.log.create(header, hidden, record, exclusive)
+        finally:
+            self._creating -= 1
         if isinstance(created, Recorded):
             return _replay(created.record, print_)
         if isinstance(created, Active):
@@ -169,8 +174,8 @@ class Service:
         return await self._spans.spans(stored)
 
     async def ready(self) -> None:
-        """Return if the store answers; raises StoreUnavailable."""
-        await self._runtime.log.unfinished(None, 1)
+        """Return if the store takes writes; raises StoreUnavailable."""
+        await self._runtime.log.ready()
 
     async def _stored(self, principal: Principal, run_id: str) -> Stored:
         stored = await self._executor.stored(principal.run(run_id))
@@ -193,7 +198,7 @@ class Service:
         options.check_options(configurable, document.get("metadata", {}))
         options.check_callback(document.get("callbackUrl"))
         options.check_inputs(plan.workflow.variables, document.get("inputs", {}))
-        if self._executor.live_count >= self._runtime.limits.max_live_runs:
+        if self._executor.live_count + self._creating >= self._runtime.limits.max_live_runs:
             details = {"retryAfter": RETRY_SECONDS}
             raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
         return plan

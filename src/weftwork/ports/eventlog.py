@@ -134,6 +134,10 @@ class EventLog(Protocol):
         """Runs of all partitions whose status is not terminal, oldest first, after the given one."""
         ...
 
+    async def ready(self) -> None:
+        """Return if a write would be taken now, as far as can be told without one; raises StoreUnavailable."""
+        ...
+
     async def sweep(self, created_before: int) -> int:
         """Delete idempotency records older than that; returns how many. Work per call is bounded."""
         ...

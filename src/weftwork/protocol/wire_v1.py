@@ -136,8 +136,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(
             Param(
                 "status",
-                {"type": "string", "enum": list(STATUSES)},
-                "Only runs with this status; may be repeated.",
+                {"type": "array", "items": {"type": "string", "enum": list(STATUSES)}},
+                "Only runs with this status; repeated or with commas: one of these.",
             ),
             Param(
                 "workflowId",
@@ -146,8 +146,8 @@ ROUTES: Final[tuple[Route, ...]] = (
             ),
             Param(
                 "tag",
-                {"type": "string", "minLength": 1, "maxLength": 256},
-                "Only runs with this tag; may be repeated.",
+                {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 256}},
+                "Only runs with this tag; repeated: with all of them.",
             ),
             Param(
                 "limit",
@@ -156,7 +156,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             ),
             Param(
                 "cursor",
-                {"type": "string", "minLength": 1, "maxLength": 200},
+                {"type": "string", "minLength": 1, "maxLength": 128},
                 "nextCursor of the page before.",
             ),
         ),

@@ -14,7 +14,7 @@ TIMEOUT_SECONDS: Final = 30
 
 
 def ask(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
-    """The host's answer, or None when no host listens there."""
+    """The host's answer, or None when no host listens there. Raises OSError when it does not answer."""
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -30,6 +30,8 @@ def ask(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
             received = b""
             while not received.endswith(b"\n") and (chunk := connection.recv(65_536)):
                 received += chunk
+            if not received:
+                raise ConnectionResetError("the host hung up without an answer")
             return decode(received)
     finally:
         os.close(folder)

@@ -139,6 +139,9 @@ class MemoryEventLog:
         later = (key for key, run in self._live.items() if run.number > number)
         return list(islice(later, max(limit, 0)))
 
+    async def ready(self) -> None:
+        self._door.enter()
+
     async def sweep(self, created_before: int) -> int:
         self._door.enter()
         swept = 0

@@ -75,5 +75,9 @@ class SqliteEventLog:
     async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
         return await self._read(partial(listing.unfinished, after, limit))
 
+    async def ready(self) -> None:
+        # An empty transaction: it waits its turn, takes the lock, and mends a writer that had an outage.
+        await self._write(lambda _connection: None)
+
     async def sweep(self, created_before: int) -> int:
         return await self._write(partial(idempotency.sweep, created_before))

@@ -75,6 +75,7 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.hidden(run),
         store.log.list_runs(ACME, RunQuery()),
         store.log.unfinished(None, 10),
+        store.log.ready(),
         store.log.sweep(0),
         store.definitions.put("d1", b""),
         store.definitions.get("d1"),
