@@ -87,6 +87,13 @@ async def lived(dice: random.Random) -> tuple[Bench, RunKey]:
     return bench, key
 
 
+def expected_error(state: RunState, node_id: str | None, error: Any) -> Any:
+    """A node that was given something sensitive shows no details."""
+    if node_id is None or "details" not in error or not state.plan.nodes[node_id].hides:
+        return error
+    return {**error, "details": {"redacted": mask(f"{node_id}.error")}}
+
+
 def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
     """What the store should have cached, from the state alone."""
     rows: dict[tuple[str, str], Any] = {}
@@ -97,7 +104,7 @@ def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
         if each.attempt:
             row["attempt"] = each.attempt
         if each.error is not None:
-            row["error"] = each.error
+            row["error"] = expected_error(state, node_id, each.error)
         rows["node", node_id] = row
     return rows
 
@@ -115,7 +122,8 @@ async def check_caches(bench: Bench, key: RunKey) -> None:
     assert (projection.started_at, projection.completed_at) == (state.started_at, state.completed_at)
     assert (projection.current_node, projection.executions) == (state.current_node, state.executions)
     error = None if projection.error is None else msgspec.json.decode(projection.error)
-    assert error == hidden(state.error)
+    failed = await bench.payloads(key, "run.failed")
+    assert error == hidden(expected_error(state, failed[0].get("failedNodeId") if failed else None, state.error))
     completed = await bench.payloads(key, "run.completed")
     outputs = None if projection.outputs is None else msgspec.json.decode(projection.outputs)
     assert outputs == (completed[0]["outputs"] if completed else None)

@@ -1,17 +1,18 @@
-"""The plan: one order for everything, trigger rules, and what a skipped node does to those behind it."""
+"""The plan: one order for everything, trigger rules, what a skipped node does to others, and what is hidden."""
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import TYPES, edge, examples, header_of, node, plan_of, workflow
+from tests.protocol.definition import TYPES, edge, examples, header_of, node, plan_of, variable, workflow
 from weftwork.protocol import graph
 from weftwork.protocol.events import Fact
 from weftwork.protocol.fold import RunState, apply, fold
-from weftwork.protocol.graph import Plan, Tally, plan_workflow, rule_of, satisfied
+from weftwork.protocol.graph import Plan, Tally, is_hidden_output, plan_workflow, rule_of, satisfied
 from weftwork.protocol.workflow import Edge, parse_workflow
 
 RULES = ["all_success", "any_success", "all_complete", "none_failed", "any_failed"]
@@ -139,3 +140,58 @@ def test_a_node_waits_for_every_edge_even_if_its_rule_could_be_decided() -> None
     assert "c" not in [node_id for _, node_id in state.ready]
     apply(state, Fact(2, "node.completed", {"outputs": {}}, 0, "b"))
     assert "c" in [node_id for _, node_id in state.ready]
+
+
+def from_variable(name: str) -> dict[str, Any]:
+    return {"type": "variable", "variableName": name, "optional": True}
+
+
+def from_output(node_id: str, port: str) -> dict[str, Any]:
+    return {"type": "connection", "nodeId": node_id, "outputKey": port}
+
+
+VARIABLES = [variable("secret", sensitive=True), variable("plain", sensitive=False)]
+STATIC = {"type": "static", "value": 1}
+
+
+@pytest.mark.rule("hide-03")
+@pytest.mark.parametrize(
+    ("above", "ports", "carried", "hides"),
+    [
+        ({}, {"x": from_variable("secret")}, {}, True),
+        ({}, {"x": from_variable("plain")}, {}, False),
+        ({}, {"x": from_variable("undeclared")}, {}, False),
+        ({}, {"x": {"type": "static", "value": "secret"}}, {}, False),
+        ({"outputSensitivity": {"out": True}}, {"x": from_output("a", "out")}, {}, True),
+        ({"outputSensitivity": {"out": True}}, {"x": from_output("a", "open")}, {}, False),
+        ({"outputSensitivity": {"out": False}}, {"x": from_output("a", "out")}, {}, False),
+        ({"outputSensitivity": {"output": True}}, {}, {}, True),
+        ({"outputSensitivity": {"output": True}}, {"input": STATIC}, {}, False),
+        ({"outputSensitivity": {"output": True}}, {"other": STATIC}, {}, True),
+        ({"outputSensitivity": {"out": True}}, {}, {}, False),
+        ({"outputSensitivity": {"out": True}}, {}, {"sourceOutput": "out"}, True),
+        ({"outputSensitivity": {"out": True}}, {"y": STATIC}, {"sourceOutput": "out", "targetInput": "y"}, False),
+        ({"inputs": {"x": from_variable("secret")}}, {"x": from_output("a", "any")}, {}, True),
+        ({"inputs": {"x": from_variable("secret")}}, {"input": STATIC}, {}, False),
+        ({"inputs": {"x": from_variable("secret")}}, {}, {"sourceOutput": "any"}, True),
+        ({"inputs": {"x": from_variable("secret")}, "disabled": True}, {}, {}, True),
+    ],
+)
+def test_a_node_that_is_given_something_sensitive_hides_all_it_makes(
+    above: dict[str, Any], ports: dict[str, Any], carried: dict[str, Any], hides: bool
+) -> None:
+    nodes = [node("b", inputs=ports), node("a", **above), node("c", inputs={"x": from_output("b", "any")})]
+    plan = plan_of(workflow(nodes, [edge("a", "b", **carried), edge("b", "c")], VARIABLES))
+    assert plan.nodes["b"].hides is hides
+    assert is_hidden_output(plan.nodes, "b", "any") is hides
+    assert plan.nodes["c"].hides is hides
+    declared = {name for name, hidden in above.get("outputSensitivity", {}).items() if hidden}
+    for port in ("out", "open", "output"):
+        assert is_hidden_output(plan.nodes, "a", port) is (plan.nodes["a"].hides or port in declared)
+
+
+def test_the_first_hop_decides_for_a_long_chain() -> None:
+    names = [f"n{index:03}" for index in range(400)]
+    nodes = [node(names[0], inputs={"x": from_variable("secret")}), *(node(name) for name in names[1:]), node("apart")]
+    plan = plan_of(workflow(nodes, [edge(a, b) for a, b in pairwise(names)], VARIABLES))
+    assert [node_id for node_id in plan.order if not plan.nodes[node_id].hides] == ["apart"]

@@ -8,8 +8,6 @@ folded again from the log.
 
 from typing import Any
 
-import msgspec
-
 from weftwork.ports.eventlog import Batch, Hidden, Projection, Record, StateRow
 from weftwork.ports.ids import Ids
 from weftwork.protocol.canonical import encode_stored
@@ -96,25 +94,25 @@ class Append:
         rows: list[StateRow] = []
         for kind, name in sorted(state.touched):
             if kind == "node":
-                value: Any = self._shown(_node_row(state, name))
+                value: Any = self._node_row(name)
             elif kind == "variable":
-                value = self._shown(shown_variable(state.plan, name, state.variables[name]))
+                value = shown_variable(state.plan, name, state.variables[name])
+                value = value if name in state.plan.sensitive else self._shown(value)
             else:
                 value = self._shown(state.channels[name])
             rows.append(StateRow(kind, name, encode_stored(value)))
         state.touched.clear()
         return tuple(rows)
 
+    def _node_row(self, node_id: str) -> dict[str, Any]:
+        """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""
+        node = self._state.nodes[node_id]
+        row: dict[str, Any] = {"status": node.status}
+        if node.attempt:
+            row["attempt"] = node.attempt
+        if node.error is not None:
+            row["error"] = node.error if self._redactor is None else self._redactor.shown_error(node_id, node.error)
+        return row
+
     def _shown(self, value: Any) -> Any:
-        return value if self._redactor is None else self._redactor.hide(value, {})[0]
-
-
-def _node_row(state: RunState, node_id: str) -> dict[str, Any]:
-    """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""
-    node = state.nodes[node_id]
-    row: dict[str, Any] = {"status": node.status}
-    if node.attempt:
-        row["attempt"] = node.attempt
-    if node.error is not None:
-        row["error"] = msgspec.to_builtins(node.error)
-    return row
+        return value if self._redactor is None else self._redactor.shown_value(value)

@@ -11,6 +11,7 @@ import re
 from typing import Any, Final
 
 from weftwork.protocol.errors import invalid
+from weftwork.protocol.pointer import token
 
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 100_000
@@ -39,10 +40,9 @@ def _members(pairs: list[tuple[str, Any]]) -> Any:
 _scan = json.JSONDecoder(object_pairs_hook=_members).decode
 
 
-def escape(token: str) -> str:
-    """One JSON pointer token (RFC 6901), made printable so that an error stays one line."""
-    safe = token.replace("~", "~0").replace("/", "~1")
-    return _UNPRINTABLE.sub(_spelled_out, safe)[:120]
+def escape(name: str) -> str:
+    """A member name as one token of a pointer, made printable and short so that an error stays one line."""
+    return _UNPRINTABLE.sub(_spelled_out, token(name))[:120]
 
 
 def _spelled_out(match: re.Match[str]) -> str:

@@ -1,10 +1,12 @@
 """The plan: a workflow as the engine walks it, with one deterministic order for everything.
 
 Order is (topological index, node id), so that equal logs come from equal choices. Trigger rules are
-judged when every incoming edge of a node is settled. Sources: OpenWOP workflow-definition, readings (Engine).
+judged when every incoming edge of a node is settled. Which outputs are hidden follows from the definition
+alone. Sources: OpenWOP workflow-definition, readings (Engine), readings (What the log may hide).
 """
 
 import heapq
+from collections.abc import Mapping
 from typing import Final, Literal
 
 import msgspec
@@ -24,6 +26,8 @@ class PlanNode(msgspec.Struct, frozen=True):
     incoming: tuple[Edge, ...]
     outgoing: tuple[Edge, ...]
     rule: str
+    hides: bool
+    """Whether something sensitive can reach its inputs, so that whatever it makes of them is hidden."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -77,6 +81,12 @@ def rule_of(incoming: list[Edge]) -> str:
     return min(incoming, key=lambda edge: edge.id).rule if incoming else "all_success"
 
 
+def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> bool:
+    """hide-03 (readings, What the log may hide): declared sensitive, or made by a node that was given such a value."""
+    place = nodes[node_id]
+    return place.hides or port in place.node.sensitive_outputs
+
+
 def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
     """wf-07 (OpenWOP workflow-definition): the plan with its deterministic order, or what prevents one."""
     incoming: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
@@ -91,17 +101,17 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
     if violations := _check_connections(workflow, incoming):
         return None, violations
     by_id = {node.id: node for node in workflow.nodes}
-    nodes = {
-        node_id: PlanNode(
+    sensitive = frozenset(variable.name for variable in workflow.variables if variable.sensitive)
+    nodes: dict[str, PlanNode] = {}
+    for index, node_id in enumerate(order):
+        nodes[node_id] = PlanNode(
             node=by_id[node_id],
             index=index,
             incoming=tuple(incoming[node_id]),
             outgoing=tuple(outgoing[node_id]),
             rule=rule_of(incoming[node_id]),
+            hides=_takes_hidden(by_id[node_id], incoming[node_id], sensitive, nodes),
         )
-        for index, node_id in enumerate(order)
-    }
-    sensitive = frozenset(variable.name for variable in workflow.variables if variable.sensitive)
     plan = Plan(
         workflow=workflow,
         nodes=nodes,
@@ -112,6 +122,19 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
         guarded=bool(sensitive) or any(node.sensitive_outputs for node in workflow.nodes),
     )
     return plan, []
+
+
+def _takes_hidden(node: Node, incoming: list[Edge], sensitive: frozenset[str], above: Mapping[str, PlanNode]) -> bool:
+    """Whether an input can come from a sensitive variable or a hidden output; `above` holds every node before it."""
+    for port in node.ports.values():
+        if port.type == "variable" and port.variable in sensitive:
+            return True
+        if port.type == "connection" and is_hidden_output(above, port.node_id, port.output_key):
+            return True
+    return any(
+        edge.target_input not in node.ports and is_hidden_output(above, edge.source, edge.source_output)
+        for edge in incoming
+    )
 
 
 def _check_connections(workflow: Workflow, incoming: dict[str, list[Edge]]) -> list[Violation]:

@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.decode import escape
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_array, is_object
@@ -63,13 +64,9 @@ def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any]) -> Non
         if variable.name in inputs:
             if not has_type(inputs[variable.name], variable.type):
                 message = f"The input must be of type {variable.type}."
-                raise invalid(message, f"/inputs/{_token(variable.name)}")
+                raise invalid(message, f"/inputs/{escape(variable.name)}")
         elif variable.required and not variable.has_default:
-            raise invalid("A required input is missing.", f"/inputs/{_token(variable.name)}")
-
-
-def _token(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+            raise invalid("A required input is missing.", f"/inputs/{escape(variable.name)}")
 
 
 def _depth(value: Any) -> int:

@@ -1,20 +1,35 @@
 """The one redactor: what may not stand in the log is masked, and what the engine still needs is set aside.
 
-`hide` gives the masked payload and the removed values with their pointers; `reveal` puts them back.
-A value is addressed by (event sequence, pointer), never by something inside the text, so a caller who
-types a mask by hand gets that text and nothing else. Source: readings (What the log may hide).
+Theory. The first line is data flow: the plan says which places of a run can hold something sensitive, and
+those are hidden whole, whatever their type. The second line is for accidental copies: texts of sensitive
+values are also searched for in other values (copies.py), never in a name, an id or a code. Removed values
+are addressed by (event sequence, pointer), never by something inside a text, so a caller who types a mask
+by hand gets that text and nothing else. Source: readings (What the log may hide).
 """
 
 from collections.abc import Iterable
-from typing import Any, TypeGuard
+from typing import Any, Final
 
+from weftwork.protocol.copies import Copies
+from weftwork.protocol.events import CANCEL_REQUESTED
 from weftwork.protocol.fold import RunState
-from weftwork.protocol.graph import Plan
+from weftwork.protocol.graph import Plan, is_hidden_output
 from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.pointer import token, tokens
 
-_MIN_CONTAINED = 4
-"""A sensitive text this long or longer is also found inside other texts; a shorter one only by equality.
-A number that is written shorter is hidden in its own place only: 0 and 1 stand everywhere."""
+_VALUES: Final[dict[str, tuple[str, ...]]] = {
+    "run.started": ("inputs",),
+    "run.completed": ("outputs",),
+    "run.cancelled": ("reason",),
+    CANCEL_REQUESTED: ("reason",),
+    "node.completed": ("outputs",),
+    "variable.changed": ("previous", "next"),
+    "channel.written": ("value",),
+    "log.appended": ("message", "fields"),
+}
+"""Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
+
+Removed = list[tuple[str, Any]]
 
 
 def mask(name: str) -> str:
@@ -28,140 +43,116 @@ def shown_variable(plan: Plan, name: str, value: Any) -> Any:
 
 
 class Redactor:
-    """Knows the sensitive texts and numbers of one run. They are learnt as they appear and never shown."""
+    """Hides what one run must not show. Sensitive texts are learnt as they appear."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._texts: dict[str, str] = {}
-        self._numbers: dict[float, str] = {}
-
-    def learn(self, name: str, value: Any) -> None:
-        """From now on every text and number inside `value` is hidden wherever it turns up."""
-        if isinstance(value, str):
-            if value and value not in self._texts:
-                # Longest first: a text that contains another is masked whole, not around the other's mask.
-                known = {**self._texts, value: mask(name)}
-                self._texts = dict(sorted(known.items(), key=lambda item: -len(item[0])))
-        elif is_object(value):
-            for member in value.values():
-                self.learn(name, member)
-        elif is_array(value):
-            for item in value:
-                self.learn(name, item)
-        elif _is_number(value):
-            text = repr(value).removesuffix(".0")
-            if len(text) >= _MIN_CONTAINED:
-                self._numbers.setdefault(value, mask(name))
-                self.learn(name, text)
+        self._copies = Copies()
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the values given for sensitive variables, and the definition's defaults for them."""
         for variable in self._plan.workflow.variables:
             if variable.sensitive:
-                self.learn(variable.name, inputs.get(variable.name, variable.default))
+                self._copies.learn(mask(variable.name), inputs.get(variable.name, variable.default))
 
     def learn_state(self, state: RunState) -> None:
         """Learn what a log that was written before must keep hidden: sensitive variables and outputs so far."""
-        for name in self._plan.sensitive & state.variables.keys():
-            self.learn(name, state.variables[name])
+        self.learn_inputs(state.variables)
         for node_id, node in state.nodes.items():
-            for port in self._plan.nodes[node_id].node.sensitive_outputs & node.outputs.keys():
-                self.learn(f"{node_id}.{port}", node.outputs[port])
+            self._learn_outputs(node_id, node.outputs)
 
-    def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
-        """The inputs as the header may show them."""
-        return self.hide(inputs, {(name,): name for name in self._plan.sensitive})
+    def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, Removed]:
+        """The inputs as the header may show them, with what was removed."""
+        removed: Removed = []
+        places = {f"/{token(name)}": name for name in self._plan.sensitive}
+        return self._hide(inputs, "", places, removed), removed
 
-    def hide_payload(
-        self, kind: str, node_id: str | None, payload: dict[str, Any]
-    ) -> tuple[Any, list[tuple[str, Any]]]:
+    def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, Removed]:
         """hide-03: an event payload as the log may show it, with what was removed."""
-        places: dict[tuple[str, ...], str] = {}
+        removed: Removed = []
+        shown = dict(payload)
+        places = self._places(kind, node_id, payload)
+        for member in _VALUES.get(kind, ()):
+            if member in payload:
+                shown[member] = self._hide(payload[member], f"/{member}", places, removed)
+        # A run that fails by no node fails with words of the host alone.
+        failed = {"node.failed": node_id, "run.failed": payload.get("failedNodeId")}.get(kind)
+        if failed is not None:
+            shown["error"] = self._hide_error(failed, payload["error"], removed)
+        return shown, removed
+
+    def shown_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
+        """A node's error as everybody may see it."""
+        return self._hide_error(node_id, error, [])
+
+    def shown_value(self, value: Any) -> Any:
+        """A value that is not sensitive itself, with accidental copies masked."""
+        return self._hide(value, "", {}, [])
+
+    def _places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
+        """Pointer -> name of what is hidden whole there."""
         if kind == "run.started":
-            places = {("inputs", name): name for name in self._plan.sensitive}
-        elif kind == "variable.changed" and payload["name"] in self._plan.sensitive:
-            places = {("next",): payload["name"], ("previous",): payload["name"]}
-            self.learn(payload["name"], payload.get("next"))
-        elif kind == "node.completed" and node_id in self._plan.nodes:
-            for port in self._plan.nodes[node_id].node.sensitive_outputs:
-                places["outputs", port] = f"{node_id}.{port}"
-                self.learn(f"{node_id}.{port}", payload.get("outputs", {}).get(port))
-        elif kind == "run.completed":
-            for node in self._plan.workflow.nodes:
-                places |= {("outputs", node.id, p): f"{node.id}.{p}" for p in node.sensitive_outputs}
-        elif kind == "cap.breached":
-            # The protocol's own numbers stay numbers, whatever they happen to equal.
-            own = {name: payload[name] for name in ("limit", "observed")}
-            shown, removed = self.hide({name: value for name, value in payload.items() if name not in own}, places)
-            return {**shown, **own}, removed
-        return self.hide(payload, places)
+            return {f"/inputs/{token(name)}": name for name in self._plan.sensitive}
+        if kind == "variable.changed" and payload["name"] in self._plan.sensitive:
+            self._copies.learn(mask(payload["name"]), payload.get("next"))
+            return {"/next": payload["name"], "/previous": payload["name"]}
+        if kind == "node.completed" and node_id is not None:
+            outputs: dict[str, Any] = payload.get("outputs", {})
+            self._learn_outputs(node_id, outputs)
+            return self._output_places("/outputs", node_id, outputs)
+        places: dict[str, str] = {}
+        if kind == "run.completed":
+            for source, outputs in payload["outputs"].items():
+                places |= self._output_places(f"/outputs/{token(source)}", source, outputs)
+        return places
 
-    def hide(self, value: Any, places: dict[tuple[str, ...], str]) -> tuple[Any, list[tuple[str, Any]]]:
-        """Mask the named places whole, every text that equals or contains a sensitive one, and sensitive numbers."""
-        removed: list[tuple[str, Any]] = []
-        return self._hide(value, (), "", places, removed), removed
+    def _output_places(self, at: str, node_id: str, outputs: dict[str, Any]) -> dict[str, str]:
+        hidden = [port for port in outputs if is_hidden_output(self._plan.nodes, node_id, port)]
+        return {f"{at}/{token(port)}": f"{node_id}.{port}" for port in hidden}
 
-    def _hide(
-        self,
-        value: Any,
-        path: tuple[str, ...],
-        pointer: str,
-        places: dict[tuple[str, ...], str],
-        removed: list[tuple[str, Any]],
-    ) -> Any:
-        name = places.get(path)
-        if name is not None:
+    def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
+        for port in sorted(outputs):
+            if is_hidden_output(self._plan.nodes, node_id, port):
+                self._copies.learn(mask(f"{node_id}.{port}"), outputs[port])
+
+    def _hide_error(self, node_id: str, error: dict[str, Any], removed: Removed) -> dict[str, Any]:
+        shown = {**error, "message": self._hide(error["message"], "/error/message", {}, removed)}
+        if "details" in error and self._plan.nodes[node_id].hides:
+            removed.append(("/error/details", error["details"]))
+            # An object, because details must be one.
+            shown["details"] = {"redacted": mask(f"{node_id}.error")}
+        elif "details" in error:
+            shown["details"] = self._hide(error["details"], "/error/details", {}, removed)
+        return shown
+
+    def _hide(self, value: Any, pointer: str, places: dict[str, str], removed: Removed) -> Any:
+        """Mask the named places whole and learnt texts everywhere else; member names stay."""
+        if pointer in places:
             removed.append((pointer, value))
-            return mask(name)
+            return mask(places[pointer])
         if isinstance(value, str):
-            shown = self._scrub(value)
-            if shown is not value:
+            shown = self._copies.mask(value)
+            if shown != value:
                 removed.append((pointer, value))
             return shown
-        if self._numbers and _is_number(value) and value in self._numbers:
-            removed.append((pointer, value))
-            return self._numbers[value]
         if is_object(value):
-            return {
-                key: self._hide(member, (*path, key), f"{pointer}/{_token(key)}", places, removed)
-                for key, member in value.items()
-            }
+            return {key: self._hide(each, f"{pointer}/{token(key)}", places, removed) for key, each in value.items()}
         if is_array(value):
-            return [
-                self._hide(item, (*path, str(index)), f"{pointer}/{index}", places, removed)
-                for index, item in enumerate(value)
-            ]
+            return [self._hide(each, f"{pointer}/{index}", places, removed) for index, each in enumerate(value)]
         return value
-
-    def _scrub(self, text: str) -> str:
-        known = self._texts.get(text)
-        if known is not None:
-            return known
-        for secret, marker in self._texts.items():
-            if len(secret) >= _MIN_CONTAINED and secret in text:
-                text = text.replace(secret, marker)
-        return text
 
 
 def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
     """hide-04: put removed values back at their pointers. Changes the given document."""
     for pointer, value in removed:
-        tokens = [t.replace("~1", "/").replace("~0", "~") for t in pointer.split("/")[1:]]
-        if not tokens:
+        path = tokens(pointer)
+        if not path:
             return value
         place: Any = payload
-        for token in tokens[:-1]:
-            place = place[int(token)] if is_array(place) else place[token]
+        for step in path[:-1]:
+            place = place[int(step)] if is_array(place) else place[step]
         if is_array(place):
-            place[int(tokens[-1])] = value
+            place[int(path[-1])] = value
         else:
-            place[tokens[-1]] = value
+            place[path[-1]] = value
     return payload
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _token(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
