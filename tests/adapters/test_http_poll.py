@@ -44,6 +44,11 @@ def test_a_poll_returns_what_lies_after_its_cursor(host: Host, ended: str) -> No
 def test_a_cursor_past_the_end_is_no_error(host: Host, ended: str) -> None:
     page = poll(host, ended, "?lastSequence=1000000&timeout=60")
     assert (page["events"], page["isComplete"], page["lastEventSeq"]) == ([], True, 1000000)
+    largest = 2**53 - 1
+    page = poll(host, ended, f"?lastSequence={largest}&timeout=60")
+    assert (page["events"], page["isComplete"], page["lastEventSeq"]) == ([], True, largest)
+    answer = host.call("GET", f"/v1/runs/{ended}/events?fromSequence={largest}")
+    assert answer.document == {"events": [], "isComplete": True}
 
 
 @pytest.mark.rule("poll-01", "poll-02")
@@ -79,6 +84,7 @@ def test_a_loop_of_polls_reads_a_live_run_once_and_ends(host: Host) -> None:
         "lastSequence=-2",
         "lastSequence=1.5",
         "lastSequence=",
+        "lastSequence=9007199254740992",
         "lastSequence=99999999999999999999",
         "lastSequence=%F0%9F%A7%B6",
         "since=y",

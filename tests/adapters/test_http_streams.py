@@ -87,7 +87,7 @@ def test_a_buffer_time_out_of_range_is_refused_in_any_format(host: Host, ended: 
     assert (answer.status, answer.document["error"]) == (400, "validation_error")
 
 
-@pytest.mark.parametrize("last", ["abc", "-2", "1.25", "1,2", "0x1", "1 2", "٣", "9" * 16, "+1", "-1.5x"])
+@pytest.mark.parametrize("last", ["abc", "-2", "1.25", "1,2", "0x1", "1 2", "٣", "9" * 17, "+1", "-1.5x"])
 def test_an_id_that_no_frame_can_have_is_refused(host: Host, ended: str, last: str) -> None:
     header = last.encode().decode("latin-1")
     answer = host.call("GET", f"/v1/runs/{ended}/events", headers={"Last-Event-ID": header})

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import socket
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -55,6 +56,54 @@ def _check_log(host: Host) -> None:
     assert all({"time", "level", "message"} <= json.loads(line).keys() for line in lines)
     assert KEY not in host.errors
     assert not [line for line in lines if json.loads(line)["level"] in ("error", "critical")]
+
+
+SHORT = """
+import asyncio, sys
+from weftwork.adapters.http import server
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.cli import boot
+from weftwork.cli.main import main
+
+async def never(store):
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+server.GRACE_SECONDS = 0.3
+if sys.argv.pop(1) == "hang":
+    boot.STOP_SECONDS = 1.5
+    SqliteStore.close = never
+main()
+"""
+"""A host with little patience, whose store may never close, whatever is done to it."""
+
+
+@pytest.mark.parametrize("store", ["hang", "close"])
+def test_the_end_has_a_deadline_and_loses_nothing(tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = [sys.executable, "-c", SHORT, store]
+    monkeypatch.setattr("tests.live.host.command", lambda *args: [*short, *map(str, args)])
+    with start_host(tmp_path, "--conformance") as host:
+        run_id = host.create("conformance-cancellable")
+        slow = host.connect()
+        head = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 50\r\n\r\n"
+        slow.sendall(head.encode() + b"{")
+        host.call("GET", "/health")
+        host.process.send_signal(signal.SIGTERM)
+        assert Stream(slow).status == 503
+        slow.close()
+        assert host.process.wait(10) == 0
+        _check_log(host)
+        assert "raceback" not in host.errors
+        said = [json.loads(line)["message"] for line in host.errors.splitlines()]
+        late = "shutdown did not finish in time; the process ends all the same"
+        assert said.count(late) == (1 if store == "hang" else 0)
+    monkeypatch.undo()
+    with start_host(tmp_path) as host:
+        assert "1 unfinished, going on" in host.output
+        assert host.snapshot(run_id)["status"] == "running"
 
 
 @pytest.mark.rule("fold-01")

@@ -24,16 +24,19 @@ class Written:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.reads = 0
+        self.asked: list[int] = []
 
     async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
         self.reads += 1
+        self.asked.append(limit)
         await asyncio.sleep(0)
         return self.events[after + 1 : after + 1 + limit]
 
-    def add(self, count: int, terminal: bool = False) -> tuple[Event, ...]:
+    def add(self, count: int, terminal: bool = False, size: int = 2) -> tuple[Event, ...]:
         first = len(self.events)
         kinds = ["acme.thing"] * (count - 1) + ["run.completed" if terminal else "acme.thing"]
-        made = [Event("run-1", first + n, f"e{first + n}", kind, 0, b"{}") for n, kind in enumerate(kinds)]
+        payload = b" " * size
+        made = [Event("run-1", first + n, f"e{first + n}", kind, 0, payload) for n, kind in enumerate(kinds)]
         self.events += made
         return tuple(made)
 
@@ -99,8 +102,64 @@ def test_a_reader_who_lags_behind_the_tail_reads_the_log() -> None:
         assert len(await reader.next(1)) == module.TAIL
         assert log.reads == reads, "what the tail holds is not read again"
         feeds.publish(KEY, log.add(module.TAIL + 1))
-        assert len(await reader.next(1)) == module.TAIL + 1
+        assert len(await reader.next(1)) == module.FIRST_READ
         assert log.reads == reads + 1
+        assert len(await reader.next(1)) == module.TAIL + 1 - module.FIRST_READ
+        assert log.reads == reads + 1, "what is left of the lag is in the tail"
+
+    run(work)
+
+
+@pytest.mark.parametrize("place", ["log", "tail"])
+@pytest.mark.parametrize("sizes", [[2] * 90, [900_000] * 40, [2] * 70 + [500_000] * 70, [20_000, 2, 70_000] * 9])
+def test_a_reader_is_never_given_more_than_its_budget_or_one_event(place: str, sizes: list[int]) -> None:
+    async def work() -> None:
+        log, feeds = made()
+        reader = feeds.join(KEY, -1)
+        seen: list[int] = []
+        for at, size in enumerate(sizes):
+            batch = log.add(1, terminal=at == len(sizes) - 1, size=size)
+            if place == "tail":
+                feeds.publish(KEY, batch)
+        while not reader.ended:
+            events = await reader.next(1)
+            assert len(events) == 1 or sum(map(module.weight, events)) <= module.READ_BYTES
+            seen += [event.sequence for event in events]
+        assert seen == list(range(len(sizes)))
+
+    run(work)
+
+
+def test_a_reader_of_large_events_asks_the_log_for_few() -> None:
+    async def work() -> None:
+        log, feeds = made()
+        log.add(40, size=900_000)
+        log.add(200, terminal=True)
+        reader = feeds.join(KEY, -1)
+        while not reader.ended:
+            await reader.next(1)
+        assert log.asked[0] == module.FIRST_READ
+        assert set(log.asked[1:40]) == {1}
+        assert max(log.asked) <= module.MOST_READ
+        assert len(log.asked) < 60, "small events after them are read many at once again"
+
+    run(work)
+
+
+def test_the_tail_is_bounded_in_bytes() -> None:
+    async def work() -> None:
+        log, feeds = made()
+        reader = feeds.join(KEY, -1)
+        tail = reader._feed.tail
+        for _ in range(10):
+            feeds.publish(KEY, log.add(1, size=300_000))
+            assert sum(map(module.weight, tail)) <= module.TAIL_BYTES
+        assert len(tail) == 3
+        feeds.publish(KEY, log.add(1, size=2 * module.TAIL_BYTES))
+        assert len(tail) == 1, "one event is kept, however large: all readers want it"
+        feeds.doubt(KEY)
+        feeds.publish(KEY, log.add(module.TAIL + 1))
+        assert len(tail) == module.TAIL
 
     run(work)
 
@@ -221,16 +280,16 @@ def test_a_reader_who_looked_before_it_joined_would_miss_events(monkeypatch: pyt
         real = reader._available
         looks = 0
 
-        async def once(limit: int) -> list[Event]:
+        async def once(*bounds: int) -> list[Event]:
             nonlocal looks
             looks += 1
             if looks == 1:
-                found = await real(limit)
+                found = await real(*bounds)
                 log.add(1, terminal=True)  # committed by now; its publishing went to nobody
                 return found
-            return [] if looks == 2 else await real(limit)
+            return [] if looks == 2 else await real(*bounds)
 
-        monkeypatch.setattr(Reader, "_available", lambda self, limit: once(limit))
+        monkeypatch.setattr(Reader, "_available", lambda self, *bounds: once(*bounds))
         assert await reader.next(0.01) == []
         monkeypatch.undo()
         assert len(await reader.next(0.01)) == 1

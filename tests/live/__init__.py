@@ -3,8 +3,9 @@
 from tests.live.host import KEY, OTHER_KEY, TEST_KEY, Answer, Host, start_host, until, weftwork
 from tests.live.inside import Inside, open_inside
 from tests.live.seed import CHUNKS, SEEDED, seed_messages
+from tests.live.served import Served, elsewhere, open_served
 from tests.live.stream import Frame, Stream, dechunk, frames
-from tests.live.workflows import delays, write_workflows
+from tests.live.workflows import delays, echoes, write_workflows
 
 __all__ = [
     "CHUNKS",
@@ -16,11 +17,15 @@ __all__ = [
     "Frame",
     "Host",
     "Inside",
+    "Served",
     "Stream",
     "dechunk",
     "delays",
+    "echoes",
+    "elsewhere",
     "frames",
     "open_inside",
+    "open_served",
     "seed_messages",
     "start_host",
     "until",

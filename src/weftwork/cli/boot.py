@@ -1,6 +1,9 @@
 """Starting up: keys, workflows, listener, and what the operator is told."""
 
 import asyncio
+import logging
+import os
+import sys
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -17,6 +20,10 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.json_value import is_object
 from weftwork.settings import Settings, SettingsError
 
+log = logging.getLogger("weftwork")
+
+STOP_SECONDS: Final = 9.0
+"""From the signal to the end of the process: supervisors that kill give ten seconds or more."""
 FIRST_TENANT: Final = "default"
 MAX_DEFINITION_BYTES: Final = 16 * 2**20
 
@@ -24,11 +31,13 @@ MAX_DEFINITION_BYTES: Final = 16 * 2**20
 async def boot(settings: Settings) -> int:
     """Run the host until it is told to stop; returns the exit code."""
     host = Host(settings)
+    end = _End(host)
+    code = 1
     try:
         recovered = await host.open()
     except (SeatTaken, StoreUnavailable, HostFault) as error:
         click.echo(f"weftwork: {error}", err=True)
-        return 1
+        return code
     try:
         _admit(host)
         count = await _register(host)
@@ -37,16 +46,44 @@ async def boot(settings: Settings) -> int:
         except OSError as error:
             where = f"{settings.host}:{settings.port}"
             click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another with --port.", err=True)
-            return 1
+            return code
         # Made last: a key that is stored but never shown would be lost.
         first_key = await _first_key(host)
         address = _address(settings.host, listener.getsockname()[1])
         app = host.build()
-        await serve(app, listener, host.drain, lambda: _announce(host, address, first_key, count, recovered))
+        await serve(app, listener, end.begin, lambda: _announce(host, address, first_key, count, recovered))
+        code = 0
     finally:
-        async with asyncio.timeout(8):
-            await host.close()
-    return 0
+        await end.finish(code)
+    return code
+
+
+class _End:
+    """The end of a host: one deadline for all of it, from the first signal on."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._until: float | None = None
+
+    def begin(self) -> None:
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + STOP_SECONDS
+        self._host.drain()
+
+    async def finish(self, code: int) -> None:
+        """Close the host. What hangs is left behind: the log holds everything that was acknowledged."""
+        self.begin()
+        assert self._until is not None, "begin sets it"
+        closing = asyncio.ensure_future(self._host.close())
+        done, _ = await asyncio.wait((closing,), timeout=self._until - asyncio.get_running_loop().time())
+        if done:
+            closing.result()
+            return
+        log.warning("shutdown did not finish in time; the process ends all the same")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Leaving the event loop would wait for the very task that hangs.
+        os._exit(code)
 
 
 def _admit(host: Host) -> None:

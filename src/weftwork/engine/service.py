@@ -6,7 +6,7 @@ import msgspec
 
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.executor import Executor
-from weftwork.engine.feeds import PAGE, Reader
+from weftwork.engine.feeds import Reader
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.span_recorder import SpanRecorder
@@ -127,19 +127,12 @@ class Service:
             return _replay(status.record, print_)
         return Outcome(run_id, status)
 
-    async def read_events(
-        self, principal: Principal, run_id: str, after: int, limit: int
-    ) -> tuple[list[Event], Stored]:
-        """Events after a sequence, at once, with the run as it stood before they were read."""
-        stored = await self._stored(principal, run_id)
-        events: list[Event] = []
-        while len(events) < limit:
-            page = await self._runtime.log.read(stored.header.key, after, min(limit - len(events), PAGE))
-            events += page
-            if not page or page[-1].terminal:
-                break
-            after = page[-1].sequence
-        return events, stored
+    async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
+        """One event of a run."""
+        found = await self._runtime.log.read(principal.run(run_id), sequence - 1, 1)
+        if not found or found[0].sequence != sequence:
+            raise ClientFault("not_found", "There is no such event.")
+        return found[0]
 
     async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Stored]:
         """A reader standing after that sequence, or after the last one if the run has not come so far.

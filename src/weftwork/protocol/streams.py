@@ -40,7 +40,8 @@ SNAPSHOT_AFTER: Final[frozenset[str]] = UPDATES | {"node.started"}
 FLUSHES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled", "node.suspended"})
 """sse-03 (OpenWOP stream-modes): a buffered reader gets these at once."""
 
-_CURSOR = re.compile(r"(-1|[0-9]{1,15})(\.5)?")
+CURSOR_PATTERN: Final = r"(-1|[0-9]{1,16})(\.5)?"
+_CURSOR = re.compile(CURSOR_PATTERN)
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.protocol.run import STATUSES
-from weftwork.protocol.streams import MAX_BUFFER_MS
+from weftwork.protocol.streams import CURSOR_PATTERN, MAX_BUFFER_MS
 
 SCOPES: Final[tuple[str, ...]] = (
     "manifest:read",
@@ -73,7 +73,7 @@ _IDEMPOTENCY = Param(
 _DEDUP = Param("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
 _CURSOR_HEADER = Param(
     "Last-Event-ID",
-    {"type": "string", "pattern": r"^(-1|\d{1,15})(\.5)?$"},
+    {"type": "string", "pattern": f"^{CURSOR_PATTERN}$"},
     "Resume after this id.",
     "header",
 )

@@ -3,18 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
 
-from weftwork.adapters.http.message import (
-    Disconnected,
-    Receive,
-    Request,
-    Response,
-    Scope,
-    Send,
-    json_response,
-    segment,
-)
+from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
+from weftwork.adapters.http.faults import no_store, shutting_down
+from weftwork.adapters.http.message import Disconnected, Request, Response, json_response, segment
+from weftwork.adapters.http.outflow import Broken
 from weftwork.adapters.http.router import Router
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.principal import require
@@ -30,7 +23,6 @@ log = logging.getLogger("weftwork.http")
 Handler = Callable[[Request], Awaitable[Response | None]]
 """Answers a request. None means the handler has sent its own response, a stream."""
 
-RETRY_AFTER: Final = 1
 _NO_STORE = (b"cache-control", b"no-store")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
@@ -50,36 +42,46 @@ class App:
         if scope["type"] != "http":
             return
         request = Request(scope, receive, send, self._body_cap)
-        trace = self._trace(request)
+        self._trace(request)
         try:
-            response = await self._answer(request)
+            await self._exchange(request)
         except Disconnected:
             return
-        if response is not None:
-            await _send(request, response, trace)
+        except Broken:
+            log.info("client stopped reading, connection broken off", extra={"path": request.path[:256]})
+            await request.break_off()
+        except asyncio.CancelledError:
+            # Requests are cancelled in one case only: the host drains and their time is up.
+            await _cut(request)
 
-    def _trace(self, request: Request) -> str:
+    async def _exchange(self, request: Request) -> None:
+        response = await self._answer(request)
+        if request.out.started:
+            # A stream, ended by its handler or by a fault on the way; its reader can resume.
+            await request.out.end()
+        elif response is not None:
+            await _send(request, response)
+
+    def _trace(self, request: Request) -> None:
         """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""
         fresh = self._ids.trace_id()
         caller = parse_traceparent(request.header(b"traceparent"))
-        header = traceparent(caller.trace_id if caller else fresh, fresh[:16])
-        request.scope["weftwork.traceparent"] = header
-        return header
+        request.traceparent = traceparent(caller.trace_id if caller else fresh, fresh[:16])
 
     async def _answer(self, request: Request) -> Response | None:
         try:
+            request.check_headers()
             handler = self._resolve(request)
             return await handler(request)
         except ClientFault as fault:
             return fault_response(fault)
-        except StoreUnavailable:
-            log.warning("store unavailable", exc_info=True)
-            message = "The host cannot reach its store; try again."
-            return fault_response(ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER}))
-        except (Disconnected, asyncio.CancelledError):
+        except StoreUnavailable as error:
+            log.warning("store unavailable", extra={"path": request.path[:256], "reason": str(error)})
+            return fault_response(no_store())
+        except (Disconnected, Broken):
             raise
         except Exception:
-            correlation = request.scope["weftwork.traceparent"].split("-")[1]
+            correlation = request.traceparent.split("-")[1]
             log.exception("request failed", extra={"correlationId": correlation, "path": request.path[:256]})
             message = "The host failed to answer; its log has the details."
             return json_response(500, error_document("internal_error", message, {"correlationId": correlation}))
@@ -142,12 +144,15 @@ def _elsewhere(path: str, known: bool, methods: Mapping[str, Route | None]) -> C
 
 def _wrong_method(methods: Mapping[str, Route | None]) -> ClientFault:
     allowed = sorted(methods)
+    get = methods.get("GET")
+    if get is not None and not get.stream:
+        allowed = sorted([*methods, "HEAD"])
     return ClientFault("method_not_allowed", f"Allowed here: {', '.join(allowed)}.", {"allow": allowed})
 
 
 def fault_response(fault: ClientFault) -> Response:
     """err-02 (OpenWOP rest-endpoints): a fault as its envelope, with the headers its status demands."""
-    headers: list[tuple[bytes, bytes]] = []
+    headers: Headers = []
     details = fault.details or {}
     if "retryAfter" in details:
         headers.append((b"retry-after", str(details["retryAfter"]).encode()))
@@ -158,16 +163,29 @@ def fault_response(fault: ClientFault) -> Response:
     return json_response(fault.status, error_document(fault.code, fault.message, fault.details), headers)
 
 
-async def _send(request: Request, response: Response, trace: str) -> None:
-    headers = [(b"traceparent", trace.encode()), _NOSNIFF, *response.headers]
+async def _send(request: Request, response: Response) -> None:
+    headers = [(b"traceparent", request.traceparent.encode()), _NOSNIFF, *response.headers]
     if response.status != 304:
         headers.append((b"content-type", response.content_type))
         headers.append((b"content-length", str(len(response.body)).encode()))
     if not any(name == b"cache-control" for name, _ in response.headers):
         headers.append(_NO_STORE)
     if request.unread:
-        # The rest of the body is not waited for: the connection ends with the answer.
         headers.append((b"connection", b"close"))
-    await request.send({"type": "http.response.start", "status": response.status, "headers": headers})
-    body = b"" if request.scope["method"] == "HEAD" else response.body
-    await request.send({"type": "http.response.body", "body": body})
+    await request.out.start(response.status, headers)
+    await request.out.write(b"" if request.scope["method"] == "HEAD" else response.body, more=request.unread)
+    if request.unread:
+        # Closed while data is still coming in, a connection is reset and its client never sees the answer.
+        await request.discard()
+        await request.out.end()
+
+
+async def _cut(request: Request) -> None:
+    """End a request whose time is up, as well as can be."""
+    try:
+        if request.out.started:
+            await request.out.end()
+        else:
+            await _send(request, fault_response(shutting_down()))
+    except Broken:
+        await request.break_off()

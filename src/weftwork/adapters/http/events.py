@@ -1,7 +1,11 @@
 """Routes of events: server-sent events, JSON pages, and long polling."""
 
-from weftwork.adapters.http.message import Request, Response
+import asyncio
+from typing import Final
+
+from weftwork.adapters.http.message import Disconnected, Request, Response
 from weftwork.adapters.http.sse import Pump
+from weftwork.engine.feeds import Reader, weight
 from weftwork.engine.service import Service
 from weftwork.ports.eventlog import Stored
 from weftwork.protocol import streams
@@ -9,7 +13,9 @@ from weftwork.protocol.events import Event
 from weftwork.protocol.run import TERMINAL
 from weftwork.protocol.wire_v1 import MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
 
-POLL_PAGE = 1000
+POLL_PAGE: Final = 1000
+PAGE_BYTES: Final = 4 * 2**20
+"""An answer as JSON ends with the event that reaches this; its reader goes on from there."""
 _LARGEST = 2**53 - 1
 
 
@@ -35,7 +41,12 @@ class EventRoutes:
         first = request.integer("fromSequence", 0, _LARGEST, 0)
         limit = request.integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
         run_id = request.params["runId"]
-        events, stored = await self._service.read_events(request.caller, run_id, first - 1, limit)
+        reader, stored = await self._service.join(request.caller, run_id, first - 1)
+        try:
+            news = [] if reader.ended else await _gather(reader, 0, limit)
+        finally:
+            self._service.leave(request.caller, run_id)
+        events = [event for event in news if event.sequence >= first]
         complete = b"true" if is_complete(events, stored, first - 1) else b"false"
         return Response(200, b'{"events":%b,"isComplete":%b}' % (_array(events), complete))
 
@@ -47,7 +58,7 @@ class EventRoutes:
         run_id = request.params["runId"]
         reader, stored = await self._service.join(request.caller, run_id, last)
         try:
-            news = await reader.next(0 if reader.ended else timeout, POLL_PAGE)
+            news = [] if reader.ended else await _while_there(request, reader, timeout)
         finally:
             self._service.leave(request.caller, run_id)
         if news:
@@ -65,6 +76,34 @@ class EventRoutes:
             stored.projection.status.encode(),
         )
         return Response(200, body)
+
+
+async def _while_there(request: Request, reader: Reader, timeout: int) -> list[Event]:
+    """What a poll waits for, unless its caller goes away."""
+    news = asyncio.ensure_future(_gather(reader, timeout, POLL_PAGE))
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        await asyncio.wait((news, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        news.cancel()
+        await asyncio.wait((news, gone))
+    if news.cancelled():
+        raise Disconnected
+    return news.result()
+
+
+async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
+    """The next events and those that are there behind them, up to a limit and to PAGE_BYTES."""
+    events = await reader.next(timeout, limit, PAGE_BYTES)
+    size = sum(map(weight, events))
+    while events and not reader.ended and len(events) < limit and size < PAGE_BYTES:
+        more = await reader.next(0, limit - len(events), PAGE_BYTES - size)
+        if not more:
+            break
+        events += more
+        size += sum(map(weight, more))
+    return events
 
 
 def is_complete(events: list[Event], stored: Stored, after: int) -> bool:

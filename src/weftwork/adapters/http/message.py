@@ -1,21 +1,26 @@
 """Requests and responses: the little of HTTP that the routes need, straight on ASGI."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+import asyncio
+import contextlib
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
+from weftwork.adapters.http.outflow import Outflow
 from weftwork.engine.principal import Principal
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.wire_v1 import Route
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 JSON = b"application/json"
+
+SINGLE: Final = ("Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
+"""Headers that mean one thing: two of them are two requests in one."""
+DISCARD_CAPS: Final = 2
+DISCARD_SECONDS: Final = 1.0
+"""How much of a refused body is still read, in caps, and for how long: a client that is busy sending sees no answer."""
 
 
 class Disconnected(Exception):
@@ -27,11 +32,11 @@ class Response(msgspec.Struct):
 
     status: int
     body: bytes = b""
-    headers: list[tuple[bytes, bytes]] = []
+    headers: Headers = []
     content_type: bytes = JSON
 
 
-def json_response(status: int, document: Any, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
+def json_response(status: int, document: Any, headers: Headers | None = None) -> Response:
     return Response(status, msgspec.json.encode(document), headers or [])
 
 
@@ -44,23 +49,25 @@ class Request:
         "_unread",
         "cap",
         "headers",
+        "out",
         "params",
         "path",
         "principal",
         "route",
         "scope",
-        "send",
+        "traceparent",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, cap: int) -> None:
         self.scope = scope
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.send = send
+        self.out = Outflow(scope, send)
         self.cap = cap
         self.params: dict[str, str] = {}
         self.route: Route | None = None
         self.principal: Principal | None = None
+        self.traceparent = ""
         self._receive = receive
         self._query: list[tuple[str, str]] | None = None
         length = self.headers.get(b"content-length", b"0")
@@ -70,6 +77,16 @@ class Request:
     def unread(self) -> bool:
         """Whether a body is on its way that nobody has read to its end."""
         return self._unread
+
+    def check_headers(self) -> None:
+        """Refuse a header that says two things."""
+        given = self.scope["headers"]
+        if len(given) == len(self.headers):
+            return
+        names = [name for name, _ in given]
+        for name in SINGLE:
+            if names.count(name.lower().encode()) > 1:
+                raise invalid(f"{name} was sent more than once.", parameter=name)
 
     def header(self, name: bytes) -> str | None:
         value = self.headers.get(name)
@@ -100,7 +117,7 @@ class Request:
         if text is None:
             return default
         digits = text[1:] if text.startswith("-") else text
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 16) or not low <= int(text) <= high:
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 16) or not low <= int(text) <= high:
             raise invalid(f"{name} must be a whole number from {low} to {high}.", parameter=name)
         return int(text)
 
@@ -136,6 +153,28 @@ class Request:
         if kind != JSON:
             raise ClientFault("unsupported_media_type", "Send the body as Content-Type: application/json.")
         return decode(data)
+
+    async def discard(self) -> None:
+        """Read on and keep nothing, until the body, the client, our patience or its allowance is at an end."""
+        if self.headers.get(b"expect", b"").lower() == b"100-continue":
+            return  # it was told not to send the body
+        left = self.cap * DISCARD_CAPS
+        try:
+            async with asyncio.timeout(DISCARD_SECONDS):
+                while left > 0:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
+        except TimeoutError:
+            return
+
+    async def break_off(self) -> None:
+        """Let go of a client that can be told nothing any more."""
+        self.out.abort()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DISCARD_SECONDS):
+                await self.disconnected()
 
     async def disconnected(self) -> None:
         """Return when the client goes away."""

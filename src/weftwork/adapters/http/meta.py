@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
+from weftwork.adapters.http.faults import shutting_down
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.service import Service
 from weftwork.protocol.capabilities import etag
-from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 
 _PUBLIC = (b"cache-control", b"public, max-age=300")
@@ -41,7 +41,7 @@ class MetaRoutes:
 
     async def readiness(self, request: Request) -> Response:
         if self._draining():
-            raise ClientFault("service_unavailable", "The host is shutting down.", {"retryAfter": 5})
+            raise shutting_down()
         await self._service.ready()
         return json_response(200, {"status": "ready"})
 

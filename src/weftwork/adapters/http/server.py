@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 from collections.abc import Callable, Generator
@@ -13,21 +14,63 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from weftwork.protocol.errors import error_document
 
-GRACE_SECONDS: Final = 5
+log = logging.getLogger("weftwork.http")
+
+GRACE_SECONDS: Final = 3.0
 """How long open requests may take to finish once the host drains."""
+CUT_SECONDS: Final = 1.0
+"""How long those that did not finish have to say so."""
 IDLE_SECONDS: Final = 15
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: uvicorn would raise them again after the loop and cut our own clean-up short."""
+    """Signals are ours: uvicorn would raise them again after the loop and cut our own clean-up short.
+
+    So is the end: uvicorn would cancel requests without waiting for what they still have to say, and leave
+    connections behind whose client does not read.
+    """
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        await self._quiet(GRACE_SECONDS)
+        if state.tasks:
+            log.warning("requests cut short by the shutdown", extra={"count": len(state.tasks)})
+        for task in list(state.tasks):
+            task.cancel()
+        await self._quiet(CUT_SECONDS)
+        for connection in list(state.connections):
+            connection.transport.abort()
+
+    async def _quiet(self, seconds: float) -> None:
+        """Return when nobody is connected and nothing runs, or after so long, or at once if told so."""
+        until = asyncio.get_running_loop().time() + seconds
+        state = self.server_state
+        while (state.connections or state.tasks) and not self.force_exit:
+            if asyncio.get_running_loop().time() >= until:
+                return
+            await asyncio.sleep(0.02)
+
 
 class _Protocol(HttpToolsProtocol):
-    """What is not even HTTP is answered with an error document as well."""
+    """What is not even HTTP is answered with an error document as well. Nobody is asked to install anything."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        # ASGI has no word for it: a connection whose client does not read cannot be closed, only broken off.
+        self.scope["weftwork.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade is an offer. Not taken up, the request is one like any other."""
 
     def send_400_response(self, msg: str) -> None:
         body = msgspec.json.encode(error_document("validation_error", msg))
@@ -65,7 +108,6 @@ async def serve(app: Any, listener: socket.socket, drain: Callable[[], None], st
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = _Server(config)
     loop = asyncio.get_running_loop()

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
-from weftwork.adapters.http.message import Request
-from weftwork.engine.feeds import Reader
+from weftwork.adapters.http.message import Disconnected, Request
+from weftwork.engine.feeds import READ_BYTES, Reader
 from weftwork.engine.service import Service
 from weftwork.ports.eventlog import Stored
 from weftwork.protocol.events import Event
@@ -27,7 +27,6 @@ _HEADERS: Final = [
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
-PAGE: Final = 128
 
 
 class Pump:
@@ -57,9 +56,8 @@ class Pump:
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, stored = await self._service.join(caller, self._run_id, after)
         try:
-            trace = self._request.scope["weftwork.traceparent"].encode()
-            headers = [*_HEADERS, (b"traceparent", trace)]
-            await self._request.send({"type": "http.response.start", "status": 200, "headers": headers})
+            headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
+            await self._request.out.start(200, headers, stream=True)
             self._sent()
             await self._until_disconnect(reader, stored)
         finally:
@@ -74,9 +72,9 @@ class Pump:
             gone.cancel()
             flow.cancel()
             await asyncio.wait((flow, gone))
-        if not flow.cancelled():
-            flow.result()
-            await self._send(b"", more=False)
+        if flow.cancelled():
+            raise Disconnected
+        flow.result()
 
     async def _flow(self, reader: Reader) -> None:
         while not reader.ended:
@@ -85,23 +83,25 @@ class Pump:
                 await self._send(batch_frame(await self._collect(reader, shown)).encode())
             elif shown:
                 await self._send(b"".join([frame.encode() for frame in shown]))
+            # Else it would be held while this waits for the next.
+            del shown
 
     async def _next(self, reader: Reader) -> list[Event]:
         """The next events. Those that this reader is not shown do not put off the keep-alive."""
         clock = asyncio.get_running_loop()
         if clock.time() >= self._quiet_until:
             await self._send(KEEPALIVE)
-        return await reader.next(self._quiet_until - clock.time(), PAGE)
+        return await reader.next(self._quiet_until - clock.time())
 
     async def _collect(self, reader: Reader, shown: list[Frame]) -> list[Frame]:
-        """sse-03: gather until the buffer time is over or something arrives that must not wait."""
+        """sse-03: gather until the buffer time is over, there is enough, or something arrives that must not wait."""
         clock = asyncio.get_running_loop()
         until = clock.time() + self._buffer
         while not reader.ended and not any(frame.flush for frame in shown):
             left = until - clock.time()
-            if left <= 0:
+            if left <= 0 or sum(len(frame.data) for frame in shown) >= READ_BYTES:
                 break
-            shown += self._frames(await reader.next(left, PAGE))
+            shown += self._frames(await reader.next(left))
         return shown
 
     def _frames(self, events: list[Event]) -> list[Frame]:
@@ -112,24 +112,29 @@ class Pump:
         last = stored.projection.last_sequence
         if stored.projection.status in TERMINAL and self._cursor.sequence >= last:
             return
-        await self._send_snapshot(stored)
-        sent = stored.projection.last_sequence
+        # A run without events has no state to name: its first snapshot follows its first event.
+        sent = -1
+        if last >= 0:
+            sent = await self._send_snapshot(stored, None)
         while not reader.ended:
             events = await self._next(reader)
-            if any(event.type in SNAPSHOT_AFTER and event.sequence > sent for event in events):
+            due = sent < 0 or any(event.type in SNAPSHOT_AFTER and event.sequence > sent for event in events)
+            if events and due:
                 stored = await self._service.stored(self._request.caller, self._run_id)
-                await self._send_snapshot(stored)
-                sent = stored.projection.last_sequence
+                sent = await self._send_snapshot(stored, events[-1])
                 if stored.projection.status in TERMINAL:
                     return
 
-    async def _send_snapshot(self, stored: Stored) -> None:
-        projection = stored.projection
-        when = projection.completed_at or projection.started_at or stored.header.created_at
-        await self._send(snapshot_frame(snapshot(stored), projection.last_sequence, when).encode())
+    async def _send_snapshot(self, stored: Stored, newest: Event | None) -> int:
+        """sse-09: one snapshot, with the sequence and the time of the last event in it; returns the sequence."""
+        last = stored.projection.last_sequence
+        if newest is None or newest.sequence != last:
+            newest = await self._service.get_event(self._request.caller, self._run_id, last)
+        await self._send(snapshot_frame(snapshot(stored), last, newest.timestamp).encode())
+        return last
 
-    async def _send(self, body: bytes, more: bool = True) -> None:
-        await self._request.send({"type": "http.response.body", "body": body, "more_body": more})
+    async def _send(self, body: bytes) -> None:
+        await self._request.out.write(body, more=True)
         self._sent()
 
     def _sent(self) -> None:
