@@ -52,6 +52,10 @@ class App:
             await request.break_off()
         except asyncio.CancelledError:
             # Requests are cancelled in one case only: the host drains and their time is up.
+            task = asyncio.current_task()
+            if task is not None:
+                # Taken note of. Else time limits on the way out would take it for their own.
+                task.uncancel()
             await _cut(request)
 
     async def _exchange(self, request: Request) -> None:
