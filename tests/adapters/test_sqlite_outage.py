@@ -13,7 +13,7 @@ from weftwork.adapters.sqlite import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.eventlog import Created, RunQuery, StateRow, StoreUnavailable
 from weftwork.testing.storage.sample import ACME, batch, header, make_run, record, state_of
-from weftwork.testing.storage.store import raised
+from weftwork.testing.storage.store import prove, raised
 
 VFS = "weftwork-failing"
 
@@ -76,16 +76,7 @@ def disk() -> Iterator[Disk]:
 
 
 def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], vfs: str | None = VFS) -> None:
-    async def run() -> None:
-        store = SqliteStore(path, vfs)
-        await store.open()
-        try:
-            async with asyncio.timeout(30):
-                await scenario(store)
-        finally:
-            await store.close()
-
-    asyncio.run(run())
+    prove(SqliteStore(path, vfs), scenario)
 
 
 async def refused(call: Awaitable[object]) -> bool:

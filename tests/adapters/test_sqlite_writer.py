@@ -16,22 +16,13 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.eventlog import Created, SequenceConflict, StateRow
 from weftwork.protocol.errors import HostFault
 from weftwork.testing.storage.sample import batch, header, make_run
-from weftwork.testing.storage.store import raised
+from weftwork.testing.storage.store import prove, raised
 
 Scenario = Callable[[SqliteStore], Awaitable[None]]
 
 
 def with_store(path: Path, scenario: Scenario) -> None:
-    async def run() -> None:
-        store = SqliteStore(path / "store.db")
-        await store.open()
-        try:
-            async with asyncio.timeout(30):
-                await scenario(store)
-        finally:
-            await store.close()
-
-    asyncio.run(run())
+    prove(SqliteStore(path / "store.db"), scenario)
 
 
 class Gate:

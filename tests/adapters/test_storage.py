@@ -24,16 +24,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
 
 @pytest.mark.parametrize("check", storage.CHECKS, ids=lambda check: check.__name__)
 def test_the_store_keeps_its_promise(make: Make, check: storage.Check) -> None:
-    async def prove() -> None:
-        store = make()
-        await store.open()
-        try:
-            async with asyncio.timeout(30):
-                await check(store)
-        finally:
-            await store.close()
-
-    asyncio.run(prove())
+    storage.prove(make(), check)
 
 
 @pytest.mark.parametrize("check", storage.RESTART_CHECKS, ids=lambda check: check.__name__)

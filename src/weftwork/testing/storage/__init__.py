@@ -1,5 +1,5 @@
 """What a storage adapter must prove; see `suite` for how to run it."""
 
-from weftwork.testing.storage.suite import CHECKS, RESTART_CHECKS, Check, RestartCheck, Store
+from weftwork.testing.storage.suite import CHECKS, RESTART_CHECKS, Check, RestartCheck, Store, prove
 
-__all__ = ["CHECKS", "RESTART_CHECKS", "Check", "RestartCheck", "Store"]
+__all__ = ["CHECKS", "RESTART_CHECKS", "Check", "RestartCheck", "Store", "prove"]

@@ -1,7 +1,8 @@
 """What the suite needs of a store, and the shapes of a check."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
@@ -38,6 +39,23 @@ class RestartCheck(Protocol):
     __name__: str
 
     async def __call__(self, make: Callable[[], Store], /) -> None: ...
+
+
+S = TypeVar("S", bound=Store)
+
+
+def prove(store: S, check: Callable[[S], Awaitable[None]], seconds: float = 30) -> None:
+    """Open the store, run the check on it within that time, and close it again, on a loop of its own."""
+
+    async def run() -> None:
+        await store.open()
+        try:
+            async with asyncio.timeout(seconds):
+                await check(store)
+        finally:
+            await store.close()
+
+    asyncio.run(run())
 
 
 async def raised(call: Awaitable[object]) -> Exception | None:

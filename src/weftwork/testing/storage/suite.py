@@ -8,16 +8,7 @@ not open yet, all of them on the same data. With pytest:
 
     @pytest.mark.parametrize("check", storage.CHECKS, ids=lambda check: check.__name__)
     def test_the_store_keeps_its_promises(check):
-        async def run():
-            store = MyStore()
-            await store.open()
-            try:
-                async with asyncio.timeout(30):
-                    await check(store)
-            finally:
-                await store.close()
-
-        asyncio.run(run())
+        storage.prove(MyStore(), check)
 
 Failures say more with `pytest.register_assert_rewrite("weftwork.testing.storage")` in conftest.py.
 """
@@ -36,9 +27,9 @@ from weftwork.testing.storage import (
     slots,
     tenancy,
 )
-from weftwork.testing.storage.store import Check, RestartCheck, Store
+from weftwork.testing.storage.store import Check, RestartCheck, Store, prove
 
-__all__ = ["CHECKS", "RESTART_CHECKS", "Check", "RestartCheck", "Store"]
+__all__ = ["CHECKS", "RESTART_CHECKS", "Check", "RestartCheck", "Store", "prove"]
 
 CHECKS: Final[tuple[Check, ...]] = (
     *creating.CHECKS,
