@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.live import OTHER_KEY, Answer, Inside, delays, open_inside
 
-from weftwork.adapters.http import events, message
+from weftwork.adapters.http import message
 from weftwork.adapters.http.app import App
 from weftwork.adapters.http.router import Router
 from weftwork.engine.keyring import Keyring
+from weftwork.protocol import idempotency, streams
 from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, split_path
 
 Probe = Callable[[Inside], Awaitable[Answer]]
@@ -88,7 +89,7 @@ def test_when_completeness_is_guessed_a_poll_ends_too_early(monkeypatch: pytest.
         return await inside.call("GET", f"/v1/runs/{run_id}/events/poll")
 
     assert probe(poll).document["isComplete"] is False
-    monkeypatch.setattr(events, "is_complete", lambda *_: True)
+    monkeypatch.setattr(streams, "is_complete", lambda *_: True)
     assert probe(poll).document["isComplete"] is True
 
 
@@ -102,5 +103,5 @@ def test_when_the_header_is_not_read_a_scope_fills_up(monkeypatch: pytest.Monkey
         return await inside.call("POST", "/v1/runs", body, headers=headers)
 
     assert probe(twice).status == 409
-    monkeypatch.setattr("weftwork.adapters.http.runs._exclusive", lambda request: False)
+    monkeypatch.setattr(idempotency, "parse_dedup", lambda value: False)
     assert probe(twice).status == 201

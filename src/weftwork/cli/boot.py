@@ -17,6 +17,7 @@ from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.seat import SeatTaken
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json_value import is_object
 from weftwork.settings import Settings, SettingsError
 
@@ -89,7 +90,10 @@ class _End:
 def _admit(host: Host) -> None:
     """Accept the keys of the command line."""
     for text in host.settings.api_key:
-        key, tenant, scopes = parse_api_key(text)
+        parsed = parse_api_key(text)
+        if parsed is None:
+            raise SettingsError("--api-key must look like KEY=TENANT or KEY=TENANT:scope+scope")
+        key, tenant, scopes = parsed
         try:
             host.keyring.admit(key, tenant, scopes)
         except ClientFault as fault:
@@ -106,15 +110,6 @@ async def _first_key(host: Host) -> str | None:
         return None
     key, _ = await host.keyring.create(FIRST_TENANT, label="first key")
     return key
-
-
-def parse_api_key(text: str) -> tuple[str, str, list[str] | None]:
-    """auth-06 (readings, Keys): KEY=TENANT[:SCOPE+SCOPE], split at the first `=`, then at the first `:`."""
-    key, equals, rest = text.partition("=")
-    tenant, colon, scopes = rest.partition(":")
-    if not key or not equals or not tenant:
-        raise SettingsError("--api-key must look like KEY=TENANT or KEY=TENANT:scope+scope")
-    return key, tenant, scopes.split("+") if colon else None
 
 
 async def _register(host: Host) -> int:

@@ -58,9 +58,9 @@ class Service:
         traceparent: str | None = None,
     ) -> Outcome:
         """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
-        slot, print_ = self._slot(principal, "createRun", key, document)
+        slot, fingerprint = self._slot(principal, "createRun", key, document)
         if slot is not None and (known := await self._recall(principal, slot)) is not None:
-            return _replay(known, print_)
+            return _replay(known, fingerprint)
         document = options.normalise_options(document)
         plan = self._check_create(principal, document)
         now = self._runtime.clock.now()
@@ -82,14 +82,14 @@ class Service:
             traceparent=traceparent,
         )
         outcome = Outcome(header.run_id, "pending")
-        record = _record(principal, slot, print_, outcome, now) if slot is not None else None
+        record = _record(principal, slot, fingerprint, outcome, now) if slot is not None else None
         self._creating += 1
         try:
             created = await self._runtime.log.create(header, hidden, record, exclusive)
         finally:
             self._creating -= 1
         if isinstance(created, Recorded):
-            return _replay(created.record, print_)
+            return _replay(created.record, fingerprint)
         if isinstance(created, Active):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
@@ -110,21 +110,21 @@ class Service:
 
     async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Outcome:
         """Cancel a run; an ended run answers with how it ended."""
-        slot, print_ = self._slot(principal, f"cancelRun/{run_id}", key, document)
+        slot, fingerprint = self._slot(principal, f"cancelRun/{run_id}", key, document)
         if slot is not None and (known := await self._recall(principal, slot)) is not None:
-            return _replay(known, print_)
+            return _replay(known, fingerprint)
         schema.require("cancel-run", document)
         now = self._runtime.clock.now()
 
         def record(status: str) -> Record:
-            return _record(principal, slot or "", print_, Outcome(run_id, status), now)
+            return _record(principal, slot or "", fingerprint, Outcome(run_id, status), now)
 
         make = record if slot is not None else None
         status = await self._executor.cancel(principal.run(run_id), document.get("reason"), make)
         if status is None:
             raise ClientFault("not_found", "There is no such run.")
         if isinstance(status, Recorded):
-            return _replay(status.record, print_)
+            return _replay(status.record, fingerprint)
         return Outcome(run_id, status)
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
@@ -203,17 +203,17 @@ class Service:
         return idempotency.slot(principal.partition, operation, key), idempotency.fingerprint(body)
 
     async def _recall(self, principal: Principal, slot: str) -> Record | None:
-        oldest = self._runtime.clock.now() - idempotency.RETENTION_SECONDS * 1000
+        oldest = idempotency.expired_before(self._runtime.clock.now())
         return await self._runtime.log.recall(principal.partition, slot, oldest)
 
 
-def _record(principal: Principal, slot: str, print_: str, outcome: Outcome, now: int) -> Record:
-    oldest = now - idempotency.RETENTION_SECONDS * 1000
-    return Record(principal.partition, slot, print_, msgspec.json.encode(outcome), now, oldest)
+def _record(principal: Principal, slot: str, fingerprint: str, outcome: Outcome, now: int) -> Record:
+    oldest = idempotency.expired_before(now)
+    return Record(principal.partition, slot, fingerprint, msgspec.json.encode(outcome), now, oldest)
 
 
-def _replay(record: Record, print_: str) -> Outcome:
-    idempotency.check_fingerprint(record.fingerprint, print_)
+def _replay(record: Record, fingerprint: str) -> Outcome:
+    idempotency.check_fingerprint(record.fingerprint, fingerprint)
     outcome = msgspec.json.decode(record.outcome, type=Outcome)
     return Outcome(outcome.run_id, outcome.status, replayed=True)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import EventLog, StoreUnavailable
-from weftwork.protocol.idempotency import RETENTION_SECONDS
+from weftwork.protocol.idempotency import expired_before
 
 log = logging.getLogger("weftwork.sweeper")
 
@@ -32,7 +32,7 @@ class Sweeper:
     async def sweep(self) -> int:
         """Delete every record past its retention, in bounded bites."""
         total = 0
-        while count := await self._log.sweep(self._clock.now() - RETENTION_SECONDS * 1000):
+        while count := await self._log.sweep(expired_before(self._clock.now())):
             total += count
         return total
 

@@ -11,6 +11,18 @@ RETENTION_SECONDS: Final = 86_400
 """idem-01: how long a record answers for its key; the same number is advertised and swept by."""
 
 
+def expired_before(now: int) -> int:
+    """idem-01: records made before this instant no longer answer for their key."""
+    return now - RETENTION_SECONDS * 1000
+
+
+def parse_dedup(value: str | None) -> bool:
+    """dedup-01 (OpenWOP rest-endpoints): the only value X-Dedup knows is `enforce`."""
+    if value not in (None, "enforce"):
+        raise invalid("X-Dedup takes only the value enforce.", parameter="X-Dedup")
+    return value is not None
+
+
 def check_key(key: str) -> None:
     """idem-04 (OpenWOP rest-endpoints): refuse keys outside the grammar before they reach a store."""
     if not is_idempotency_key(key):

@@ -32,6 +32,16 @@ def is_idempotency_key(text: str) -> bool:
     return _IDEMPOTENCY_KEY.fullmatch(text) is not None
 
 
+def parse_api_key(text: str) -> tuple[str, str, list[str] | None] | None:
+    """auth-06 (readings, Keys): KEY=TENANT[:SCOPE+SCOPE], split at the first `=`, then at the first `:`.
+
+    Key, tenant and scopes, None for all of them; or None for a text of another form.
+    """
+    key, _, rest = text.partition("=")
+    tenant, colon, scopes = rest.partition(":")
+    return (key, tenant, scopes.split("+") if colon else None) if key and tenant else None
+
+
 def mode_of_key(key: str) -> Mode:
     """auth-03: test keys never touch live data and the other way round, so the mode is in the partition."""
     return "test" if key.startswith(TEST_KEY_PREFIX) else "live"

@@ -16,6 +16,8 @@ import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import Event
+from weftwork.protocol.projection import Projection
+from weftwork.protocol.run import TERMINAL
 from weftwork.protocol.timestamp import iso
 
 StreamMode = Literal["updates", "values", "messages", "debug"]
@@ -95,6 +97,19 @@ def parse_cursor(text: str | None) -> Cursor:
     if match is None:
         raise invalid("Last-Event-ID must be the id of a frame of this stream.", parameter="Last-Event-ID")
     return Cursor(int(match[1]), match[2] is not None or match[1] == "-1")
+
+
+def wants_json(accept: str | None) -> bool:
+    """sse-12 (OpenWOP stream-modes): JSON for those who accept it and do not accept an event stream."""
+    if accept is None:
+        return False
+    kinds = {part.split(";")[0].strip().lower() for part in accept.split(",")}
+    return "application/json" in kinds and "text/event-stream" not in kinds
+
+
+def is_complete(projection: Projection, seen: int) -> bool:
+    """poll-02 (OpenWOP rest-endpoints): the run is over and nothing lies beyond the last sequence the reader has."""
+    return projection.status in TERMINAL and seen >= projection.last_sequence
 
 
 def event_frame(event: Event) -> Frame:

@@ -1,16 +1,14 @@
 """Routes of events: server-sent events, JSON pages, and long polling."""
 
-import asyncio
 from typing import Final
 
-from weftwork.adapters.http.message import Disconnected, Request, Response
+from weftwork.adapters.http.message import Request, Response
 from weftwork.adapters.http.sse import Pump
 from weftwork.engine.feeds import Reader, weight
 from weftwork.engine.service import Service
 from weftwork.ports.eventlog import Stored
 from weftwork.protocol import streams
 from weftwork.protocol.events import Event
-from weftwork.protocol.run import TERMINAL
 from weftwork.protocol.wire_v1 import MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
 
 POLL_PAGE: Final = 1000
@@ -31,7 +29,7 @@ class EventRoutes:
         modes = streams.parse_modes(request.query("streamMode"))
         buffer_ms = streams.parse_buffer(request.query("bufferMs"))
         cursor = streams.parse_cursor(request.header(b"last-event-id") or request.query("lastEventId"))
-        if wants_json(request.header(b"accept")):
+        if streams.wants_json(request.header(b"accept")):
             return await self._page(request)
         pump = Pump(self._service, request, modes, cursor, buffer_ms, self._keepalive)
         await pump.run()
@@ -47,8 +45,7 @@ class EventRoutes:
         finally:
             self._service.leave(request.caller, run_id)
         events = [event for event in news if event.sequence >= first]
-        complete = b"true" if is_complete(events, stored, first - 1) else b"false"
-        return Response(200, b'{"events":%b,"isComplete":%b}' % (_array(events), complete))
+        return Response(200, b'{"events":%b,"isComplete":%b}' % (_array(events), _complete(events, stored, first - 1)))
 
     async def poll(self, request: Request) -> Response:
         """poll-01 (OpenWOP rest-endpoints): events after lastSequence; waits only while a live run has no news."""
@@ -58,14 +55,14 @@ class EventRoutes:
         run_id = request.params["runId"]
         reader, stored = await self._service.join(request.caller, run_id, last)
         try:
-            news = [] if reader.ended else await _while_there(request, reader, timeout)
+            news = [] if reader.ended else await request.while_there(_gather(reader, timeout, POLL_PAGE))
         finally:
             self._service.leave(request.caller, run_id)
         if news:
             stored = await self._service.stored(request.caller, run_id)
         # A cursor ahead of a live run joins at the run's end; what is new there is still not after the cursor.
         events = [event for event in news if event.sequence > last]
-        complete = b"true" if is_complete(events, stored, last) else b"false"
+        complete = _complete(events, stored, last)
         highest = events[-1].sequence if events else max(last, stored.projection.last_sequence)
         body = b'{"runId":"%b","events":%b,"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
             run_id.encode(),
@@ -76,21 +73,6 @@ class EventRoutes:
             stored.projection.status.encode(),
         )
         return Response(200, body)
-
-
-async def _while_there(request: Request, reader: Reader, timeout: int) -> list[Event]:
-    """What a poll waits for, unless its caller goes away."""
-    news = asyncio.ensure_future(_gather(reader, timeout, POLL_PAGE))
-    gone = asyncio.ensure_future(request.disconnected())
-    try:
-        await asyncio.wait((news, gone), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        news.cancel()
-        await asyncio.wait((news, gone))
-    if news.cancelled():
-        raise Disconnected
-    return news.result()
 
 
 async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
@@ -106,18 +88,9 @@ async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
     return events
 
 
-def is_complete(events: list[Event], stored: Stored, after: int) -> bool:
-    """poll-02 (OpenWOP rest-endpoints): the run is over and nothing lies beyond this answer and its cursor."""
+def _complete(events: list[Event], stored: Stored, after: int) -> bytes:
     seen = events[-1].sequence if events else after
-    return stored.projection.status in TERMINAL and seen >= stored.projection.last_sequence
-
-
-def wants_json(accept: str | None) -> bool:
-    """sse-12 (OpenWOP stream-modes): JSON for those who accept it and do not accept an event stream."""
-    if accept is None:
-        return False
-    kinds = {part.split(";")[0].strip().lower() for part in accept.split(",")}
-    return "application/json" in kinds and "text/event-stream" not in kinds
+    return b"true" if streams.is_complete(stored.projection, seen) else b"false"
 
 
 def _array(events: list[Event]) -> bytes:

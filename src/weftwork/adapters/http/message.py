@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from typing import Any, Final
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -13,6 +14,8 @@ from weftwork.engine.principal import Principal
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.wire_v1 import Route
+
+T = TypeVar("T")
 
 JSON = b"application/json"
 
@@ -175,6 +178,20 @@ class Request:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DISCARD_SECONDS):
                 await self.disconnected()
+
+    async def while_there(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the work comes to, unless the client goes away first: then it is cancelled. Raises Disconnected."""
+        result = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(self.disconnected())
+        try:
+            await asyncio.wait((result, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            result.cancel()
+            await asyncio.wait((result, gone))
+        if result.cancelled():
+            raise Disconnected
+        return result.result()
 
     async def disconnected(self) -> None:
         """Return when the client goes away."""

@@ -3,6 +3,7 @@
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.service import Outcome, Service
 from weftwork.ports.eventlog import RunQuery
+from weftwork.protocol import idempotency
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.run import STATUSES
@@ -24,7 +25,7 @@ class RunRoutes:
             request.caller,
             document,
             key=request.header(b"idempotency-key"),
-            exclusive=_exclusive(request),
+            exclusive=idempotency.parse_dedup(request.header(b"x-dedup")),
             traceparent=_traceparent(request),
         )
         base = f"/v1/runs/{outcome.run_id}"
@@ -62,14 +63,6 @@ class RunRoutes:
 
 def _replayed(outcome: Outcome) -> list[tuple[bytes, bytes]]:
     return list(_REPLAYED) if outcome.replayed else []
-
-
-def _exclusive(request: Request) -> bool:
-    """dedup-01 (OpenWOP rest-endpoints): the only value X-Dedup knows is `enforce`."""
-    value = request.header(b"x-dedup")
-    if value not in (None, "enforce"):
-        raise invalid("X-Dedup takes only the value enforce.", parameter="X-Dedup")
-    return value is not None
 
 
 def _traceparent(request: Request) -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from weftwork.adapters.http.message import Disconnected, Request
+from weftwork.adapters.http.message import Request
 from weftwork.engine.feeds import READ_BYTES, Reader
 from weftwork.engine.service import Service
 from weftwork.ports.eventlog import Stored
@@ -59,22 +59,10 @@ class Pump:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
             await self._request.out.start(200, headers, stream=True)
             self._sent()
-            await self._until_disconnect(reader, stored)
+            flow = self._values(reader, stored) if "values" in self._modes else self._flow(reader)
+            await self._request.while_there(flow)
         finally:
             self._service.leave(caller, self._run_id)
-
-    async def _until_disconnect(self, reader: Reader, stored: Stored) -> None:
-        flow = asyncio.ensure_future(self._values(reader, stored) if "values" in self._modes else self._flow(reader))
-        gone = asyncio.ensure_future(self._request.disconnected())
-        try:
-            await asyncio.wait((flow, gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
-            flow.cancel()
-            await asyncio.wait((flow, gone))
-        if flow.cancelled():
-            raise Disconnected
-        flow.result()
 
     async def _flow(self, reader: Reader) -> None:
         while not reader.ended:
