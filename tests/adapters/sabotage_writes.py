@@ -28,6 +28,23 @@ def never_exclusive(log: MemoryEventLog, real: Any) -> Any:
     return create
 
 
+def two_commits(log: MemoryEventLog, real: Any) -> Any:
+    async def create(header: RunHeader, *rest: Any, first: Batch | None = None) -> Any:
+        answer = await real(header, *rest[:3])
+        if first is not None:
+            await log.append(header.key, -1, first)
+        return answer
+
+    return create
+
+
+def without_first(log: MemoryEventLog, real: Any) -> Any:
+    async def create(header: RunHeader, *rest: Any, first: Batch | None = None) -> Any:
+        return await real(header, *rest)
+
+    return create
+
+
 def exclusive_with_scope_only(log: MemoryEventLog, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
         return await real(header, hidden, record, exclusive and header.scope_id is not None)
@@ -186,6 +203,8 @@ def move_to_the_end(port: Any, real: Any) -> Any:
 
 
 WRITES: dict[str, tuple[str, Wrap]] = {
+    "a_run_comes_with_its_first_batch": ("log.create", without_first),
+    "a_refused_run_leaves_nothing_of_its_first_batch": ("log.create", two_commits),
     "a_run_id_is_used_once": ("log.create", overwrite),
     "a_live_run_keeps_its_scope": ("log.create", never_exclusive),
     "no_scope_is_a_scope": ("log.create", exclusive_with_scope_only),

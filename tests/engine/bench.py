@@ -18,6 +18,7 @@ from weftwork.engine.service import Service
 from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
 from weftwork.protocol.events import Event
+from weftwork.protocol.fold import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.run import TERMINAL, RunKey
@@ -132,9 +133,12 @@ class Bench:
         made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
         return Bench(*made.pop("types"), **made)
 
-    async def start(self, document: dict[str, Any], **request: Any) -> RunKey:
+    async def start(self, document: dict[str, Any], at_once: bool = True, **request: Any) -> RunKey:
+        """A new run. With `at_once` its first steps are a part of its creation, else it is left to its own loop."""
         await self.store.open()
         assert await self.catalog.register(document) == []
+        if not at_once:
+            self.executor._prepare = lambda *given: (self.executor._make(RunState(given[1], given[0], given[2])), None)
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
 

@@ -48,7 +48,7 @@ def test_a_cancel_really_stops_a_waiting_node() -> None:
 def test_a_run_that_waits_for_nothing_is_cancelled_at_once() -> None:
     async def work() -> None:
         bench = Bench()
-        key = await bench.start(GATE)
+        key = await bench.start(GATE, at_once=False)
         assert await bench.cancel(key) == "cancelled"
         assert await bench.kinds(key) == ["run.started", "run.cancelled"]
         assert bench.stage.calls == []

@@ -21,7 +21,7 @@ NOOP = workflow([node("a")])
 
 
 class Counting:
-    """A log that counts appends."""
+    """A log that counts batches: those that come with a run, and appends."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
@@ -31,10 +31,17 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
+    async def create(self, *given: Any) -> Any:
+        self._count(given[-1])
+        return await self._log.create(*given)
+
     async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+        self._count(batch)
+        return await self._log.append(key, expected, batch)
+
+    def _count(self, batch: Any) -> None:
         self.sizes.append(len(batch.events))
         self.rows.append([row.name for row in batch.rows])
-        return await self._log.append(key, expected, batch)
 
 
 async def finished(bench: Bench, document: dict[str, Any], **request: Any) -> RunKey:
@@ -148,7 +155,7 @@ def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any
     run(work)
 
 
-def test_a_chain_of_pure_nodes_is_one_append() -> None:
+def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
     async def work() -> None:
         bench = Bench(wrap=Counting)
         names = [f"n{index:02}" for index in range(50)]

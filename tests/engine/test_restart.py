@@ -178,7 +178,7 @@ def test_a_run_keeps_the_definition_it_started_with() -> None:
 def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
     async def work() -> None:
         bench = Bench(wrap=Slow)
-        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
+        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))
         await quiet()

@@ -1,7 +1,6 @@
 """When the store fails: the run waits, folds its log again, and ends as it would have ended anyway."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -64,10 +63,10 @@ WORKFLOWS = {
 }
 
 
-async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str]) -> list[tuple[str, bytes]]:
+async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str], at_once: bool) -> list[tuple[str, bytes]]:
     """How the run ended and all that happened; independent nodes may take turns in another order."""
     bench.log.plan = plan
-    key = await bench.start(document)
+    key = await bench.start(document, at_once)
     reader = bench.feeds.join(key, -1)
     events = await bench.end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
@@ -87,17 +86,21 @@ async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str]) ->
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 @pytest.mark.parametrize("fate", ["down", "lost", "lost reads", "conflict"])
-def test_a_run_ends_right_whichever_append_fails(monkeypatch: pytest.MonkeyPatch, name: str, fate: str) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_run_ends_right_whichever_append_fails(
+    monkeypatch: pytest.MonkeyPatch, name: str, fate: str, at_once: bool
+) -> None:
     if name == "in pieces":
         monkeypatch.setattr(live, "MAX_BATCH", 2)
 
     async def work() -> None:
         bench = Bench(wrap=Flaky)
-        expected = await story(bench, WORKFLOWS[name], {})
+        expected = await story(bench, WORKFLOWS[name], {}, at_once)
+        assert at_once or bench.log.appends
         for number in range(1, bench.log.appends + 1):
-            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], {number: fate}) == expected, number
+            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], {number: fate}, at_once) == expected, number
             twice = {number: fate, number + 1: "down"}
-            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], twice) == expected, twice
+            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], twice, at_once) == expected, twice
 
     run(work)
 
@@ -106,7 +109,7 @@ def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
     async def work() -> None:
         bench = Bench(wrap=Flaky)
         bench.log.plan = dict.fromkeys(range(1, 6), "down")
-        key = await bench.start(WORKFLOWS["pure"])
+        key = await bench.start(WORKFLOWS["pure"], at_once=False)
         started = bench.clock.now()
         await bench.end(key)
         assert bench.clock.now() - started == 5000
@@ -117,7 +120,7 @@ def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
 def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
     async def work() -> None:
         bench = Bench(wrap=Flaky)
-        bench.log.plan = {2: "down", 3: "conflict"}
+        bench.log.plan = {1: "down", 2: "conflict"}
         key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
         await until(lambda: len(bench.stage.waiting) == 2)
         bench.stage.release("a")
@@ -135,7 +138,7 @@ def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
 def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
     async def work() -> None:
         bench = Bench(wrap=Flaky)
-        bench.log.plan = {2: fate}
+        bench.log.plan = {1: fate}
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
         with pytest.raises(StoreUnavailable):
@@ -151,7 +154,7 @@ def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
     async def work() -> None:
         bench = Bench(wrap=Flaky)
         bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
-        key = await bench.start(workflow([node("a")]))
+        key = await bench.start(workflow([node("a")]), at_once=False)
         await quiet()
         asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
         await quiet()
@@ -196,86 +199,3 @@ def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.Monke
         assert bench.executor.live_count == 0
 
     run(work)
-
-
-def raising(when: Callable[[int], bool]) -> Any:
-    """decide, until the count of calls says otherwise."""
-    calls = 0
-    real = live.decide
-
-    def decide(state: Any, bounds: Any, given: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if when(calls):
-            raise RuntimeError("canary-5d5d")
-        return real(state, bounds, given)
-
-    return decide
-
-
-@pytest.mark.parametrize("call", range(1, 9))
-def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    monkeypatch.setattr(live, "decide", raising(lambda calls: calls == call))
-
-    async def work() -> None:
-        bench = Bench()
-        key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]))
-        await quiet()
-        for node_id in list(bench.stage.waiting):
-            bench.stage.release(node_id)
-        events = await bench.end(key)
-        assert [event.sequence for event in events] == list(range(len(events)))
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "host_invariant_broken"
-        assert all(b"canary-5d5d" not in event.document for event in events)
-        await quiet()
-        assert (bench.executor.live_count, bench.stage.waiting) == (0, {})
-
-    run(work)
-
-
-def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "decide", raising(lambda calls: calls == 1))
-
-    async def work() -> None:
-        bench = Bench(wrap=Flaky)
-        bench.log.reads_down = 2
-        key = await bench.start(workflow([node("a")]))
-        await bench.end(key)
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "host_invariant_broken"
-        assert bench.log.reads_down == 0
-
-    run(work)
-
-
-def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = Bench()
-        key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.stage.waiting)
-        monkeypatch.setattr(live, "decide", raising(lambda calls: calls == 1))
-        answers = await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)
-        assert len(answers) == 3
-        await bench.end(key)
-        assert bench.stage.stopped == ["a"]
-        assert await bench.cancel(key) == "failed"
-
-    run(work)
-
-
-def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(live, "decide", raising(lambda calls: True))
-
-    async def work() -> None:
-        bench = Bench()
-        key = await bench.start(workflow([node("a")]))
-        await until(lambda: bench.executor.live_count == 0)
-        await quiet()
-        assert await bench.kinds(key) == []
-        assert bench.executor.live_count == 0
-
-    run(work)
-    assert "left as it is" in caplog.text

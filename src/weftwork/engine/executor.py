@@ -11,7 +11,7 @@ from weftwork.engine.live import LiveRun
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.eventlog import Recorded, Stored, StoreUnavailable
+from weftwork.ports.eventlog import Active, Batch, Created, Hidden, Record, Recorded, Stored, StoreUnavailable
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold import RunState
@@ -34,18 +34,46 @@ class Executor:
         self._catalog = catalog
         self._live: dict[RunKey, LiveRun] = {}
         self._loading: dict[RunKey, asyncio.Task[LiveRun | None]] = {}
+        self._creating = 0
         self._recent: OrderedDict[RunKey, Stored] = OrderedDict()
 
     @property
     def live_count(self) -> int:
-        return len(self._live)
+        """Runs that are executed, and those about to be."""
+        return len(self._live) + self._creating
 
-    def start(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> None:
-        """Execute a run that was just made durable."""
-        if header.key in self._live or header.key in self._loading:
-            return
-        live = self._live[header.key] = self._make(RunState(plan, header, inputs))
-        live.send(Step())
+    async def create(
+        self,
+        header: RunHeader,
+        plan: Plan,
+        inputs: dict[str, Any],
+        hidden: tuple[Hidden, ...],
+        record: Record | None,
+        exclusive: bool,
+    ) -> Created | Recorded | Active:
+        """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
+        live, first = self._prepare(header, plan, inputs)
+        self._creating += 1
+        try:
+            created = await self._runtime.log.create(header, hidden, record, exclusive, first)
+        finally:
+            self._creating -= 1
+        if isinstance(created, Created) and header.key not in self._live and header.key not in self._loading:
+            self._live[header.key] = live
+            if first is not None:
+                live.begin(first)
+            else:
+                live.send(Step())
+        return created
+
+    def _prepare(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, Batch | None]:
+        live = self._make(RunState(plan, header, inputs))
+        try:
+            return live, live.prepare()
+        except Exception:
+            # An error of ours. It will come again when the run is there, and end in its log.
+            log.exception("the host failed a run", extra={"runId": header.run_id})
+            return self._make(RunState(plan, header, inputs)), None
 
     async def stored(self, run: RunKey) -> Stored | None:
         """The committed view of a run, from memory where that is the same as from the store."""

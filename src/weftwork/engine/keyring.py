@@ -26,6 +26,9 @@ class Keyring:
         self._scopes = scopes
         self._salt = b""
         self._rows: dict[bytes, tuple[KeyRow, Principal]] = {}
+        self._pepper = ids.token().encode()
+        self._quick: dict[bytes, bytes] = {}
+        """Digests of keys that were good before, under a hash that costs a tenth and never leaves the process."""
 
     async def load(self) -> None:
         self._salt = await self._keys.salt()
@@ -36,10 +39,12 @@ class Keyring:
         """auth-02 (OpenWOP auth): the caller behind a key; anything but a valid key is 401."""
         if not key:
             raise ClientFault("unauthenticated", "Send an API key: Authorization: Bearer <key>.")
-        digest = self._digest(key)
+        quick = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), key=self._pepper, digest_size=32).digest()
+        digest = self._quick.get(quick) or self._digest(key)
         held = self._rows.get(digest)
         if held is None or not hmac.compare_digest(held[0].digest, digest):
             raise ClientFault("unauthenticated", "This API key is not known here.")
+        self._quick[quick] = digest
         row, principal = held
         if row.revoked_at is not None:
             raise ClientFault("key_revoked", "This API key was revoked.")

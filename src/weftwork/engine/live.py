@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Final
 
 from weftwork.engine.append import Append
-from weftwork.engine.decide import NOTHING, Bounds, Input, NodeCompleted, NodeFailed, Step, TimeUp, decide
+from weftwork.engine.deadline import Deadline
+from weftwork.engine.decide import NOTHING, Bounds, Input, NodeCompleted, NodeFailed, Step, decide
 from weftwork.engine.performer import Performer
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, Request, RunOver
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.eventlog import Projection, Recorded, SequenceConflict, StateRow, Stored, StoreUnavailable
+from weftwork.engine.work import Work
+from weftwork.ports.eventlog import Batch, Projection, Recorded, SequenceConflict, StateRow, Stored, StoreUnavailable
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold import RunState
 from weftwork.protocol.limits import execution_limit, time_limit
@@ -28,19 +30,6 @@ log = logging.getLogger("weftwork.run")
 
 MAX_BATCH: Final = 256
 """Events per append: a long chain of pure nodes commits and yields now and then."""
-
-
-class _Work:
-    """What one turn of the loop gathered for one commit."""
-
-    __slots__ = ("append", "inputs", "launches", "request", "stop")
-
-    def __init__(self, append: Append) -> None:
-        self.append = append
-        self.inputs: list[Input] = []
-        self.launches: list[str] = []
-        self.request: Request | None = None
-        self.stop = False
 
 
 class LiveRun:
@@ -66,15 +55,16 @@ class LiveRun:
         configurable = state.header.configurable
         executions = execution_limit(runtime.limits, configurable)
         self._bounds = Bounds(runtime.limits.max_parallel_nodes, executions, runtime.provided)
-        self._limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, configurable)
+        limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, configurable)
+        self._deadline = Deadline(runtime.clock, limit, self.send)
         self._performer = Performer(runtime, self.send)
         self._inbox: deque[Input | Request] = deque()
         self._asking: Request | None = None
         self._parked: list[Request] = []
         self._driver: asyncio.Task[None] | None = None
-        self._timer: asyncio.Task[None] | None = None
         self._closing = False
         self._over = False
+        self._first: Work | None = None
         self._projection = Projection("pending")
         self._rows: dict[tuple[str, str], StateRow] = {}
 
@@ -106,6 +96,22 @@ class LiveRun:
         """What the store holds of this run, without asking it."""
         return Stored(self.state.header, self._projection, tuple(self._rows.values()))
 
+    def prepare(self) -> Batch:
+        """Follow the creation as far as it leads without waiting; nobody sees it before `begin`."""
+        self._first = self._gather()
+        return self._first.append.batch(self._runtime.ids, None)
+
+    def begin(self, first: Batch) -> None:
+        """Go on from the batch that `prepare` made, which is durable now."""
+        work, self._first = self._first, None
+        assert work is not None, "prepare comes first"
+        self._committed(first)
+        self._follow(work)
+        if self.state.terminal:
+            self._end()
+        elif self._inbox or len(work.append) >= MAX_BATCH:
+            self.send(Step())
+
     def resume(self, stored: Stored) -> None:
         """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
         self._enter(stored)
@@ -114,10 +120,7 @@ class LiveRun:
     async def close(self) -> None:
         """Stop without a word in the log: the run goes on from there when a host starts again."""
         self._closing = True
-        ending = self._performer.close()
-        if self._timer is not None:
-            self._timer.cancel()
-            ending.append(self._timer)
+        ending = [*self._performer.close(), *self._deadline.cancel()]
         if self._driver is not None:
             ending.append(self._driver)
         if ending:
@@ -134,10 +137,7 @@ class LiveRun:
                         continue
                     return
                 if await self._commit(work):
-                    for node_id in work.launches:
-                        self._launch(node_id)
-                    if work.stop:
-                        self._performer.stop(self.state)
+                    self._follow(work)
             if self.state.terminal:
                 self._end()
         except asyncio.CancelledError:
@@ -151,9 +151,9 @@ class LiveRun:
             if self._inbox and not self._closing and not self.state.terminal:
                 self._driver = asyncio.create_task(self._drive())
 
-    def _gather(self) -> _Work:
+    def _gather(self) -> Work:
         """Take inputs and follow them as far as they lead without waiting."""
-        work = _Work(Append(self.state, self._redactor, self._runtime.clock.now()))
+        work = Work(Append(self.state, self._redactor, self._runtime.clock.now()))
         outcomes: deque[Input] = deque()
         while len(work.append) < MAX_BATCH:
             given = outcomes.popleft() if outcomes else self._take(work)
@@ -177,7 +177,7 @@ class LiveRun:
             work.request = None
         return work
 
-    def _take(self, work: _Work) -> Input:
+    def _take(self, work: Work) -> Input:
         """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
         if not self._inbox or (work.request is not None and isinstance(self._inbox[0], Request)):
             return Step()
@@ -188,7 +188,7 @@ class LiveRun:
         work.inputs.append(item)
         return item
 
-    async def _commit(self, work: _Work) -> bool:
+    async def _commit(self, work: Work) -> bool:
         request = work.request
         record = request.make_record(self.state.status) if request is not None else None
         batch = work.append.batch(self._runtime.ids, record)
@@ -203,15 +203,25 @@ class LiveRun:
             request.answer(taken)
             await self._rewind(work.inputs, pause=False)
             return False
-        self._projection = batch.projection
-        for row in batch.rows:
-            self._rows[row.kind, row.name] = row
-        self._runtime.feeds.publish(self.key, batch.events)
+        self._committed(batch)
         if request is not None:
             request.answer(self.state.status)
         return True
 
-    async def _answer(self, work: _Work) -> None:
+    def _committed(self, batch: Batch) -> None:
+        self._projection = batch.projection
+        for row in batch.rows:
+            self._rows[row.kind, row.name] = row
+        self._runtime.feeds.publish(self.key, batch.events)
+
+    def _follow(self, work: Work) -> None:
+        """What the decisions of a committed batch ask for."""
+        for node_id in work.launches:
+            self._launch(node_id)
+        if work.stop:
+            self._performer.stop(self.state)
+
+    async def _answer(self, work: Work) -> None:
         """Nothing to append. A request still leaves its record behind before it is answered."""
         request = work.request
         if request is not None:
@@ -260,14 +270,7 @@ class LiveRun:
         if self._closing:
             return
         self._performer.launch(self.state, node_id)
-        if self._limit is not None and self._timer is None:
-            self._timer = asyncio.create_task(self._watch_time(self._limit))
-
-    async def _watch_time(self, limit: int) -> None:
-        clock = self._runtime.clock
-        start = self.state.started_at or self.state.header.created_at
-        await clock.sleep_until(start + limit + 1)
-        self.send(TimeUp(limit, clock.now() - start))
+        self._deadline.watch(self.state.started_at or self.state.header.created_at)
 
     def _end(self) -> None:
         self._halt(RunOver())
@@ -281,8 +284,7 @@ class LiveRun:
     def _halt(self, reason: Exception) -> None:
         self._over = True
         self._closing = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._deadline.cancel()
         self._performer.close()
         self._refuse(reason)
 

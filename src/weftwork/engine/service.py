@@ -40,7 +40,6 @@ class Service:
         self._catalog = catalog
         self._executor = executor
         self._spans = SpanRecorder(runtime.log)
-        self._creating = 0
 
     def get_workflow(self, principal: Principal, workflow_id: str) -> dict[str, Any]:
         """The definition, verbatim."""
@@ -83,17 +82,12 @@ class Service:
         )
         outcome = Outcome(header.run_id, "pending")
         record = _record(principal, slot, fingerprint, outcome, now) if slot is not None else None
-        self._creating += 1
-        try:
-            created = await self._runtime.log.create(header, hidden, record, exclusive)
-        finally:
-            self._creating -= 1
+        created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
         if isinstance(created, Recorded):
             return _replay(created.record, fingerprint)
         if isinstance(created, Active):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
-        self._executor.start(header, plan, inputs)
         return outcome
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
@@ -191,7 +185,7 @@ class Service:
         options.check_options(configurable, document.get("metadata", {}))
         options.check_callback(document.get("callbackUrl"))
         options.check_inputs(plan.workflow.variables, document.get("inputs", {}))
-        if self._executor.live_count + self._creating >= self._runtime.limits.max_live_runs:
+        if self._executor.live_count >= self._runtime.limits.max_live_runs:
             details = {"retryAfter": RETRY_SECONDS}
             raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
         return plan

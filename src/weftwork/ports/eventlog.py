@@ -88,12 +88,14 @@ class EventLog(Protocol):
         hidden: tuple[Hidden, ...] = (),
         record: Record | None = None,
         exclusive: bool = False,
+        first: Batch | None = None,
     ) -> Created | Recorded | Active:
-        """Store a new run with status pending and last sequence -1.
+        """Store a new run with its first batch of events; without one, with status pending and last sequence -1.
 
         With `record`: if its slot is taken, return Recorded. With `exclusive`: if a live run of the same
         partition and scope exists, return Active with the oldest. The slot is looked at first. Raises
-        StoreUnavailable, or HostFault for a run id in use or a record of another partition.
+        StoreUnavailable, or HostFault for a run id in use, a record of another partition, or a first batch
+        that `check_first` refuses.
         """
         ...
 

@@ -7,7 +7,7 @@ import msgspec
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Event
 from weftwork.protocol.projection import Projection, StateRow
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.protocol.run import TERMINAL, RunHeader, RunKey
 
 MAX_SEQUENCE: Final = 2**26 - 1
 """The highest sequence of a run's log."""
@@ -46,6 +46,19 @@ class Batch(msgspec.Struct, frozen=True):
     rows: tuple[StateRow, ...] = ()
     hidden: tuple[Hidden, ...] = ()
     record: Record | None = None
+
+
+def check_first(header: RunHeader, record: Record | None, first: Batch | None) -> None:
+    """fold-02: raises HostFault for a run that would start out inconsistent.
+
+    A record belongs to the run and not to its first batch.
+    """
+    if record is not None and record.partition != header.partition:
+        raise HostFault("the record belongs to another partition than the run")
+    if first is not None:
+        if first.record is not None:
+            raise HostFault("the first batch of a run has no record of its own")
+        check_batch(header.key, -1, first)
 
 
 def check_batch(run: RunKey, expected: int, batch: Batch) -> None:

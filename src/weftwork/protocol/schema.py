@@ -154,6 +154,8 @@ _Path = tuple[str | int, ...]
 
 
 def _violations(validator: Draft202012Validator, document: Any, at: str) -> list[Violation]:
+    if validator.is_valid(document):
+        return []
     errors = validator.iter_errors(document) if _is_small(document) else _first_error(validator, document)
     places = list(islice((place for error in errors for place in _explain(error)), MAX_VIOLATIONS))
     places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])

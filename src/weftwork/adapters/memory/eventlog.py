@@ -20,7 +20,7 @@ from weftwork.ports.eventlog import (
     SequenceConflict,
     Stored,
 )
-from weftwork.protocol.batch import check_batch
+from weftwork.protocol.batch import check_batch, check_first
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunHeader, RunKey
@@ -46,10 +46,10 @@ class MemoryEventLog:
         hidden: tuple[Hidden, ...] = (),
         record: Record | None = None,
         exclusive: bool = False,
+        first: Batch | None = None,
     ) -> Created | Recorded | Active:
         self._door.enter()
-        if record is not None and record.partition != header.partition:
-            raise HostFault("the record belongs to another partition than the run")
+        check_first(header, record, first)
         known = self._taken(record)
         if known is not None:
             return known
@@ -63,6 +63,8 @@ class MemoryEventLog:
         run = MemoryRun(header, hidden, len(self._runs), len(siblings))
         siblings.append(run)
         self._runs[run.key] = self._live[run.key] = run
+        if first is not None:
+            self._apply(run, first)
         self._fill(record)
         return Created()
 
@@ -75,10 +77,8 @@ class MemoryEventLog:
         found = self._runs.get(run)
         if found is None or found.ended or found.projection.last_sequence != expected:
             raise SequenceConflict(f"the run does not stand at {expected}")
-        found.apply(batch)
+        self._apply(found, batch)
         self._fill(batch.record)
-        if found.ended:
-            del self._live[run]
         return None
 
     async def remember(self, record: Record) -> Recorded | None:
@@ -151,6 +151,11 @@ class MemoryEventLog:
                 del self._records[partition, slot]
                 swept += 1
         return swept
+
+    def _apply(self, run: MemoryRun, batch: Batch) -> None:
+        run.apply(batch)
+        if run.ended:
+            del self._live[run.key]
 
     def _taken(self, record: Record | None) -> Recorded | None:
         known = self._records.get((record.partition, record.slot)) if record is not None else None

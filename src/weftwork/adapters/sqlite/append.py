@@ -1,27 +1,12 @@
 """The transaction that adds events to a run, with everything that is cached of them."""
 
-from typing import Final
-
 from weftwork.adapters.sqlite import idempotency
-from weftwork.adapters.sqlite.create import INSERT_HIDDEN
 from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.entries import insert_batch
 from weftwork.adapters.sqlite.head import Head, Heads
 from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict
-from weftwork.protocol.batch import MAX_SEQUENCE
 from weftwork.protocol.run import TERMINAL, RunKey
 
-SEQUENCE_BITS: Final = MAX_SEQUENCE.bit_length()
-"""An event's id is run_no * 2^26 + sequence, as the first migration says."""
-
-_INSERT_EVENT = """
-    INSERT INTO events
-    (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_SET_ROW = """
-    INSERT INTO run_state (run_no, kind, name, value) VALUES (?, ?, ?, ?)
-    ON CONFLICT (run_no, kind, name) DO UPDATE SET value = excluded.value
-"""
 # SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are three.
 _PROGRESS = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
@@ -46,35 +31,11 @@ def append(heads: Heads, run: RunKey, expected: int, batch: Batch, connection: C
     head = heads.find(connection, run)
     if head is None or is_conflict(head, expected):
         raise SequenceConflict(f"the run does not stand at {expected}")
-    run_no = head.run_no
-    base = run_no << SEQUENCE_BITS
-    connection.executemany(
-        _INSERT_EVENT,
-        [
-            (
-                base + event.sequence,
-                event.event_id,
-                event.type,
-                event.timestamp,
-                event.payload,
-                event.node_id,
-                event.causation_id,
-                event.schema_version,
-                event.engine_version,
-            )
-            for event in batch.events
-        ],
-    )
-    if batch.rows:
-        connection.executemany(_SET_ROW, [(run_no, row.kind, row.name, row.value) for row in batch.rows])
-    if batch.hidden:
-        connection.executemany(
-            INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in batch.hidden]
-        )
+    insert_batch(connection, head.run_no, batch)
     _project(connection, head, batch)
     if record is not None:
         idempotency.insert(connection, record)
-    heads.keep(run, Head(run_no, batch.projection.last_sequence, batch.projection.status))
+    heads.keep(run, Head(head.run_no, batch.projection.last_sequence, batch.projection.status))
     return None
 
 

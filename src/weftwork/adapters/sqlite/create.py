@@ -2,8 +2,9 @@
 
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.entries import insert_batch, insert_hidden
 from weftwork.adapters.sqlite.head import Head, Heads
-from weftwork.ports.eventlog import Active, Created, Hidden, Record, Recorded
+from weftwork.ports.eventlog import Active, Batch, Created, Hidden, Projection, Record, Recorded
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run import RunHeader
 
@@ -11,14 +12,15 @@ _LIVE_IN_SCOPE = """
     SELECT run_id FROM runs WHERE partition = ? AND scope_id IS ? AND completed_at IS NULL ORDER BY run_no LIMIT 1
 """
 _INSERT_RUN = """
-    INSERT INTO runs (partition, run_id, workflow_id, scope_id, status, last_sequence, executions)
-    VALUES (?, ?, ?, ?, 'pending', -1, 0) ON CONFLICT (partition, run_id) DO NOTHING
+    INSERT INTO runs (partition, run_id, workflow_id, scope_id, status, last_sequence, started_at, completed_at,
+    current_node, executions, error, outputs)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
-INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
 
 _CREATED = Created()
+_PENDING = Projection("pending")
 
 
 def create(
@@ -28,9 +30,10 @@ def create(
     hidden: tuple[Hidden, ...],
     record: Record | None,
     exclusive: bool,
+    first: Batch | None,
     connection: Connection,
 ) -> Created | Recorded | Active:
-    """EventLog.create; `document` is the encoded header."""
+    """EventLog.create of a checked first batch; `document` is the encoded header."""
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:
         return known
@@ -39,7 +42,24 @@ def create(
         live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
         if live:
             return Active(live[0][0])
-    connection.execute(_INSERT_RUN, (partition, header.run_id, header.workflow_id, header.scope_id))
+    now = first.projection if first is not None else _PENDING
+    connection.execute(
+        _INSERT_RUN,
+        (
+            partition,
+            header.run_id,
+            header.workflow_id,
+            header.scope_id,
+            now.status,
+            now.last_sequence,
+            now.started_at,
+            now.completed_at,
+            now.current_node,
+            now.executions,
+            now.error,
+            now.outputs,
+        ),
+    )
     if not connection.changes():
         raise HostFault(f"the run id {header.run_id} is in use")
     run_no = connection.last_insert_rowid()
@@ -47,8 +67,10 @@ def create(
     if header.tags:
         connection.executemany(_INSERT_TAG, [(partition, tag, run_no) for tag in set(header.tags)])
     if hidden:
-        connection.executemany(INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
+        insert_hidden(connection, run_no, hidden)
+    if first is not None:
+        insert_batch(connection, run_no, first)
     if record is not None:
         idempotency.insert(connection, record)
-    heads.keep(header.key, Head(run_no, -1, "pending"))
+    heads.keep(header.key, Head(run_no, now.last_sequence, now.status))
     return _CREATED

@@ -22,8 +22,7 @@ from weftwork.ports.eventlog import (
     RunQuery,
     Stored,
 )
-from weftwork.protocol.batch import check_batch
-from weftwork.protocol.errors import HostFault
+from weftwork.protocol.batch import check_batch, check_first
 from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunHeader, RunKey
 
@@ -44,11 +43,11 @@ class SqliteEventLog:
         hidden: tuple[Hidden, ...] = (),
         record: Record | None = None,
         exclusive: bool = False,
+        first: Batch | None = None,
     ) -> Created | Recorded | Active:
-        if record is not None and record.partition != header.partition:
-            raise HostFault("the record belongs to another partition than the run")
+        check_first(header, record, first)
         document = _encode_header(header)
-        return await self._write(partial(create, self._heads, header, document, hidden, record, exclusive))
+        return await self._write(partial(create, self._heads, header, document, hidden, record, exclusive, first))
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
         check_batch(run, expected, batch)

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from weftwork.adapters.sqlite.append import SEQUENCE_BITS
 from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.entries import SEQUENCE_BITS
 from weftwork.adapters.sqlite.reader import snapshot
 from weftwork.ports.eventlog import Hidden, Projection, StateRow, Stored
 from weftwork.protocol.events import Event

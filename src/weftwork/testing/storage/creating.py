@@ -4,7 +4,20 @@ import asyncio
 from collections import Counter
 from typing import Any, Final
 
-from weftwork.ports.eventlog import Active, Created, Hidden, Projection, RunQuery, Stored
+import msgspec
+
+from weftwork.ports.eventlog import (
+    Active,
+    Created,
+    Hidden,
+    Projection,
+    Recorded,
+    RunQuery,
+    SequenceConflict,
+    StateRow,
+    Stored,
+)
+from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run import Owner, RunHeader, Status
 from weftwork.testing.storage.sample import ACME, OTHER, batch, header, make_run, record, state_of
 from weftwork.testing.storage.store import Check, Store, raised
@@ -16,6 +29,55 @@ async def a_new_run_is_pending_and_empty(store: Store) -> None:
     assert await store.log.stored(header().key) == Stored(header(), Projection("pending", -1))
     assert await store.log.read(header().key, -1, 10) == []
     assert await store.log.hidden(header().key) == []
+
+
+async def a_run_comes_with_its_first_batch(store: Store) -> None:
+    """A first batch is there as if it had been appended, and the next append follows it."""
+    for status in ("running", "completed"):
+        given = header(status)
+        parts: dict[str, Any] = {
+            "rows": (StateRow("node", "n", b"{}"), StateRow("variable", "v", b"1")),
+            "hidden": (Hidden(1, "/b", b"2"),),
+        }
+        first = batch(given.key, -1, 3, status, **parts)
+        assert await store.log.create(given, (Hidden(-1, "/a", b"1"),), record(status), first=first) == Created()
+        other = header(f"other-{status}")
+        assert await store.log.create(other, (Hidden(-1, "/a", b"1"),)) == Created()
+        assert await store.log.append(other.key, -1, batch(other.key, -1, 3, status, **parts)) is None
+        stored, events, hidden = await state_of(store, given.key)
+        expected, other_events, other_hidden = await state_of(store, other.key)
+        assert (stored.projection, stored.rows, hidden) == (expected.projection, expected.rows, other_hidden)
+        assert [item | {"run_id": ""} for item in events] == [item | {"run_id": ""} for item in other_events]
+        assert (stored.header, [item["sequence"] for item in events]) == (given, [0, 1, 2])
+        assert await store.log.recall(ACME, status, 0) == record(status)
+    running, ended = header("running").key, header("completed").key
+    assert running in await store.log.unfinished(None, 10)
+    assert ended not in await store.log.unfinished(None, 10)
+    assert await store.log.append(running, 2, batch(running, 2)) is None
+    assert isinstance(await raised(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
+
+
+async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
+    """Slot taken, scope taken, id in use or an unsound batch: neither run nor events are there."""
+    await make_run(store, "live", scope_id="scope")
+    await store.log.remember(record())
+    given = header("next", scope_id="scope")
+    first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(Hidden(0, "/a", b"1"),))
+    assert await store.log.create(given, (), record(), first=first) == Recorded(record())
+    assert await store.log.create(given, (), None, True, first) == Active("live")
+    for unsound in (
+        batch(given.key, 0),
+        batch(header("else").key, -1),
+        batch(given.key, -1, record=record("own")),
+        msgspec.structs.replace(first, projection=Projection("running", 7)),
+    ):
+        assert isinstance(await raised(store.log.create(given, first=unsound)), HostFault)
+    assert await state_of(store, given.key) == (None, [], [])
+    assert await store.log.recall(ACME, "own", 0) is None
+    before = await state_of(store, header("live").key)
+    again = batch(header("live").key, -1, 2)
+    assert await raised(store.log.create(header("live"), first=again)) is not None
+    assert await state_of(store, header("live").key) == before
 
 
 async def a_header_comes_back_whole(store: Store) -> None:
@@ -121,6 +183,8 @@ async def one_of_many_takes_a_scope(store: Store) -> None:
 
 CHECKS: Final[tuple[Check, ...]] = (
     a_new_run_is_pending_and_empty,
+    a_run_comes_with_its_first_batch,
+    a_refused_run_leaves_nothing_of_its_first_batch,
     a_header_comes_back_whole,
     a_header_is_not_shared_with_the_caller,
     a_run_id_is_used_once,
