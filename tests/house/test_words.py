@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CACHES = {"__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache"}
-LEFT_OUT = {".git", ".venv", "dist", "build", *CACHES}
+LEFT_OUT = {".git", ".venv", ".venv-bench", "dist", "build", *CACHES}
 
 # Written in pieces, so that this file passes its own test.
 HOSTS = [

@@ -1,0 +1,75 @@
+"""What is measured of our host alone: its start, its memory, its streams, and whether it slows down."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from bench.host import Host, weftwork
+from bench.long_run import event_cost_ratio
+from bench.meter import rss_mib
+from bench.plan import Plan, Sample
+from bench.streams import Fanout, first_event_ms
+
+SETTLE_SECONDS: Final = 1.0
+
+
+def host_figures(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+    """Every figure by its name in the results."""
+    found: dict[str, float] = {}
+    found |= startup(plan, folder / "startup")
+    say(f"starts in {found['startup_ms']:.0f} ms, idle at {found['idle_mib']:.1f} MiB")
+    found |= life(plan, folder / "life", say)
+    found |= streams(plan, folder / "streams")
+    say(f"a stream costs {found['stream_kib']:.1f} KiB; fan-out p99 {found['fanout_p99_ms']:.0f} ms")
+    found["event_cost_ratio"] = event_cost_ratio(plan, folder / "long", say)
+    return found
+
+
+def startup(plan: Plan, folder: Path) -> dict[str, float]:
+    """From the start of the process to its first answer, and what it then holds in memory."""
+    times: list[float] = []
+    idle: list[float] = []
+    for number in range(plan.startups):
+        with weftwork(folder / str(number)) as host:
+            times.append(host.wait() * 1000)
+            time.sleep(SETTLE_SECONDS)
+            idle.append(rss_mib(host.pid))
+    return {"startup_ms": median(times), "idle_mib": median(idle)}
+
+
+def life(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+    """Memory after half of a host's runs, and the CPU time of its last runs beside that of its early ones."""
+    memory: list[float] = []
+    flat: list[float] = []
+    for number in range(plan.lives):
+        with weftwork(folder / str(number)) as host:
+            host.wait()
+            _runs(host, plan.life * 25 // 1000)
+            early = _runs(host, plan.life * 100 // 1000)
+            _runs(host, plan.life * 375 // 1000)
+            memory.append(rss_mib(host.pid))
+            _runs(host, plan.life * 400 // 1000)
+            late = _runs(host, plan.life * 100 // 1000)
+        flat.append(_cpu_per_run(late) / _cpu_per_run(early))
+        say(f"life {number + 1} of {plan.lives}: {memory[-1]:.1f} MiB, CPU per run late/early {flat[-1]:.3f}")
+    return {"after_10000_mib": median(memory), "cpu_flat": median(flat)}
+
+
+def streams(plan: Plan, folder: Path) -> dict[str, float]:
+    with weftwork(folder) as host:
+        host.wait()
+        _runs(host, plan.warm)
+        first = first_event_ms(host, plan.first_events)
+        with Fanout(host, plan.streams, folder) as fanout:
+            late = [fanout.deliver() for _ in range(plan.fanouts)]
+            return {"first_event_ms": first, "stream_kib": fanout.stream_kib, "fanout_p99_ms": median(late)}
+
+
+def _runs(host: Host, count: int) -> Sample:
+    return host.drive("one-step", 16, count)
+
+
+def _cpu_per_run(sample: Sample) -> float:
+    return sample.cpu_seconds / len(sample.latencies)

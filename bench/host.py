@@ -1,0 +1,101 @@
+"""HTTP subjects: our host and the bare servers, started on a free port and asked for runs."""
+
+import http.client
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bench.child import ROOT, Child, free_port
+from bench.load import drive
+from bench.meter import cpu_seconds
+from bench.plan import KEY, BenchError, Sample
+
+READY: Final = "/.well-known/openwop"
+READY_SECONDS: Final = 60.0
+KEPT_SECONDS: Final = 5.0
+"""A connection that was quiet for longer may have been closed by the host."""
+NAMES: Final = {1: "one-step", 3: "three-step"}
+
+
+class Host:
+    """A process that answers the run operations of OpenWOP over HTTP."""
+
+    def __init__(self, name: str, module: str, arguments: Sequence[str | Path], folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self.port = free_port()
+        self._began = time.perf_counter()
+        self.child = Child(name, module, [*arguments, "--port", str(self.port)], folder)
+        self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
+        self._used = 0.0
+
+    def __enter__(self) -> "Host":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        self.child.__exit__()
+
+    @property
+    def pid(self) -> int:
+        return self.child.pid
+
+    def wait(self) -> float:
+        """Seconds from the start of the process to its first answer."""
+        while time.perf_counter() - self._began < READY_SECONDS:
+            self.child.check()
+            probe = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
+            try:
+                probe.request("GET", READY)
+                if probe.getresponse().status == 200:
+                    return time.perf_counter() - self._began
+            except OSError:
+                time.sleep(0.002)
+            finally:
+                probe.close()
+        raise self.child.failure(f"was not ready within {READY_SECONDS:.0f} s")
+
+    def run(self, steps: int, clients: int, runs: int, seconds: float) -> Sample:
+        """One stage."""
+        return self.drive(NAMES[steps], clients, runs, seconds)
+
+    def drive(self, workflow: str, clients: int, runs: int, seconds: float = 600.0) -> Sample:
+        before = cpu_seconds(self.pid)
+        try:
+            sample = drive(self.port, workflow, clients, runs, seconds)
+        except BenchError as error:
+            raise self.child.failure(f"failed ({error})") from None
+        return msgspec.structs.replace(sample, cpu_seconds=cpu_seconds(self.pid) - before)
+
+    def call(self, method: str, path: str, document: Any = None) -> Any:
+        """One request outside of any load; the answer's document."""
+        if time.monotonic() - self._used > KEPT_SECONDS:
+            self._connection.close()
+        body = msgspec.json.encode(document) if document is not None else None
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        self._used = time.monotonic()
+        if answer.status not in (200, 201):
+            raise self.child.failure(f"answered {method} {path} with {answer.status}: {text[:200]!r}")
+        return msgspec.json.decode(text)
+
+
+def weftwork(folder: Path, *workflows: Path) -> Host:
+    """Our host as it is shipped, on a store of its own."""
+    arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data", "--api-key", f"{KEY}=bench"]
+    for one in (ROOT / "bench" / "workflows", *workflows):
+        arguments += ["--workflows", one]
+    return Host("weftwork", "weftwork.cli.main", arguments, folder)
+
+
+def bare_memory(folder: Path) -> Host:
+    return Host("bare_memory", "bench.bare_app", ["--store", "memory"], folder)
+
+
+def bare_sqlite(folder: Path) -> Host:
+    return Host("bare_sqlite", "bench.bare_app", ["--store", "sqlite", "--file", folder / "bare.db"], folder)

@@ -1,0 +1,60 @@
+"""The measured part of docs/performance.md, written by a full run between two marks."""
+
+from typing import Any, Final
+
+from bench.report import STAGE_HEAD, markdown, stage_rows
+from bench.targets import TARGET_HEAD, target_rows
+
+BEGIN: Final = "<!-- measured: begin -->\n"
+END: Final = "<!-- measured: end -->\n"
+_LOUD = {"no": "**no**"}
+
+OWN: Final = {
+    "idle_mib": ("Memory when idle", "MiB"),
+    "after_10000_mib": ("Memory after 10,000 runs", "MiB"),
+    "startup_ms": ("Start to first answer", "ms"),
+    "stream_kib": ("Memory of an idle stream", "KiB"),
+    "fanout_p99_ms": ("One event to 1,000 streams, p99", "ms"),
+    "first_event_ms": ("Create to first event on a stream, median", "ms"),
+    "cpu_flat": ("CPU of runs 18,000 to 20,000 beside 500 to 2,500", "×"),
+    "event_cost_ratio": ("CPU of an event in a run of 20,000 beside one of 200", "×"),
+}
+
+
+def own_rows(document: dict[str, Any]) -> list[list[str]]:
+    """Our host's own figures."""
+    ours = document.get("weftwork", {})
+    return [[title, f"{ours[name]:.2f} {unit}"] for name, (title, unit) in OWN.items() if name in ours]
+
+
+def block(document: dict[str, Any]) -> str:
+    """The machine, the targets and all figures."""
+    meta = document["meta"]
+    with_versions = ", ".join(f"{name} {number}" for name, number in meta["versions"].items())
+    differ = meta["spread"].values()
+    machine = (
+        f"Measured on {meta['date']} at commit `{meta['commit']}`: {meta['cores']} cores of {meta['cpu']}, "
+        f"{meta['system']}, Python {meta['python']}. Medians of {meta['rounds']} rounds; "
+        f"by subject, the fastest round had {min(differ)} to {max(differ)} times the rate of the slowest."
+    )
+    return "\n".join(
+        [
+            f"{machine}\n",
+            f"With {with_versions}.\n",
+            "### Targets\n",
+            markdown(TARGET_HEAD, [[*row, _LOUD.get(met, met)] for *row, met in target_rows(document)]),
+            "### Every stage\n",
+            markdown(STAGE_HEAD, stage_rows(document)),
+            "### The host alone\n",
+            markdown(["figure", "is"], own_rows(document)),
+        ]
+    )
+
+
+def filled(text: str, document: dict[str, Any]) -> str:
+    """The page with its measured part made anew; raises ValueError when a mark is missing."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("the page has no place for what was measured")
+    return f"{before}{BEGIN}{block(document)}{END}{after}"

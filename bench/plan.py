@@ -1,0 +1,65 @@
+"""How much is measured, and under which names."""
+
+from typing import Final
+
+import msgspec
+
+SUBJECTS: Final[tuple[str, ...]] = ("weftwork", "bare_memory", "bare_sqlite", "langgraph", "dbos")
+CLIENTS: Final = {"clients1": 1, "clients16": 16}
+WORKFLOWS: Final = {"one_step": 1, "three_step": 3}
+KEY: Final = "key-of-the-bench"
+LEAST_ROUNDS: Final = 5
+"""Fewer are not written down."""
+
+
+class BenchError(Exception):
+    """Something could not be measured; the message says what and why."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage is one workflow with one number of clients; it ends after `runs` or after `seconds`."""
+
+    rounds: int = 7
+    runs: int = 10_000
+    seconds: float = 3.0
+    warm: int = 100
+    """Runs of every stage before anything is measured."""
+    startups: int = 5
+    lives: int = 5
+    """How many hosts live through `life` runs."""
+    life: int = 20_000
+    streams: int = 1_000
+    fanouts: int = 5
+    first_events: int = 200
+    costs: int = 3
+    """How often a long run is compared with short ones."""
+    nodes: int = 9_998
+    """Nodes of the long run: two events each, and two for the run."""
+
+
+FULL: Final = Plan()
+QUICK: Final = Plan(
+    rounds=1,
+    runs=200,
+    seconds=0.5,
+    warm=5,
+    startups=3,
+    lives=1,
+    life=400,
+    streams=50,
+    fanouts=1,
+    first_events=10,
+    costs=1,
+    nodes=498,
+)
+"""A smoke test: every part runs, no figure means anything."""
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What one stage of one subject gave."""
+
+    seconds: float
+    latencies: list[float]
+    """Milliseconds from the start of a run until its end is known."""
+    cpu_seconds: float = 0.0
+    """User and system time of the subject's processes."""

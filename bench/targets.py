@@ -1,0 +1,92 @@
+"""What the figures should be, and whether they are."""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+Document = dict[str, Any]
+
+
+class Target(NamedTuple):
+    """A figure made from the results, and the range it should lie in."""
+
+    title: str
+    unit: str
+    value: Callable[[Document], float]
+    least: float | None
+    most: float | None
+
+    def bound(self) -> str:
+        if self.least is None:
+            return f"≤ {self.most:g} {self.unit}".rstrip()
+        if self.most is None:
+            return f"≥ {self.least:g} {self.unit}".rstrip()
+        return f"{self.least:.2f} to {self.most:.2f}"
+
+    def met(self, value: float) -> bool:
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+def _stage(document: Document, subject: str, figure: str) -> float:
+    return document[subject]["clients16"]["one_step"][figure]
+
+
+def _ours(name: str) -> Callable[[Document], float]:
+    return lambda document: document["weftwork"][name]
+
+
+def _ratio(figure: str, other: str) -> Callable[[Document], float]:
+    return lambda document: _stage(document, "weftwork", figure) / _stage(document, other, figure)
+
+
+def _growth(document: Document) -> float:
+    return document["weftwork"]["after_10000_mib"] - document["weftwork"]["idle_mib"]
+
+
+TARGETS: Final = (
+    Target("CPU of the host per run", "ms", lambda d: _stage(d, "weftwork", "cpu_ms_per_run"), None, 0.45),
+    Target("Rate beside the bare server in memory", "×", _ratio("runs_per_s", "bare_memory"), 0.38, None),
+    Target("Rate beside LangGraph", "×", _ratio("runs_per_s", "langgraph"), 7.0, None),
+    Target("Rate beside DBOS", "×", _ratio("runs_per_s", "dbos"), 8.0, None),
+    Target("p99 beside the bare server in memory", "×", _ratio("p99_ms", "bare_memory"), None, 4.0),
+    Target("CPU of runs 18,000 to 20,000 beside 500 to 2,500", "", _ours("cpu_flat"), 0.90, 1.10),
+    Target("CPU of an event in a run of 20,000 beside one of 200", "×", _ours("event_cost_ratio"), None, 1.5),
+    Target("Memory gained over 10,000 runs", "MiB", _growth, None, 40.0),
+    Target("Memory when idle", "MiB", _ours("idle_mib"), None, 80.0),
+    Target("Start to first answer", "ms", _ours("startup_ms"), None, 800.0),
+    Target("Memory of an idle stream", "KiB", _ours("stream_kib"), None, 32.0),
+    Target("One event to 1,000 streams, p99", "ms", _ours("fanout_p99_ms"), None, 300.0),
+)
+"""Those that name no clients are of 16 clients and one step."""
+
+TARGET_HEAD: Final = ["target", "should be", "is", "met"]
+
+
+def judged(document: Document) -> list[dict[str, Any]]:
+    """Each target with its value and verdict; both are None when a subject it needs was left out."""
+    found: list[dict[str, Any]] = []
+    for target in TARGETS:
+        try:
+            value = round(target.value(document), 3)
+        except KeyError:
+            value = None
+        met = None if value is None else target.met(value)
+        found.append({"target": target.title, "bound": target.bound(), "value": value, "met": met})
+    return found
+
+
+def _shown(value: float) -> str:
+    """Three decimals where a bound has two, so that what just misses it does not look as if it were met."""
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def target_rows(document: Document) -> list[list[str]]:
+    verdicts = {True: "yes", False: "no", None: "not measured"}
+    return [
+        [
+            row["target"],
+            row["bound"],
+            "-" if row["value"] is None else f"{_shown(row['value'])} {target.unit}".rstrip(),
+            verdicts[row["met"]],
+        ]
+        for target, row in zip(TARGETS, judged(document), strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Proofs of what the bench makes of its samples, and that it runs."""

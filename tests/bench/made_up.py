@@ -1,0 +1,50 @@
+"""Rounds that nobody measured, for tests of what is made from them."""
+
+from typing import Any
+
+from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS
+from bench.report import Stages, results
+
+OWN = {
+    "idle_mib": 45.0,
+    "after_10000_mib": 60.0,
+    "startup_ms": 400.0,
+    "stream_kib": 17.0,
+    "fanout_p99_ms": 80.0,
+    "first_event_ms": 2.0,
+    "cpu_flat": 1.0,
+    "event_cost_ratio": 1.1,
+}
+META: dict[str, Any] = {
+    "python": "3.11.9",
+    "cores": 2,
+    "cpu": "Some CPU",
+    "system": "Linux 6.1",
+    "date": "2031-02-03",
+    "commit": "abc1234",
+    "rounds": 3,
+    "spread": {"weftwork": 1.1, "dbos": 1.3},
+    "versions": {"weftwork": "0.1.0", "dbos": "3.0"},
+}
+RATES = {"weftwork": 1600.0, "bare_memory": 4000.0, "bare_sqlite": 1800.0, "langgraph": 200.0, "dbos": 150.0}
+
+
+def rounds_of(rate: float, cpu: float = 0.4) -> Stages:
+    """Three rounds whose middle has this rate; the rounds before and after it are out of the ordinary."""
+    shares = (0.1, 1.0, 1.5)
+    return {
+        clients: {
+            workflow: [
+                {"runs_per_s": rate * share, "p50_ms": 1.0, "p99_ms": 10.0 * share, "cpu_ms_per_run": cpu * share}
+                for share in shares
+            ]
+            for workflow in WORKFLOWS
+        }
+        for clients in CLIENTS
+    }
+
+
+def made_up(*names: str, **own: float) -> dict[str, Any]:
+    """Results of some subjects, or of all; our own figures can be set."""
+    rounds = {name: rounds_of(RATES[name]) for name in names or SUBJECTS}
+    return results(rounds, {**OWN, **own}, META)

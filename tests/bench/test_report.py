@@ -1,0 +1,157 @@
+"""What the bench makes of its samples, from rounds that nobody measured."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from bench.chart import chart
+from bench.cli import main
+from bench.machine import cpu_model, file_system
+from bench.page import BEGIN, END, filled
+from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS, Sample
+from bench.report import FIGURES, STAGE_HEAD, figures, markdown, percentile, plain, spread, stage_rows
+from bench.targets import TARGETS, judged, target_rows
+
+from tests.bench.made_up import OWN, RATES, made_up, rounds_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_a_sample_becomes_four_figures() -> None:
+    sample = Sample(2.0, [float(number) for number in range(200, 0, -1)], 0.5)
+    assert figures(sample) == {"runs_per_s": 100.0, "p50_ms": 101.0, "p99_ms": 199.0, "cpu_ms_per_run": 2.5}
+    assert percentile([3.0], 0.99) == 3.0
+
+
+def test_the_document_has_the_agreed_keys_and_no_others() -> None:
+    document = made_up()
+    assert list(document) == [*SUBJECTS, "meta"]
+    for name in SUBJECTS:
+        own = set(OWN) if name == "weftwork" else set()
+        assert set(document[name]) == {"clients1", "clients16"} | own
+        for clients in CLIENTS:
+            assert set(document[name][clients]) == {"one_step", "three_step"} == set(WORKFLOWS)
+            for workflow in WORKFLOWS:
+                assert tuple(document[name][clients][workflow]) == FIGURES
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_the_median_of_the_rounds_counts() -> None:
+    document = made_up()
+    for name, rate in RATES.items():
+        assert document[name]["clients16"]["one_step"]["runs_per_s"] == rate
+        assert document[name]["clients1"]["three_step"]["p99_ms"] == 10.0
+
+
+def test_the_spread_of_the_rounds_is_seen() -> None:
+    assert spread({"dbos": rounds_of(150.0)}) == {"dbos": 15.0}
+
+
+def test_targets_that_are_met() -> None:
+    rows = judged(made_up())
+    assert [row["met"] for row in rows] == [True] * len(TARGETS)
+    assert {row["target"]: row["value"] for row in rows}["Rate beside LangGraph"] == 8.0
+    assert {row["target"]: row["value"] for row in rows}["Memory gained over 10,000 runs"] == 15.0
+
+
+@pytest.mark.parametrize(
+    ("own", "title"),
+    [
+        ({"cpu_flat": 1.2}, "CPU of runs 18,000 to 20,000 beside 500 to 2,500"),
+        ({"cpu_flat": 0.8}, "CPU of runs 18,000 to 20,000 beside 500 to 2,500"),
+        ({"event_cost_ratio": 1.6}, "CPU of an event in a run of 20,000 beside one of 200"),
+        ({"after_10000_mib": 90.0}, "Memory gained over 10,000 runs"),
+        ({"idle_mib": 81.0}, "Memory when idle"),
+        ({"startup_ms": 801.0}, "Start to first answer"),
+        ({"stream_kib": 33.0}, "Memory of an idle stream"),
+        ({"fanout_p99_ms": 301.0}, "One event to 1,000 streams, p99"),
+    ],
+)
+def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
+    assert [row["target"] for row in judged(made_up(**own)) if not row["met"]] == [title]
+
+
+@pytest.mark.parametrize(
+    ("subject", "figure", "value", "title"),
+    [
+        ("weftwork", "cpu_ms_per_run", 0.46, "CPU of the host per run"),
+        ("bare_memory", "runs_per_s", 4300.0, "Rate beside the bare server in memory"),
+        ("langgraph", "runs_per_s", 230.0, "Rate beside LangGraph"),
+        ("dbos", "runs_per_s", 201.0, "Rate beside DBOS"),
+        ("bare_memory", "p99_ms", 2.4, "p99 beside the bare server in memory"),
+    ],
+)
+def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: float, title: str) -> None:
+    document = made_up()
+    document[subject]["clients16"]["one_step"][figure] = value
+    assert [row["target"] for row in judged(document) if not row["met"]] == [title]
+    assert [row[0] for row in target_rows(document) if row[-1] == "no"] == [title]
+
+
+def test_what_was_left_out_is_not_judged() -> None:
+    verdicts = {row["target"]: row["met"] for row in judged(made_up("weftwork"))}
+    assert verdicts["Rate beside DBOS"] is None
+    assert verdicts["Memory when idle"] is True
+    assert {verdict for _, _, value, verdict in target_rows(made_up("dbos")) if value == "-"} == {"not measured"}
+
+
+def test_tables_line_up() -> None:
+    rows = stage_rows(made_up())
+    assert len(rows) == len(SUBJECTS) * len(CLIENTS) * len(WORKFLOWS)
+    lines = plain(STAGE_HEAD, rows).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert "4,000" in lines[2]
+    page = markdown(STAGE_HEAD, rows).splitlines()
+    assert {line.count("|") for line in page} == {len(STAGE_HEAD) + 1}
+
+
+def test_the_chart_is_well_formed_and_says_what_it_shows() -> None:
+    tree = ElementTree.fromstring(chart(made_up()))
+    assert tree.tag == f"{SVG}svg"
+    named = {identity: tree.find(f"{SVG}{identity}") for identity in ("title", "desc")}
+    assert tree.get("aria-labelledby") == " ".join(named)
+    said = " ".join(part.text or "" for part in named.values() if part is not None)
+    assert "weftwork 1,600" in said
+    assert "DBOS 150" in said
+    bars = [bar for bar in tree.iter(f"{SVG}rect") if bar.get("class") in ("own", "bar")]
+    assert [bar.get("class") for bar in bars].count("own") == 2
+    lengths = [float(bar.get("width", "0")) for bar in bars]
+    assert len(bars) == 2 * len(SUBJECTS)
+    assert lengths[1] == max(lengths[:5])
+    assert lengths[0] == pytest.approx(lengths[1] * 1600 / 4000, abs=0.1)
+
+
+def test_the_page_is_filled_between_its_marks() -> None:
+    text = f"# Page\n\n{BEGIN}old\n{END}\nafter\n"
+    once = filled(text, made_up(cpu_flat=2.0))
+    assert once.startswith(f"# Page\n\n{BEGIN}Measured on 2031-02-03 at commit `abc1234`: 2 cores of Some CPU")
+    assert "1.1 to 1.3 times the rate of the slowest." in once
+    assert once.endswith(f"{END}\nafter\n")
+    assert "old" not in once
+    assert "| 0.90 to 1.10 | 2.000 | **no** |" in once
+    assert filled(once, made_up(cpu_flat=2.0)) == once
+    with pytest.raises(ValueError, match="no place"):
+        filled("# Page\n", made_up())
+
+
+def test_the_page_of_the_repository_has_its_marks() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text("utf-8")
+    assert page.index(BEGIN) < page.index(END)
+
+
+def test_the_machine_is_read_from_the_system() -> None:
+    assert cpu_model("processor : 0\nmodel name\t: Some CPU @ 2 GHz\n") == "Some CPU @ 2 GHz"
+    mounts = "/dev/a / ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\n/dev/b /run/disk xfs rw 0 0\n"
+    assert file_system(Path("/var/x"), mounts) == "ext4"
+    assert file_system(Path("/run/x"), mounts) == "tmpfs"
+    assert file_system(Path("/running"), mounts) == "ext4"
+    assert file_system(Path("/run/disk/x"), mounts) == "xfs"
+
+
+@pytest.mark.parametrize("arguments", [["--only", "weftwork,nobody"], ["--rounds", "0"], ["--runs", "many"]])
+def test_a_wrong_option_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert arguments[0] in capsys.readouterr().err

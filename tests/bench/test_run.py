@@ -1,0 +1,145 @@
+"""The bench itself, end to end and as small as it can be: our host alone, in the main environment."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.child import Child
+from bench.plan import BenchError
+from bench.report import FIGURES
+
+from tests.bench.made_up import OWN
+from tests.live import until
+
+ROOT = Path(__file__).parents[2]
+BOUND = 120
+
+CARELESS = """
+import sys
+from bench import child, cli
+child.Child.__exit__ = cli.end_all = lambda *_: None
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "bench", "--quick", "--only", "weftwork", *map(str, arguments)]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(folder)}
+
+
+def left_running(folder: Path) -> list[int]:
+    """Processes whose command line names the folder."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes()
+        except OSError:
+            continue
+        if str(folder).encode() in line:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+def test_a_tiny_bench_measures_our_host_and_cleans_up(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    out = tmp_path / "latest.json"
+    page = (ROOT / "docs" / "performance.md").read_bytes()
+    ended = subprocess.run(
+        command("--runs", "20", "--out", out, "--json"),
+        cwd=ROOT,
+        env=environment(scratch),
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    assert document == json.loads(out.read_text("utf-8"))
+    assert set(document) == {"weftwork", "meta"}
+    assert set(document["weftwork"]) == {"clients1", "clients16", *OWN}
+    for clients in ("clients1", "clients16"):
+        for workflow in ("one_step", "three_step"):
+            stage = document["weftwork"][clients][workflow]
+            assert tuple(stage) == FIGURES
+            assert all(value > 0 for value in stage.values())
+    assert all(document["weftwork"][name] > 0 for name in ("idle_mib", "startup_ms", "first_event_ms", "cpu_flat"))
+    assert "round 1/1" in ended.stderr
+    assert list(scratch.iterdir()) == []
+    assert left_running(scratch) == []
+    assert (ROOT / "docs" / "performance.md").read_bytes() == page
+
+
+def stopped(line: list[str], scratch: Path, number: int) -> tuple[int, str]:
+    """Start a bench, send it a signal once it has started a host; its exit status and what it said."""
+    scratch.mkdir()
+    with subprocess.Popen(
+        line,
+        cwd=ROOT,
+        env=environment(scratch),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            until(lambda: left_running(scratch) or None, "a host of the bench")
+            process.send_signal(number)
+            _, said = process.communicate(timeout=BOUND)
+        finally:
+            process.kill()
+    return process.returncode, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_bench_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
+    scratch = tmp_path / "scratch"
+    status, said = stopped(command("--out", tmp_path / "latest.json"), scratch, number)
+    assert status == 130, said
+    assert said.endswith("bench: stopped\n")
+    assert list(scratch.iterdir()) == []
+    assert left_running(scratch) == []
+    assert not (tmp_path / "latest.json").exists()
+
+
+@pytest.mark.slow
+def test_a_bench_that_ends_nothing_is_seen(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    line = command("--out", tmp_path / "latest.json")
+    line[1:3] = ["-c", CARELESS]
+    status, said = stopped(line, scratch, signal.SIGINT)
+    left = left_running(scratch)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert status == 130, said
+    assert left
+
+
+def test_a_subject_that_does_not_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    with (
+        Child("nobody", "bench.nobody", [], tmp_path) as child,
+        pytest.raises(BenchError, match=r"nobody ended with status 1;(?s:.*)No module named bench\.nobody"),
+    ):
+        child.hear(30.0)
+
+
+def test_the_bench_has_an_environment_of_its_own() -> None:
+    def planned(target: str) -> str:
+        line = ["make", "-n", "-W", "constraints.txt", target]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        return subprocess.run(line, cwd=ROOT, env=kept, capture_output=True, text=True, timeout=30, check=True).stdout
+
+    assert ".venv-bench/bin/python -m pip install" in planned("bench")
+    assert re.search(r"-c constraints\.txt -e '\.\[bench\]'", planned("bench"))
+    assert re.search(r"-c constraints\.txt -e '\.\[dev\]'", planned("setup"))
+    assert ".venv-bench" not in planned("setup")
