@@ -11,11 +11,35 @@ import apsw
 import pytest
 
 from weftwork.adapters.sqlite import append, create, idempotency, listing, run
+from weftwork.adapters.sqlite import connection as connection_module
 from weftwork.adapters.sqlite.connection import check_library, open_reader, open_writer
 from weftwork.adapters.sqlite.migrate import Migration, migrate, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.protocol.errors import HostFault
 from weftwork.testing.storage.sample import batch, make_run, record
+
+
+def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite syncs the folder of the file; the folders above it may have been made just now."""
+    synced: list[Path] = []
+    monkeypatch.setattr(connection_module, "_sync", synced.append)
+    folder = tmp_path / "new" / "data"
+    folder.mkdir(parents=True)
+    open_writer(folder / "store.db", None).close(True)
+    assert synced[:2] == [tmp_path / "new", tmp_path]
+    synced.clear()
+    open_writer(folder / "store.db", None).close(True)
+    assert tmp_path not in synced
+
+
+def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(connection_module, "_sync", synced.append)
+    left = open_writer(tmp_path / "store.db", None)
+    synced.clear()
+    open_writer(tmp_path / "store.db", None).close(True)
+    assert synced == [tmp_path / "store.db-wal", tmp_path]
+    left.close(True)
 
 
 def statements() -> dict[str, str]:

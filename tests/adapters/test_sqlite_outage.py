@@ -1,82 +1,44 @@
 """A disk that fails: callers hear StoreUnavailable, nothing is half written, and the store comes back by itself."""
 
 import asyncio
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
+from tests.power.disk import QUICK_FOLDER, Disk, open_disk
 
+from weftwork.adapters.sqlite import connection as connection_module
 from weftwork.adapters.sqlite import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.eventlog import Created, RunQuery, StateRow, StoreUnavailable
-from weftwork.testing.storage.sample import ACME, batch, header, make_run, record, state_of
+from weftwork.ports.keys import KeyRow
+from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, record, state_of
 from weftwork.testing.storage.store import prove, raised
 
-VFS = "weftwork-failing"
+KEY = KeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
 
-
-class Disk:
-    """Which operations fail. `after` counts down the writes and syncs that still work, if it is not None."""
-
-    def __init__(self) -> None:
-        self.broken: set[str] = set()
-        self.error: type[Exception] = apsw.IOError
-        self.after: int | None = None
-
-    def use(self, operation: str) -> None:
-        if operation in self.broken:
-            raise self.error(f"{operation} fails")
-        if self.after is not None and operation in ("write", "sync"):
-            if self.after == 0:
-                raise self.error(f"{operation} fails")
-            self.after -= 1
-
-    def mend(self) -> None:
-        self.broken.clear()
-        self.after = None
-
-
-class FailingFile(apsw.VFSFile):
-    def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
-        self._disk = disk
-        super().__init__("", name, flags)
-
-    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
-        self._disk.use("read")
-        return super().xRead(amount, offset)
-
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        self._disk.use("write")
-        super().xWrite(data, offset)
-
-    def xSync(self, flags: int) -> None:  # noqa: N802
-        self._disk.use("sync")
-        super().xSync(flags)
-
-
-class FailingVFS(apsw.VFS):
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-        super().__init__(VFS, "")
-
-    def xOpen(self, name: Any, flags: list[int]) -> FailingFile:  # noqa: N802
-        self._disk.use("open")
-        return FailingFile(self._disk, name, flags)
+OUTSIDER = """
+import sqlite3, sys
+store = sqlite3.connect(sys.argv[1])
+store.execute("SELECT count(*) FROM runs").fetchall()
+store.close()
+"""
 
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
-    disk = Disk()
-    vfs = FailingVFS(disk)
-    yield disk
-    vfs.unregister()
+    with open_disk() as disk:
+        yield disk
 
 
-def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], vfs: str | None = VFS) -> None:
-    prove(SqliteStore(path, vfs), scenario)
+def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], disk: Disk | None) -> None:
+    prove(SqliteStore(path, disk and disk.vfs), scenario)
 
 
 async def refused(call: Awaitable[object]) -> bool:
@@ -85,26 +47,35 @@ async def refused(call: Awaitable[object]) -> bool:
 
 @pytest.mark.parametrize("operation", ["sync", "write"])
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
-def test_a_failed_commit_leaves_nothing(tmp_path: Path, disk: Disk, operation: str, error: type[Exception]) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_a_failed_commit_leaves_nothing(
+    tmp_path: Path, disk: Disk, operation: str, error: type[Exception], late: bool
+) -> None:
     async def scenario(store: SqliteStore) -> None:
         run = await make_run(store)
         await store.log.append(run, -1, batch(run, -1))
         before = await state_of(store, run)
-        disk.broken, disk.error = {operation}, error
+        disk.broken, disk.error, disk.late = {operation}, error, late
         given = batch(run, 0, 3, rows=(StateRow("node", "n", b"1"),), record=record())
         assert await refused(store.log.append(run, 0, given))
         assert await refused(store.log.create(header("run-b")))
+        assert await refused(store.log.remember(record("slot-2")))
+        assert await refused(store.log.sweep(NOW))
         assert await refused(store.definitions.put("d1", b""))
+        assert await refused(store.keys.put(KEY))
         assert await refused(store.log.ready())
         assert await state_of(store, run) == before
         disk.mend()
         await store.log.ready()
         assert await state_of(store, run) == before
-        assert await store.log.recall(ACME, "slot-1", 0) is None
+        for slot in ("slot-1", "slot-2"):
+            assert await store.log.recall(ACME, slot, 0) is None
+        assert await store.definitions.get("d1") is None
+        assert await store.keys.all() == []
         assert await store.log.append(run, 0, given) is None
         assert await store.log.create(header("run-b")) == Created()
 
-    with_store(tmp_path / "store.db", scenario)
+    with_store(tmp_path / "store.db", scenario, disk)
     check_integrity(tmp_path / "store.db")
 
 
@@ -131,8 +102,8 @@ def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: 
         page = await store.log.list_runs(ACME, RunQuery())
         assert [run.header.run_id for run in page.runs] == ["run-a"]
 
-    with_store(tmp_path / "store.db", scenario)
-    with_store(tmp_path / "crashed.db", after_the_crash, vfs=None)
+    with_store(tmp_path / "store.db", scenario, disk)
+    with_store(tmp_path / "crashed.db", after_the_crash, None)
 
 
 def test_without_the_overwrite_it_would_come_back(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,16 +115,16 @@ def test_without_the_overwrite_it_would_come_back(tmp_path: Path, disk: Disk, mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
+@pytest.mark.parametrize("late", [False, True])
 def test_whichever_operation_fails_acknowledged_work_is_kept(
-    tmp_path: Path, disk: Disk, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    disk: Disk, error: type[Exception], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The n-th write or sync fails and all after it, for n = 0, 1, 2, ... until the workload gets through."""
     # A few frames only, so that checkpoints fail as well.
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 12)
-    disk.error = error
+    disk.error, disk.late = error, late
     broken_at = 0
     for working in range(1000):
-        path = tmp_path / f"{working}.db"
         acknowledged: list[str] = []
 
         async def scenario(store: SqliteStore, working: int = working, done: list[str] = acknowledged) -> None:
@@ -168,8 +139,9 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
             assert slots == [f"run-{number}" in done for number in range(6)]
             assert await store.log.create(header("last")) == Created()
 
-        with_store(path, scenario)
-        check_integrity(path)
+        with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder:
+            with_store(Path(folder) / "store.db", scenario, disk)
+            check_integrity(Path(folder) / "store.db")
         if len(acknowledged) == 6:
             broken_at = working
             break
@@ -188,7 +160,7 @@ def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: Disk)
         disk.mend()
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
-    with_store(tmp_path / "store.db", scenario)
+    with_store(tmp_path / "store.db", scenario, disk)
 
 
 def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: Disk) -> None:
@@ -202,7 +174,7 @@ def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: Disk) -> 
         disk.mend()
         assert len(await store.log.read(run, -1, 1000)) == 200
 
-    with_store(tmp_path / "store.db", scenario)
+    with_store(tmp_path / "store.db", scenario, disk)
 
 
 def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
@@ -219,7 +191,44 @@ def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
         assert [run.header.run_id for run in page.runs] == made[::-1]
         assert 1 <= len(made) < 100
 
-    with_store(tmp_path / "store.db", scenario, vfs=None)
+    with_store(tmp_path / "store.db", scenario, None)
+
+
+def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, disk: Disk) -> None:
+    """A program that is the last one to close the store deletes the write-ahead log; it must see that we are here."""
+    path = tmp_path / "store.db"
+
+    def look_in() -> None:
+        subprocess.run([sys.executable, "-c", OUTSIDER, path], check=True, timeout=30)
+
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        disk.broken = {"sync"}
+        assert await refused(store.log.append(run, -1, batch(run, -1)))
+        disk.mend()
+        assert await store.log.append(run, -1, batch(run, -1)) is None
+        await asyncio.to_thread(look_in)
+        assert await store.log.append(run, 0, batch(run, 0)) is None
+        await asyncio.to_thread(look_in)
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", tmp_path / f"crashed.db{suffix}")
+
+    async def after_the_crash(store: SqliteStore) -> None:
+        assert len(await store.log.read(header().key, -1, 10)) == 2
+
+    with_store(path, scenario, disk)
+    with_store(tmp_path / "crashed.db", after_the_crash, None)
+
+
+def test_a_store_that_touches_its_own_file_would_lose_the_log(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above: to close a file is to drop all locks on it."""
+    monkeypatch.setattr(
+        connection_module, "_make_private", lambda path: os.close(os.open(path, os.O_RDWR | os.O_CREAT))
+    )
+    with pytest.raises(FileNotFoundError):
+        test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path, disk)
 
 
 def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
@@ -235,7 +244,7 @@ def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("weftwork.adapters.sqlite.connection.BUSY_TIMEOUT", 10)
-        with_store(tmp_path / "store.db", scenario, vfs=None)
+        with_store(tmp_path / "store.db", scenario, None)
 
 
 def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: Disk) -> None:
@@ -249,4 +258,4 @@ def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: Disk
         opening(tmp_path / "text.db")
     disk.broken = {"open"}
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
-        opening(tmp_path / "store.db", VFS)
+        opening(tmp_path / "store.db", disk.vfs)

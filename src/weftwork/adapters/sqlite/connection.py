@@ -1,6 +1,7 @@
 """How connections to the store file are made, and which of their errors mean that the store is out of order."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ def open_writer(path: Path, vfs: str | None) -> Connection:
     """The writing connection, on a store that exists and is up to date. Checkpoints are left to the writer."""
     check_library(apsw.sqlite_lib_version())
     _make_private(path)
+    sync_left_behind(path)
     connection: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT)
@@ -74,7 +76,29 @@ def check_library(version: str) -> None:
 
 def _make_private(path: Path) -> None:
     """Create a missing file for its owner only. SQLite gives its side files the mode of the main file."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    # A file that is there is left alone: closing it would drop every lock that this process holds on it, and the
+    # next program that looks into the store would take itself for the last one and delete the write-ahead log.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        for folder in path.absolute().parents[1:]:
+            # SQLite syncs the folder of the file; those above may be new too, if they are ours at all.
+            with suppress(OSError):
+                _sync(folder)
+
+
+def sync_left_behind(path: Path) -> None:
+    """Make durable what a killed process has written and not synced. It is in the store as soon as that is open."""
+    with suppress(FileNotFoundError):
+        _sync(path.with_name(f"{path.name}-wal"))
+        _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _tune(connection: Connection, cache_kib: int) -> None:

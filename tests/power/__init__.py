@@ -1,0 +1,1 @@
+"""Power loss and disk faults under the SQLite store."""

@@ -1,0 +1,78 @@
+"""A host that starts on what a power loss left, and goes on until every run has ended."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.bench import CALLER, Bench
+from tests.power.disk import Disk
+from tests.power.rounds import content_of
+from tests.power.story import STORE, Ack
+from tests.power.workflows import WORKFLOWS
+from weftwork.adapters.sqlite import connection
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.testing.clock import START, ManualClock
+from weftwork.testing.ids import SequentialIds
+
+LATER = START + 3_600_000
+BOUND = 30.0
+
+
+class LaterIds(SequentialIds):
+    """Ids that no host before gave."""
+
+    def run_id(self, now: int) -> str:
+        return f"later-{super().run_id(now)}"
+
+    def event_ids(self, count: int) -> list[str]:
+        return [f"later-{name}" for name in super().event_ids(count)]
+
+
+def go_on(folder: Path, acks: list[Ack], vfs: str | None = None) -> None:
+    """Start, let every unfinished run end, and answer callers who ask again with their key as before."""
+
+    async def work() -> None:
+        store: Any = SqliteStore(folder / STORE, vfs)
+        bench = Bench(store=store, clock=ManualClock(LATER), ids=LaterIds())
+        async with asyncio.timeout(BOUND):
+            await store.open()
+            try:
+                for document in WORKFLOWS.values():
+                    assert await bench.catalog.register(document) == []
+                await bench.executor.recover()
+                while bench.executor.live_count:
+                    if bench.clock.next_wake is not None:
+                        bench.clock.advance(bench.clock.next_wake - bench.clock.now())
+                    await asyncio.sleep(0.0005)
+                for ack in acks:
+                    if ack.key is not None:
+                        outcome = await bench.service.create_run(CALLER, ack.document, ack.key)
+                        assert (outcome.run_id, outcome.replayed) == (ack.run_id, True), ack
+            finally:
+                await bench.close()
+                await store.close()
+
+    asyncio.run(work())
+
+
+def show(folder: Path, disk: Disk) -> tuple[bytes, int]:
+    """Open the store: what its readers see at once, and how far the disk's log is by then."""
+    sync = connection._sync
+
+    def noted(path: Path) -> None:
+        sync(path)
+        disk.synced(path, folder)
+
+    async def work() -> tuple[bytes, int]:
+        store = SqliteStore(folder / STORE, disk.vfs)
+        await store.open()
+        try:
+            return await store._readers.submit(content_of), len(disk.log)
+        finally:
+            await store.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "_sync", noted)
+        return asyncio.run(work())

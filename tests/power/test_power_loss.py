@@ -1,0 +1,127 @@
+"""Whenever the power goes: what was acknowledged is there, nothing is there by half, and every run goes on."""
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.power.disk import open_disk, written
+from tests.power.images import LOSSES, Drive, put_image
+from tests.power.proof import Case, Proof
+from tests.power.recovery import go_on, show
+from tests.power.story import Recording, record
+from weftwork.protocol.run import TERMINAL
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+TURNS = 60
+STORIES, IMAGES = (40, 500) if FULL else (4, 250)
+FAULTY, FAULTY_IMAGES = (20, 250) if FULL else (2, 150)
+KILLED, KILLED_IMAGES = (10, 200) if FULL else (1, 100)
+BOOTS = IMAGES // 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(STORIES))
+def test_a_power_loss_takes_nothing_that_was_acknowledged(seed: int) -> None:
+    proof = Proof(record(seed, TURNS))
+    check_variety(proof.recording)
+    assert proof.run(proof.sample(IMAGES)) == IMAGES
+    assert boots(proof, proof.sample(IMAGES)[:BOOTS]) == BOOTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1000 + FAULTY))
+def test_a_power_loss_around_disk_faults_takes_nothing_that_was_acknowledged(seed: int) -> None:
+    proof = Proof(record(seed, TURNS, faulty=True))
+    assert any(state.failed for state in proof.recording.states)
+    assert proof.run(proof.sample(FAULTY_IMAGES)) == FAULTY_IMAGES
+
+
+@pytest.mark.slow
+def test_every_point_of_a_short_story() -> None:
+    """From the empty folder over the first migration to a few runs."""
+    proof = Proof(record(seed=7, turns=8))
+    losses = (*LOSSES, *[None] * 20) if FULL else ("none", "all", None, None)
+    points = range(len(proof.recording.log) + 1)
+    cases = [Case(point, number, loss) for point in points for number, loss in enumerate(losses)]
+    assert proof.run(cases) == len(cases) > 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(KILLED))
+def test_what_is_seen_after_a_kill_outlives_a_power_loss(seed: int) -> None:
+    """A process that was killed loses nothing it wrote, synced or not; the next one shows all of it."""
+    proof = Proof(record(seed, TURNS))
+    assert after_a_kill(proof, proof.sample(KILLED_IMAGES)) == KILLED_IMAGES
+
+
+def test_a_few_power_losses() -> None:
+    proof = Proof(record(seed=5, turns=20))
+    assert proof.run(proof.sample(60)) == 60
+    assert boots(proof, proof.sample(2)) == 2
+
+
+def test_a_story_can_be_told_again() -> None:
+    """So that a failure can be looked at."""
+    first, second = (record(seed=3, turns=20, faulty=True) for _ in range(2))
+    assert [op[:4] for op in first.log] == [op[:4] for op in second.log]
+    assert first[4:] == second[4:]
+
+
+def check_variety(recording: Recording) -> None:
+    """The story has what it was made for."""
+    files = {op.file: op.name for op in recording.log if op.kind == "create"}
+    syncs = [files[op.file] for op in recording.log if op.kind == "sync"]
+    assert syncs.count("store.db") >= 3, "the write-ahead log is hardly ever copied"
+    logs = [name for name in files.values() if name.endswith("-wal")]
+    begun = [op for op in recording.log if op.kind == "write" and op.at == 0 and files[op.file].endswith("-wal")]
+    assert len(begun) > len(logs), "no write-ahead log is started anew"
+    assert len(recording.keyed) > 10
+    assert len({ack.status for ack in recording.acks}) >= 5, "callers hardly ever hear anything new"
+
+
+def boots(proof: Proof, cases: list[Case]) -> int:
+    """Let a host go on with each image to the end of every run, then let the power go once more on its way."""
+
+    def look(case: Case, folder: Path) -> None:
+        told = [ack for ack in proof.recording.acks if ack.point <= case.point]
+        found = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
+        with open_disk(written(found)) as disk:
+            before = len(disk.log)
+            go_on(folder, told[-8:], disk.vfs)
+        _, runs = proof.check_sound(folder, case.point)
+        assert {status for status, _ in runs.values()} <= TERMINAL
+        dice = Random(case.number)
+        drive = Drive(disk.log, dice)
+        for point in sorted(dice.randint(before, len(disk.log)) for _ in range(3)):
+            drive.advance(point)
+            replace(folder, drive, dice)
+            proof.check_sound(folder, case.point)
+
+    return proof.run(cases, look)
+
+
+def after_a_kill(proof: Proof, cases: list[Case]) -> int:
+    """Let the process die at each point and another one open the store; as soon as it is open, the power goes."""
+
+    def look(case: Case, folder: Path) -> None:
+        before = proof.recording.log[: case.point]
+        with open_disk(before) as disk:
+            seen, point = show(folder, disk)
+        dice = Random(case.number)
+        drive = Drive(disk.log, dice)
+        drive.advance(point)
+        for loss in ("none", None):
+            replace(folder, drive, dice, loss)
+            content, _ = proof.check_sound(folder, case.point)
+            assert content == seen, "readers saw what was not durable"
+
+    return proof.run([case._replace(loss="all") for case in cases], look)
+
+
+def replace(folder: Path, drive: Drive, dice: Random, loss: str | None = None) -> None:
+    """Put an image of that drive in the place of what is in the folder."""
+    for path in folder.iterdir():
+        path.unlink()
+    put_image(folder, drive.image(dice, loss), dice)

@@ -1,0 +1,130 @@
+"""Each guard against a power loss is needed: without it some image is lost, torn or wrong, and the proof says so."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.power.proof import Case, Proof
+from tests.power.story import STORE, Recording, record
+from tests.power.test_power_loss import TURNS, after_a_kill
+from weftwork.adapters.sqlite import connection, idempotency
+from weftwork.adapters.sqlite.migrate import migrate
+from weftwork.adapters.sqlite.worker import Settled, Task
+from weftwork.adapters.sqlite.writer import Writer
+
+IMAGES = 150
+UNSOUND = (AssertionError, apsw.Error)
+
+
+def first_fault(proof: Proof, cases: list[Case] | None = None) -> str:
+    """What is wrong with the first image that is."""
+    with pytest.raises(UNSOUND) as caught:
+        proof.run(cases or proof.sample(IMAGES))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("level", ["normal", "off"])
+def test_without_a_sync_per_commit(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    def relaxed(opened: Any, migrations: Any) -> None:
+        opened.pragma("synchronous", level)
+        migrate(opened, migrations)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "migrate", relaxed)
+        proof = Proof(record(0, TURNS))
+    lost, damaged = 0, 0
+    for case in proof.sample(IMAGES):
+        try:
+            proof.run([case])
+        except UNSOUND as error:
+            lost += "is lost" in str(error) or ", now (" in str(error)
+            damaged += "damaged" in str(error) or isinstance(error, apsw.Error)
+    assert lost > 0
+    assert damaged > 0 or level == "normal"
+
+
+def test_an_answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def eager(writer: Any, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+        opened = writer._usable()
+        opened.execute("BEGIN IMMEDIATE")
+        settle([Settled(task.future, task.job(opened)) for task in tasks])
+        opened.execute("COMMIT")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "serve", eager)
+        proof = Proof(record(0, TURNS))
+    assert first_fault(proof)
+
+
+def test_a_record_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    insert = idempotency.insert
+
+    def apart(opened: Any, record: Any) -> None:
+        opened.execute("COMMIT")
+        opened.execute("BEGIN IMMEDIATE")
+        insert(opened, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(idempotency, "insert", apart)
+        proof = Proof(record(0, TURNS))
+    assert "without its record" in first_fault(proof)
+
+
+def test_names_that_are_never_synced() -> None:
+    """SQLite syncs the folder when it has made a log; a disk that did not do so would lose the whole store."""
+    recording = record(0, turns=5)
+    last = len(recording.log)
+    bare = [op for op in recording.log if op.kind != "folder"]
+    gone = len(recording.log) - len(bare)
+    assert gone >= 2
+    proof = Proof(recording._replace(log=bare, acks=[ack._replace(point=0) for ack in recording.acks]))
+    assert "is lost" in first_fault(proof, [Case(last - gone, 0, "none")])
+
+
+@cache
+def whole_story() -> Recording:
+    return record(0, TURNS)
+
+
+def test_a_store_that_shows_what_a_killed_process_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = Proof(whole_story())
+    monkeypatch.setattr(connection, "sync_left_behind", lambda _: None)
+    with pytest.raises(AssertionError, match="was not durable"):
+        after_a_kill(proof, proof.sample(4 * IMAGES))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("DELETE FROM events WHERE type = 'node.started' AND id & 1023 = 1", "gaps"),
+        ("UPDATE events SET type = 'log.appended' WHERE type = 'run.completed'", "folded"),
+        ("UPDATE events SET type = 'run.completed' WHERE type = 'run.started'", "ends at"),
+        ("UPDATE events SET node_id = 'a' WHERE type = 'node.started'", "started twice"),
+        ("UPDATE runs SET current_node = 'z'", "folded"),
+        ("UPDATE runs SET status = 'running' WHERE status = 'completed'", "folded"),
+        ("DELETE FROM hidden", "hidden input"),
+        ("DELETE FROM hidden WHERE sequence >= 0", "hidden output"),
+        ("DELETE FROM run_state WHERE kind = 'node'", "folded"),
+        ("DELETE FROM run_tags", "with the tag"),
+        ("DELETE FROM idempotency", "without its record"),
+        ("DELETE FROM definitions", "definition"),
+        ("DELETE FROM runs", "is lost|without its run"),
+    ],
+)
+def test_the_auditor_sees_damage(damage: str, said: str) -> None:
+    """Each of its questions is asked: a store that is wrong in one way only is found out."""
+    proof = Proof(whole_story())
+
+    def look(case: Case, folder: Path) -> None:
+        opened = apsw.Connection(str(folder / STORE))
+        opened.execute(damage)
+        assert opened.changes() > 0
+        opened.close()
+        proof.check_sound(folder, case.point)
+
+    with pytest.raises(AssertionError, match=said):
+        proof.run([Case(len(proof.recording.log))], look)
