@@ -1,13 +1,23 @@
-"""`pytest --rule idem-04` runs the tests that prove one rule."""
+"""`pytest --rule idem-04` runs the tests that prove one rule; proofs under fire stay out of the fast lane."""
+
+from pathlib import Path
 
 import pytest
+
+PROOFS = {"crash", "hostile", "power", "readers"}
+"""Folders whose tests start processes, fill disks or crowd sockets: all of them count as slow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="ID", help="only tests marked with this rule of rules.toml")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in PROOFS:
+            item.add_marker(pytest.mark.slow)
     wanted = config.getoption("--rule")
     if wanted is None:
         return

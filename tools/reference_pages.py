@@ -42,6 +42,9 @@ SETTINGS_TEXT = {
     "max_request_body_bytes": "Largest request body; advertised.",
     "max_parallel_nodes": "Most nodes of one run that run at the same time.",
     "max_live_runs": "Most unfinished runs; beyond it a new run is answered with 503.",
+    "max_live_runs_per_tenant": "Most unfinished runs of one tenant; beyond it a new run is answered with 429; 0: any.",
+    "max_streams": "Most open streams and waiting polls; beyond it another one is answered with 429.",
+    "max_connections": "Most connections; less if the process may not open so many files; beyond it 503.",
     "keepalive_seconds": "A quiet stream gets a comment line this often.",
 }
 

@@ -27,6 +27,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.sweeper import Sweeper
 from weftwork.ports.clock import Clock
+from weftwork.ports.faults import point
 from weftwork.ports.ids import Ids
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.seat import Seat
@@ -83,6 +84,7 @@ class Host:
         if not self._memory:
             _make(self.settings.data_folder)
         _take(self._seat)
+        point("boot.seated")
         try:
             await self._store.open()
             await self.keyring.load()
@@ -90,11 +92,12 @@ class Host:
                 self._admin = AdminServer(self.settings.data_folder / SOCKET, Administration(self.keyring))
                 await self._admin.start()
             recovered = await self._executor.recover()
-        except OSError as error:
+        except BaseException as error:
+            await self._executor.close()
+            await self._store.close()
             self._seat.release()
-            raise _unusable(error) from None
-        except BaseException:
-            self._seat.release()
+            if isinstance(error, OSError):
+                raise _unusable(error) from None
             raise
         self._sweeper.start()
         return recovered
@@ -115,7 +118,7 @@ class Host:
 
     def _handlers(self, offer: Offer) -> dict[str, Handler]:
         runs = RunRoutes(self.service)
-        events = EventRoutes(self.service, self.settings.keepalive_seconds)
+        events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = MetaRoutes(self.service, lambda: self.draining)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
         all_handlers: dict[str, Handler] = {
@@ -146,6 +149,7 @@ class Host:
         if self._admin is not None:
             await self._admin.stop()
         await self._executor.close()
+        point("drain.close")
         await self._store.close()
         self._seat.release()
 

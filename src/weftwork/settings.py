@@ -39,6 +39,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_request_body_bytes: int = Limits().max_request_body_bytes
     max_parallel_nodes: int = Limits().max_parallel_nodes
     max_live_runs: int = Limits().max_live_runs
+    max_live_runs_per_tenant: int = Limits().max_live_runs_per_tenant
+    max_streams: int = Limits().max_streams
+    max_connections: int = Limits().max_connections
     keepalive_seconds: float = 10.0
 
     @property
@@ -52,6 +55,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             max_request_body_bytes=self.max_request_body_bytes,
             max_parallel_nodes=self.max_parallel_nodes,
             max_live_runs=self.max_live_runs,
+            max_live_runs_per_tenant=self.max_live_runs_per_tenant,
+            max_streams=self.max_streams,
+            max_connections=self.max_connections,
         )
 
 
@@ -64,6 +70,9 @@ _RANGES = {
     "max_request_body_bytes": (1024, 256 * 2**20),
     "max_parallel_nodes": (1, 10_000),
     "max_live_runs": (1, 10_000_000),
+    "max_live_runs_per_tenant": (0, 10_000_000),
+    "max_streams": (1, 1_000_000),
+    "max_connections": (1, 1_000_000),
     "keepalive_seconds": (0.05, 14.0),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.eventlog import Page, RunQuery, Stored
+from weftwork.ports.eventlog import Page, Projection, RunQuery, Stored
 from weftwork.protocol.run import RunKey
 
 Wrap = Callable[[Any, Any], Any]
@@ -23,8 +23,8 @@ def one_object_for_all(log: MemoryEventLog, real: Any) -> Any:
 
 
 def one_log_for_all(log: MemoryEventLog, real: Any) -> Any:
-    async def read(run: RunKey, after: int, limit: int) -> Any:
-        return await real(next(iter(log._runs)), after, limit)
+    async def read(run: RunKey, *rest: int) -> Any:
+        return await real(next(iter(log._runs)), *rest)
 
     return read
 
@@ -44,8 +44,16 @@ def recall_anybodys(log: MemoryEventLog, real: Any) -> Any:
 
 
 def start_at_the_cursor(log: MemoryEventLog, real: Any) -> Any:
-    async def read(run: RunKey, after: int, limit: int) -> Any:
-        return await real(run, after - 1, limit)
+    async def read(run: RunKey, after: int, *rest: int) -> Any:
+        return await real(run, after - 1, *rest)
+
+    return read
+
+
+def read_one_more(log: MemoryEventLog, real: Any) -> Any:
+    async def read(run: RunKey, after: int, limit: int, budget: int) -> Any:
+        found = await real(run, after, limit, budget)
+        return await real(run, after, min(limit, len(found) + 1))
 
     return read
 
@@ -53,8 +61,8 @@ def start_at_the_cursor(log: MemoryEventLog, real: Any) -> Any:
 def read_yesterday(log: MemoryEventLog, real: Any) -> Any:
     last: list[Any] = []
 
-    async def read(run: RunKey, after: int, limit: int) -> Any:
-        before, last[:] = last[:], await real(run, after, limit)
+    async def read(run: RunKey, *rest: int) -> Any:
+        before, last[:] = last[:], await real(run, *rest)
         return before
 
     return read
@@ -183,6 +191,11 @@ READS: dict[str, tuple[str, Wrap]] = {
     "an_old_record_is_not_recalled": ("log.recall", recall_for_ever),
     "equal_slots_are_different_records": ("log.recall", recall_anybodys),
     "a_page_of_events_starts_after_its_cursor": ("log.read", start_at_the_cursor),
+    "a_page_of_events_ends_where_its_budget_is_reached": ("log.read", read_one_more),
+    "a_projection_is_that_of_the_stored_run": (
+        "log.projection",
+        changed(lambda found: found and Projection("running")),
+    ),
     "an_acknowledged_write_is_seen": ("log.read", read_yesterday),
     "a_stored_run_is_one_view": ("log.stored", look_twice),
     "a_listing_follows_the_status": ("log.list_runs", list_yesterday),

@@ -14,6 +14,7 @@ from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_serv
 from tests.live.served import until
 
 from weftwork.adapters.http import app, outflow, server
+from weftwork.adapters.http.door import Door
 from weftwork.protocol import schema
 
 HEAD = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
@@ -134,7 +135,7 @@ def test_connections_that_are_left_are_broken_off() -> None:
             self.said.append("abort")
 
     async def work() -> list[str]:
-        ending: Any = server._Server(uvicorn.Config("none:none", lifespan="off"))
+        ending: Any = server._Server(uvicorn.Config("none:none", lifespan="off"), Door(1))
         ending.servers = []
         left = Left()
         ending.server_state.connections.add(left)

@@ -74,7 +74,13 @@ def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
 
 def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: its count can tell the difference."""
-    monkeypatch.setattr(writer_module, "MOST_JOBS", 1)
+    honest = writer_module.Writer.serve
+
+    def one_by_one(writer: Any, tasks: list[Any], settle: Any) -> None:
+        for task in tasks:
+            honest(writer, [task], settle)
+
+    monkeypatch.setattr(writer_module.Writer, "serve", one_by_one)
     with pytest.raises(AssertionError):
         test_what_is_queued_is_one_commit(tmp_path)
 

@@ -12,6 +12,7 @@ from weftwork.adapters.nodes.core import CORE
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
+from weftwork.engine.live import LiveRun
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
@@ -19,9 +20,10 @@ from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
 from weftwork.protocol.events import Event
 from weftwork.protocol.fold import RunState
+from weftwork.protocol.graph import Plan
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.protocol.run import TERMINAL, RunHeader, RunKey
 from weftwork.protocol.wire_v1 import SCOPES
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.ids import SequentialIds
@@ -133,14 +135,17 @@ class Bench:
         made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
         return Bench(*made.pop("types"), **made)
 
-    async def start(self, document: dict[str, Any], at_once: bool = True, **request: Any) -> RunKey:
+    async def start(self, document: dict[str, Any], *, at_once: bool = True, **request: Any) -> RunKey:
         """A new run. With `at_once` its first steps are a part of its creation, else it is left to its own loop."""
         await self.store.open()
         assert await self.catalog.register(document) == []
         if not at_once:
-            self.executor._prepare = lambda *given: (self.executor._make(RunState(given[1], given[0], given[2])), None)
+            self.executor._prepare = self._unprepared
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
+
+    def _unprepared(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, None]:
+        return self.executor._make(RunState(plan, header, inputs)), None
 
     async def events(self, key: RunKey) -> list[Event]:
         return await self.store.log.read(key, -1, 100_000)

@@ -9,41 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.bench import quiet, run, until
+from tests.engine.written import KEY, made
 from tests.protocol.definition import examples
 from weftwork.engine import feeds as module
-from weftwork.engine.feeds import Feeds, Reader
-from weftwork.protocol.events import Event
+from weftwork.engine.feeds import Reader
+from weftwork.protocol.events import AROUND, Event
 from weftwork.protocol.run import RunKey
-
-KEY = RunKey("live:acme", "run-1")
-
-
-class Written:
-    """As much of a log as a reader needs; reading takes a turn of the loop."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.reads = 0
-        self.asked: list[int] = []
-
-    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
-        self.reads += 1
-        self.asked.append(limit)
-        await asyncio.sleep(0)
-        return self.events[after + 1 : after + 1 + limit]
-
-    def add(self, count: int, terminal: bool = False, size: int = 2) -> tuple[Event, ...]:
-        first = len(self.events)
-        kinds = ["acme.thing"] * (count - 1) + ["run.completed" if terminal else "acme.thing"]
-        payload = b" " * size
-        made = [Event("run-1", first + n, f"e{first + n}", kind, 0, payload) for n, kind in enumerate(kinds)]
-        self.events += made
-        return tuple(made)
-
-
-def made() -> tuple[Written, Feeds]:
-    log: Any = Written()
-    return log, Feeds(log)
 
 
 async def read_all(reader: Reader, dice: random.Random) -> list[int]:
@@ -101,65 +72,11 @@ def test_a_reader_who_lags_behind_the_tail_reads_the_log() -> None:
         feeds.publish(KEY, log.add(module.TAIL))
         assert len(await reader.next(1)) == module.TAIL
         assert log.reads == reads, "what the tail holds is not read again"
-        feeds.publish(KEY, log.add(module.TAIL + 1))
-        assert len(await reader.next(1)) == module.FIRST_READ
+        feeds.publish(KEY, log.add(module.TAIL + 9))
+        assert len(await reader.next(1, 9)) == 9
         assert log.reads == reads + 1
-        assert len(await reader.next(1)) == module.TAIL + 1 - module.FIRST_READ
+        assert len(await reader.next(1)) == module.READ_BYTES // (AROUND + 2) + 1
         assert log.reads == reads + 1, "what is left of the lag is in the tail"
-
-    run(work)
-
-
-@pytest.mark.parametrize("place", ["log", "tail"])
-@pytest.mark.parametrize("sizes", [[2] * 90, [900_000] * 40, [2] * 70 + [500_000] * 70, [20_000, 2, 70_000] * 9])
-def test_a_reader_is_never_given_more_than_its_budget_or_one_event(place: str, sizes: list[int]) -> None:
-    async def work() -> None:
-        log, feeds = made()
-        reader = feeds.join(KEY, -1)
-        seen: list[int] = []
-        for at, size in enumerate(sizes):
-            batch = log.add(1, terminal=at == len(sizes) - 1, size=size)
-            if place == "tail":
-                feeds.publish(KEY, batch)
-        while not reader.ended:
-            events = await reader.next(1)
-            assert len(events) == 1 or sum(map(module.weight, events)) <= module.READ_BYTES
-            seen += [event.sequence for event in events]
-        assert seen == list(range(len(sizes)))
-
-    run(work)
-
-
-def test_a_reader_of_large_events_asks_the_log_for_few() -> None:
-    async def work() -> None:
-        log, feeds = made()
-        log.add(40, size=900_000)
-        log.add(200, terminal=True)
-        reader = feeds.join(KEY, -1)
-        while not reader.ended:
-            await reader.next(1)
-        assert log.asked[0] == module.FIRST_READ
-        assert set(log.asked[1:40]) == {1}
-        assert max(log.asked) <= module.MOST_READ
-        assert len(log.asked) < 60, "small events after them are read many at once again"
-
-    run(work)
-
-
-def test_the_tail_is_bounded_in_bytes() -> None:
-    async def work() -> None:
-        log, feeds = made()
-        reader = feeds.join(KEY, -1)
-        tail = reader._feed.tail
-        for _ in range(10):
-            feeds.publish(KEY, log.add(1, size=300_000))
-            assert sum(map(module.weight, tail)) <= module.TAIL_BYTES
-        assert len(tail) == 3
-        feeds.publish(KEY, log.add(1, size=2 * module.TAIL_BYTES))
-        assert len(tail) == 1, "one event is kept, however large: all readers want it"
-        feeds.doubt(KEY)
-        feeds.publish(KEY, log.add(module.TAIL + 1))
-        assert len(tail) == module.TAIL
 
     run(work)
 
@@ -271,27 +188,42 @@ def test_a_reader_who_is_cancelled_leaves_nothing_in_the_feed() -> None:
     run(work)
 
 
-def test_a_reader_who_looked_before_it_joined_would_miss_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second look, after the reader can be woken, is what closes the gap."""
+@pytest.mark.parametrize("early", [True, False])
+def test_a_reader_who_looks_before_it_can_be_woken_misses_events(early: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is read with the waiter in place: what is committed and published while it is read ends the wait."""
 
+    class Late(set[Any]):
+        def add(self, waiter: Any) -> None:
+            asyncio.get_running_loop().call_later(0.01, super().add, waiter)
+
+    async def work() -> list[Event]:
+        log, feeds = made()
+        reader = feeds.join(KEY, -1)
+        if not early:
+            reader._feed.waiters = Late()
+        honest = log.read
+
+        async def read(*arguments: Any) -> list[Event]:
+            found = await honest(*arguments)
+            monkeypatch.setattr(log, "read", honest)
+            feeds.publish(KEY, log.add(1))
+            # As if the tail could not be used: the reader has to be woken to look again.
+            feeds._drop(KEY)
+            return found
+
+        monkeypatch.setattr(log, "read", read)
+        return await reader.next(0.1)
+
+    assert len(run(work) or []) == early
+
+
+def test_the_end_of_a_wait_is_no_news() -> None:
     async def work() -> None:
         log, feeds = made()
         reader = feeds.join(KEY, -1)
-        real = reader._available
-        looks = 0
-
-        async def once(*bounds: int) -> list[Event]:
-            nonlocal looks
-            looks += 1
-            if looks == 1:
-                found = await real(*bounds)
-                log.add(1, terminal=True)  # committed by now; its publishing went to nobody
-                return found
-            return [] if looks == 2 else await real(*bounds)
-
-        monkeypatch.setattr(Reader, "_available", lambda self, *bounds: once(*bounds))
         assert await reader.next(0.01) == []
-        monkeypatch.undo()
-        assert len(await reader.next(0.01)) == 1
+        assert log.reads == 1, "the log is not read again when the time is over"
+        feeds.publish(KEY, log.add(1))
+        assert len(await reader.next(0)) == 1
 
     run(work)

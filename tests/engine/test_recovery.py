@@ -1,5 +1,7 @@
 """Recovery is for every run that can go on, whatever became of the others."""
 
+from typing import Any
+
 from tests.engine.bench import CALLER, Bench, run
 from tests.protocol.definition import node, workflow
 from weftwork.ports.eventlog import Batch
@@ -33,7 +35,8 @@ def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
         bench = Bench()
         large = {"text": "x" * 20_000}
         document = workflow([node("a")])
-        for request in ({"inputs": large}, {"configurable": {"acme.note": large}}):
+        requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]
+        for request in requests:
             key = await bench.start(document, **request)
             await bench.end(key)
             await bench.executor.stored(key)

@@ -226,8 +226,8 @@ def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
         await bench.end(key)
         assert [event.type for event in await reader.next(1)] == ["node.completed", "run.completed"]
         bench.service.leave(CALLER, key.run_id)
-        reader, stored = await bench.service.join(CALLER, key.run_id, stored_last := 3)
-        assert (reader.ended, stored.projection.last_sequence) == (True, stored_last)
+        reader, projection = await bench.service.join(CALLER, key.run_id, 3)
+        assert (reader.ended, projection.last_sequence) == (True, 3)
 
     run(work)
 

@@ -40,11 +40,11 @@ class Flaky:
             raise DOWN
         return result
 
-    async def read(self, key: RunKey, after: int, limit: int) -> Any:
+    async def read(self, key: RunKey, *rest: int) -> Any:
         if self.reads_down:
             self.reads_down -= 1
             raise DOWN
-        return await self._log.read(key, after, limit)
+        return await self._log.read(key, *rest)
 
 
 GATES = workflow(
@@ -66,10 +66,15 @@ WORKFLOWS = {
 async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str], at_once: bool) -> list[tuple[str, bytes]]:
     """How the run ended and all that happened; independent nodes may take turns in another order."""
     bench.log.plan = plan
-    key = await bench.start(document, at_once)
+    key = await bench.start(document, at_once=at_once)
     reader = bench.feeds.join(key, -1)
     events = await bench.end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
+    if bench.executor.live_count:
+        # The store has the end, and the run was told that it is away: it finds out a second later.
+        await quiet()
+        bench.clock.advance(1000)
+        await until(lambda: not bench.executor.live_count)
     shown = await bench.executor.stored(key)
     stored = await bench.stored(key)
     assert shown is not None
@@ -197,5 +202,49 @@ def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.Monke
         with pytest.raises(StoreUnavailable):
             await bench.start(WORKFLOWS["pure"])
         assert bench.executor.live_count == 0
+
+    run(work)
+
+
+def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = {1: "down"}
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        bench.stage.release("a")
+        await until(lambda: bench.log.appends)
+        await quiet()
+        looking = asyncio.create_task(bench.executor.stored(key))
+        await quiet()
+        assert looking.done(), "it waits for a commit that nobody is making"
+        await bench.end(key)
+
+    run(work)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
+    monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        honest = bench.store.log.create
+
+        async def lost(*given: Any) -> Any:
+            await honest(*given)
+            monkeypatch.setattr(bench.store.log, "create", honest)
+            bench.log.reads_down = 2
+            raise DOWN
+
+        monkeypatch.setattr(bench.store.log, "create", lost)
+        with pytest.raises(StoreUnavailable):
+            await bench.start(GATES, at_once=at_once)
+        (key,) = await bench.store.log.unfinished(None, 10)
+        events = await bench.end(key)
+        assert [event.type for event in events].count("node.started") == 3
+        assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
+        await quiet()
+        assert bench.clock.next_wake is None, "it goes on looking"
 
     run(work)

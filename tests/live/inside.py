@@ -53,9 +53,9 @@ class Inside:
 
 
 @contextlib.asynccontextmanager
-async def open_inside(*workflows: dict[str, Any]) -> AsyncIterator[Inside]:
-    """A host in memory with the keys of acme and of another tenant. Everything within it is bounded."""
-    host = Host(Settings(store="memory"))
+async def open_inside(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[Inside]:
+    """A host, in memory unless told otherwise, with the keys of acme and of another tenant. All in it is bounded."""
+    host = Host(Settings(**{"store": "memory", **settings}))
     async with asyncio.timeout(20):
         await host.open()
         try:

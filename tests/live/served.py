@@ -62,22 +62,23 @@ async def elsewhere(work: Callable[..., T], *arguments: Any) -> T:
     return await asyncio.to_thread(work, *arguments)
 
 
-async def until(look: Callable[[], Any], what: str) -> None:
+async def until(look: Callable[[], Any], what: str, seconds: float = WAIT / 2) -> None:
     """Wait, while the host goes on, until something is so."""
-    end = asyncio.get_running_loop().time() + WAIT / 2
+    end = asyncio.get_running_loop().time() + seconds
     while not look():
         assert asyncio.get_running_loop().time() < end, f"waited for {what}"
         await asyncio.sleep(0.005)
 
 
 @contextlib.asynccontextmanager
-async def open_served(*workflows: dict[str, Any]) -> AsyncIterator[Served]:
+async def open_served(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[Served]:
     """Stopped with a signal at the end, unless the test did that."""
-    async with open_inside(*workflows) as inside:
+    async with open_inside(*workflows, **settings) as inside:
         listener = bind("127.0.0.1", 0)
         port = listener.getsockname()[1]
         started = asyncio.Event()
-        server = asyncio.create_task(serve(inside.app, listener, inside.host.drain, started.set))
+        most = inside.host.settings.max_connections
+        server = asyncio.create_task(serve(inside.app, listener, inside.host.drain, started.set, most))
         await started.wait()
         served = Served(inside, port, server)
         try:

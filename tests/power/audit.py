@@ -105,7 +105,7 @@ class _Port:
         self._events = events
         self._hidden = hidden
 
-    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         return self._events[after + 1 : after + 1 + limit]
 
     async def hidden(self, run: RunKey) -> list[Hidden]:

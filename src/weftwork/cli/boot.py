@@ -1,6 +1,7 @@
 """Starting up: keys, workflows, listener, and what the operator is told."""
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -11,9 +12,12 @@ from typing import Any, Final
 
 import click
 
+from weftwork.adapters.http.door import room
 from weftwork.adapters.http.server import bind, serve
+from weftwork.adapters.system.files import raise_file_limit
 from weftwork.app import Host
 from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.faults import point
 from weftwork.ports.seat import SeatTaken
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, HostFault
@@ -25,12 +29,15 @@ log = logging.getLogger("weftwork")
 
 STOP_SECONDS: Final = 9.0
 """From the signal to the end of the process: supervisors that kill give ten seconds or more."""
+GARBAGE: Final = (10_000, 20, 100)
+"""Objects, young and middle collections after which Python looks for garbage that holds on to itself."""
 FIRST_TENANT: Final = "default"
 MAX_DEFINITION_BYTES: Final = 16 * 2**20
 
 
 async def boot(settings: Settings) -> int:
     """Run the host until it is told to stop; returns the exit code."""
+    _settle_memory()
     host = Host(settings)
     end = _End(host)
     code = 1
@@ -42,6 +49,7 @@ async def boot(settings: Settings) -> int:
     try:
         _admit(host)
         count = await _register(host)
+        point("boot.ready")
         try:
             listener = bind(settings.host, settings.port)
         except OSError as error:
@@ -52,11 +60,32 @@ async def boot(settings: Settings) -> int:
         first_key = await _first_key(host)
         address = _address(settings.host, listener.getsockname()[1])
         app = host.build()
-        await serve(app, listener, end.begin, lambda: _announce(host, address, first_key, count, recovered))
+        most = _room(settings.max_connections)
+        await serve(app, listener, end.begin, lambda: _announce(host, address, first_key, count, recovered), most)
         code = 0
+    except StoreUnavailable as error:
+        click.echo(f"weftwork: {error}", err=True)
     finally:
         await end.finish(code)
     return code
+
+
+def _room(wanted: int) -> int:
+    """How many connections there may be: as many as are wanted, unless the process may not open so many files."""
+    most = room(wanted, raise_file_limit())
+    if most < wanted:
+        log.warning("fewer connections than set: the process may not open more files", extra={"count": most})
+    return most
+
+
+def _settle_memory() -> None:
+    """Code stays, and what runs and requests leave behind goes by itself: look for cycles elsewhere, and seldom.
+
+    Called before anything is loaded from the store: what is frozen and held by a cycle would never go.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 class _End:
@@ -69,6 +98,7 @@ class _End:
     def begin(self) -> None:
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + STOP_SECONDS
+            point("drain.begin")
         self._host.drain()
 
     async def finish(self, code: int) -> None:

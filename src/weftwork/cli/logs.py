@@ -19,7 +19,8 @@ _ODD = {
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return value[:MAX_TEXT].translate(_ODD)
+        text = value[:MAX_TEXT]
+        return text if text.isascii() and text.isprintable() else text.translate(_ODD)
     return value if value is None or isinstance(value, bool | int | float) else str(value)[:MAX_TEXT].translate(_ODD)
 
 
@@ -43,6 +44,10 @@ class JsonLines(logging.Formatter):
 
 def set_up(level: str) -> None:
     """Log to standard error; the server's own loggers only speak up when something is wrong."""
+    # No line tells the thread, the process or the place in the code, so nobody has to look for them.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    for name, value in (("logAsyncioTasks", False), ("_srcfile", None)):
+        setattr(logging, name, value)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()

@@ -1,6 +1,7 @@
 """`weftwork serve`: start the host in the foreground."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -61,9 +62,21 @@ def _run(settings: Settings) -> None:
     from weftwork.cli.logs import set_up
 
     set_up(settings.log_level)
+    _arm(os.environ.get("WEFTWORK_FAULTS"))
     code = _runner()(boot(settings))
     if code:
         raise SystemExit(code)
+
+
+def _arm(faults: str | None) -> None:
+    """No setting: neither an option nor a file can make a host break itself."""
+    if faults:
+        from weftwork.adapters.system.faults import arm_points
+
+        try:
+            arm_points(faults)
+        except ValueError as error:
+            raise SettingsError(f"WEFTWORK_FAULTS: {error}") from None
 
 
 def _runner() -> Callable[[Any], int]:

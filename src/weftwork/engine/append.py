@@ -59,14 +59,14 @@ class Append:
         state = self._state
         events = tuple(
             Event(
-                run_id=state.header.run_id,
-                sequence=self.expected + 1 + offset,
-                event_id=event_id,
-                type=draft.type,
-                timestamp=self._now,
-                payload=payload,
-                node_id=draft.node_id,
-                causation_id=draft.causation_id,
+                state.header.run_id,
+                self.expected + 1 + offset,
+                event_id,
+                draft.type,
+                self._now,
+                payload,
+                draft.node_id,
+                draft.causation_id,
                 engine_version=state.header.engine_version,
             )
             for offset, ((draft, payload), event_id) in enumerate(

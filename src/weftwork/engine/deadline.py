@@ -25,10 +25,11 @@ class Deadline:
 
     def cancel(self) -> list[asyncio.Task[None]]:
         """Returns what is still ending."""
-        if self._task is None:
+        task, self._task = self._task, None
+        if task is None:
             return []
-        self._task.cancel()
-        return [self._task]
+        task.cancel()
+        return [task]
 
     async def _wait(self, start: int, limit: int) -> None:
         await self._clock.sleep_until(start + limit + 1)

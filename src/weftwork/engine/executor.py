@@ -3,15 +3,29 @@
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Coroutine
 from typing import Any, Final
 
 from weftwork.engine.catalog import Catalog
+from weftwork.engine.census import Census, Population
 from weftwork.engine.decide import CancelAsked, HostBroke, Step
+from weftwork.engine.doubts import Doubts
 from weftwork.engine.live import LiveRun
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.eventlog import Active, Batch, Created, Hidden, Record, Recorded, Stored, StoreUnavailable
+from weftwork.ports.eventlog import (
+    Active,
+    Batch,
+    Created,
+    Hidden,
+    Projection,
+    Record,
+    Recorded,
+    Stored,
+    StoreUnavailable,
+)
+from weftwork.ports.faults import point
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold import RunState
@@ -23,7 +37,8 @@ log = logging.getLogger("weftwork.run")
 RECENT: Final = 256
 """Ended runs whose projection is kept, because whoever waited for them asks right away."""
 RECENT_BYTES: Final = 16_384
-RECOVERY_PAGE: Final = 500
+RECOVERY_PAGE: Final = 100
+"""Runs that are woken together when the host starts."""
 
 
 class Executor:
@@ -32,15 +47,21 @@ class Executor:
     def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
         self._runtime = runtime
         self._catalog = catalog
-        self._live: dict[RunKey, LiveRun] = {}
+        self._live: Population[LiveRun] = Population()
+        self._creating = Census()
+        self._closed = False
+        self._doubts = Doubts(runtime.clock, self._wake)
         self._loading: dict[RunKey, asyncio.Task[LiveRun | None]] = {}
-        self._creating = 0
         self._recent: OrderedDict[RunKey, Stored] = OrderedDict()
 
     @property
     def live_count(self) -> int:
         """Runs that are executed, and those about to be."""
-        return len(self._live) + self._creating
+        return self._live.census.total + self._creating.total
+
+    def live_in(self, partition: str) -> int:
+        """Those of one partition."""
+        return self._live.census.of(partition) + self._creating.of(partition)
 
     async def create(
         self,
@@ -53,18 +74,29 @@ class Executor:
     ) -> Created | Recorded | Active:
         """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
         live, first = self._prepare(header, plan, inputs)
-        self._creating += 1
+        self._creating.enter(header.partition)
         try:
             created = await self._runtime.log.create(header, hidden, record, exclusive, first)
+            point("create.durable")
+        except (StoreUnavailable, asyncio.CancelledError):
+            self._doubts.add(header.key)
+            raise
         finally:
-            self._creating -= 1
-        if isinstance(created, Created) and header.key not in self._live and header.key not in self._loading:
-            self._live[header.key] = live
+            self._creating.leave(header.partition)
+        if isinstance(created, Created):
+            self._begin(live, first)
+        return created
+
+    def _begin(self, live: LiveRun, first: Batch | None) -> None:
+        """Execute a run that is durable now, unless somebody found it in the store and was faster."""
+        if live.key in self._loading:
+            self._doubts.add(live.key)
+        elif live.key not in self._live and not self._closed:
+            self._live[live.key] = live
             if first is not None:
                 live.begin(first)
             else:
                 live.send(Step())
-        return created
 
     def _prepare(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, Batch | None]:
         live = self._make(RunState(plan, header, inputs))
@@ -82,6 +114,15 @@ class Executor:
             await live.settle(1.0)
             return live.stored()
         return self._recent.get(run) or await self._runtime.log.stored(run)
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        """How a run stands; `stored` without what may be large."""
+        live = self._live.get(run)
+        if live is not None:
+            await live.settle(1.0)
+            return live.stored().projection
+        recent = self._recent.get(run)
+        return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
     async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
@@ -111,14 +152,15 @@ class Executor:
         count = 0
         after: RunKey | None = None
         while page := await self._runtime.log.unfinished(after, RECOVERY_PAGE):
-            for run in page:
-                count += await self._recovered(run)
+            # Together: one after the other, each would wait for the store alone.
+            count += sum(await asyncio.gather(*map(self._recovered, page)))
             after = page[-1]
         return count
 
     async def _recovered(self, run: RunKey) -> bool:
         """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
         try:
+            point("recover.run")
             return await self._wake(run) is not None
         except StoreUnavailable:
             raise
@@ -128,15 +170,30 @@ class Executor:
 
     async def close(self) -> None:
         """Leave every run where its log says it is."""
+        self._closed = True
+        self._doubts.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
 
     async def _wake(self, run: RunKey) -> LiveRun | None:
         """Load a run that is not in memory; loading twice at once gives the same live run."""
+        live = self._live.get(run)
+        if live is not None:
+            return live
         loading = self._loading.get(run)
         if loading is None:
-            loading = self._loading[run] = asyncio.create_task(self._load(run))
-            loading.add_done_callback(lambda _: self._loading.pop(run, None))
+            loading = self._under_way(run, self._load(run))
         return await asyncio.shield(loading)
+
+    def _under_way(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> asyncio.Task[LiveRun | None]:
+        """A task that somebody who wants the same run waits for, too."""
+        task = self._loading[run] = asyncio.create_task(work)
+
+        def done(task: asyncio.Task[LiveRun | None]) -> None:
+            if self._loading.get(run) is task:
+                del self._loading[run]
+
+        task.add_done_callback(done)
+        return task
 
     async def _load(self, run: RunKey) -> LiveRun | None:
         stored = await self._runtime.log.stored(run)
@@ -151,6 +208,8 @@ class Executor:
             log.error("run left as it is: %s", fault, extra={"runId": run.run_id})
             return None
         state = await load_state(self._runtime.log, header, plan)
+        if self._closed:
+            raise StoreUnavailable("the host is shutting down")
         live = self._live[run] = self._make(state)
         live.resume(stored)
         return live
@@ -159,7 +218,9 @@ class Executor:
         return LiveRun(self._runtime, state, self._ended, self._broken)
 
     def _ended(self, live: LiveRun) -> None:
-        del self._live[live.key]
+        point("run.ended")
+        if self._live.get(live.key) is live:
+            del self._live[live.key]
         stored = live.stored()
         if _size(stored) <= RECENT_BYTES:
             self._recent[live.key] = stored
@@ -178,10 +239,8 @@ class Executor:
 
     def _broken(self, live: LiveRun) -> None:
         """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
-        self._live.pop(live.key, None)
-        task = asyncio.create_task(self._fail(live.key))
-        self._loading[live.key] = task
-        task.add_done_callback(lambda _: self._loading.pop(live.key, None))
+        self._live.drop(live.key)
+        self._under_way(live.key, self._fail(live.key))
 
     async def _fail(self, run: RunKey) -> LiveRun | None:
         clock = self._runtime.clock
@@ -200,7 +259,7 @@ class Executor:
         return live
 
     def _give_up(self, live: LiveRun) -> None:
-        self._live.pop(live.key, None)
+        self._live.drop(live.key)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})
 
 

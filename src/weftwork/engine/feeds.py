@@ -3,90 +3,93 @@
 Theory. A reader joins the feed of a run before it first reads the log, so nothing can fall between.
 While it keeps up it is served from the feed's short tail, whose events are encoded once for everybody;
 when it lags behind the tail it reads pages of the log, at its own pace, until it has caught up.
-Neither costs more memory than a few events: the tail and every page are bounded in bytes as well.
+Neither costs more memory than a few events: a page is bounded in bytes, and so are all tails together.
 """
 
 import asyncio
-from collections import deque
 from typing import Final
 
 from weftwork.ports.eventlog import EventLog
-from weftwork.protocol.events import Event
+from weftwork.protocol.events import Event, reaching
 from weftwork.protocol.run import RunKey
 
 TAIL: Final = 64
 TAIL_BYTES: Final = 1_048_576
+TAILS_BYTES: Final = 8 * 2**20
+"""What all tails may weigh; beyond it the one that had no news for the longest time is dropped."""
 PAGE: Final = 256
-READ_BYTES: Final = 65_536
-"""How much a reader is given at once, unless it asks for more; one event may be larger."""
-FIRST_READ: Final = 16
-MOST_READ: Final = 64
-"""Events asked of the log at once. It cannot be asked for bytes, so the first page is small and the others fit it."""
-
-
-def weight(event: Event) -> int:
-    """About what an event costs on the wire."""
-    return len(event.payload) + 256
-
-
-def fitting(events: list[Event], budget: int) -> list[Event]:
-    """As many of the first events as fit the budget, and always one."""
-    left = budget
-    for at, event in enumerate(events):
-        left -= weight(event)
-        if left < 0:
-            return events[: max(at, 1)]
-    return events
+READ_BYTES: Final = 16_384
+"""How much a reader is given at once, unless it asks for more. The event that reaches it is the last."""
+READS: Final = 8
+"""Pages read at the same time; their readers may be many, and each page may be one large event."""
+WOKEN: Final = 128
+"""Readers woken in one turn of the event loop. Requests that come in meanwhile have theirs in between."""
 
 
 class Feed:
     """The tail of one run's log, kept while somebody reads it."""
 
-    __slots__ = ("_bytes", "closed", "readers", "tail", "waiters")
+    __slots__ = ("closed", "readers", "tail", "waiters", "weight")
 
     def __init__(self) -> None:
-        self.tail: deque[Event] = deque()
-        self._bytes = 0
+        self.tail: list[Event] = []
+        self.weight = 0
         self.waiters: set[asyncio.Future[None]] = set()
         self.readers = 0
         self.closed = False
 
     def add(self, events: tuple[Event, ...]) -> None:
-        """Keep the newest, as far as they fit, and wake everybody."""
-        self.tail.extend(events)
-        self._bytes += sum(map(weight, events))
-        while len(self.tail) > TAIL or (self._bytes > TAIL_BYTES and len(self.tail) > 1):
-            self._bytes -= weight(self.tail.popleft())
-        self.wake()
+        """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
+        tail = self.tail
+        tail += events
+        weight = self.weight + sum([event.weight for event in events])
+        old = 0
+        while len(tail) - old > TAIL or (weight > TAIL_BYTES and len(tail) - old > 1):
+            weight -= tail[old].weight
+            old += 1
+        del tail[:old]
+        self.weight = weight
 
     def forget(self) -> None:
         self.tail.clear()
-        self._bytes = 0
-        self.wake()
+        self.weight = 0
 
     def wake(self) -> None:
-        for waiter in self.waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        self.waiters.clear()
+        waiting, self.waiters = self.waiters, set()
+        _wake(waiting)
 
     def after(self, sequence: int) -> list[Event] | None:
         """Events after that one if the tail holds them all, else None: read the log."""
-        if not self.tail or self.tail[0].sequence > sequence + 1:
+        tail = self.tail
+        if not tail or tail[0].sequence > sequence + 1:
             return None
-        return [event for event in self.tail if event.sequence > sequence]
+        if tail[-1].sequence == sequence + 1:
+            return tail[-1:]
+        return [event for event in tail if event.sequence > sequence]
+
+
+def _wake(waiting: set[asyncio.Future[None]]) -> None:
+    for _ in range(min(WOKEN, len(waiting))):
+        _end_wait(waiting.pop())
+    if waiting:
+        asyncio.get_running_loop().call_soon(_wake, waiting)
+
+
+def _end_wait(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Reader:
     """One reader's place in one run. `sequence` is the last event it was given."""
 
-    __slots__ = ("_ask", "_feed", "_log", "_run", "ended", "sequence")
+    __slots__ = ("_feed", "_log", "_run", "_turns", "ended", "sequence")
 
-    def __init__(self, feed: Feed, log: EventLog, run: RunKey, sequence: int) -> None:
+    def __init__(self, feed: Feed, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int) -> None:
         self._feed = feed
         self._log = log
+        self._turns = turns
         self._run = run
-        self._ask = FIRST_READ
         self.sequence = sequence
         self.ended = False
         """No further event will come: the run is over, or the host is shutting down."""
@@ -94,46 +97,50 @@ class Reader:
     async def next(self, timeout: float, limit: int = PAGE, budget: int = READ_BYTES) -> list[Event]:
         """The next events, as soon as there are any; empty after `timeout` seconds or when ended.
 
-        Never more than fit the budget of bytes, but always one if there is one.
+        None behind the one that reaches the budget of bytes, but always one if there is one.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
-        events = await self._available(limit, budget)
-        while not events and not self.ended and loop.time() < until:
+        feed = self._feed
+        while True:
+            events = feed.after(self.sequence)
+            if events:
+                return self._take(reaching(events[:limit], budget))
             waiter: asyncio.Future[None] = loop.create_future()
-            self._feed.waiters.add(waiter)
+            # Before the log is read: whatever is published from here on ends the wait.
+            feed.waiters.add(waiter)
             try:
-                # Whatever was committed between the look above and this line is seen now.
-                events = await self._available(limit, budget)
-                if not events and not self.ended:
-                    async with asyncio.timeout_at(until):
-                        await waiter
-                    # Finds nothing when this reader saw in the log what is published only now.
-                    events = await self._available(limit, budget)
-            except TimeoutError:
-                break
+                if events is None:
+                    async with self._turns:
+                        events = await self._log.read(self._run, self.sequence, limit, budget)
+                if self._take(events) or self.ended or loop.time() >= until:
+                    return events
+                timer = loop.call_at(until, _end_wait, waiter)
+                try:
+                    await waiter
+                finally:
+                    timer.cancel()
             finally:
-                self._feed.waiters.discard(waiter)
-        return events
+                feed.waiters.discard(waiter)
+            if loop.time() >= until and not feed.after(self.sequence):
+                return []
 
-    async def _available(self, limit: int, budget: int) -> list[Event]:
-        events = self._feed.after(self.sequence)
+    async def again(self, first: int, last: int) -> list[Event]:
+        """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
+        events = self._feed.after(first - 1)
         if events is None:
-            events = await self._log.read(self._run, self.sequence, min(limit, self._ask))
-            self._learn(events)
-        events = fitting(events[:limit], budget)
+            async with self._turns:
+                return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
+        return reaching([event for event in events if event.sequence <= last], READ_BYTES)
+
+    def _take(self, events: list[Event]) -> list[Event]:
+        """Stand after these."""
         if events:
             self.sequence = events[-1].sequence
             self.ended = events[-1].terminal
-        elif self._feed.closed:
-            self.ended = True
+        else:
+            self.ended = self._feed.closed
         return events
-
-    def _learn(self, events: list[Event]) -> None:
-        """Ask next time for as many as have the weight of one turn, if they are like these."""
-        if events:
-            average = sum(map(weight, events)) // len(events)
-            self._ask = max(1, min(MOST_READ, READ_BYTES // average))
 
 
 class Feeds:
@@ -141,21 +148,34 @@ class Feeds:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
+        self._turns = asyncio.Semaphore(READS)
         self._feeds: dict[RunKey, Feed] = {}
+        self._tails: dict[RunKey, Feed] = {}
+        """Feeds with a tail, the newest news last."""
+        self._weight = 0
         self._closed = False
         self.readers = 0
 
     def publish(self, run: RunKey, events: tuple[Event, ...]) -> None:
         """Tell the readers of a run about events that are durable."""
         feed = self._feeds.get(run)
-        if feed is not None:
-            feed.add(events)
+        if feed is None:
+            return
+        self._tails.pop(run, None)
+        self._weight -= feed.weight
+        feed.add(events)
+        self._weight += feed.weight
+        self._tails[run] = feed
+        while self._weight > TAILS_BYTES and len(self._tails) > 1:
+            self._drop(next(iter(self._tails)))
+        feed.wake()
 
     def doubt(self, run: RunKey) -> None:
         """The log may hold events of this run that were not published: its readers look there again."""
         feed = self._feeds.get(run)
         if feed is not None:
-            feed.forget()
+            self._drop(run)
+            feed.wake()
 
     def join(self, run: RunKey, sequence: int) -> Reader:
         """Become a reader, standing after `sequence`. Call `leave` when done."""
@@ -165,13 +185,14 @@ class Feeds:
             feed.closed = self._closed
         feed.readers += 1
         self.readers += 1
-        return Reader(feed, self._log, run, sequence)
+        return Reader(feed, self._log, self._turns, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
         feed.readers -= 1
         self.readers -= 1
         if feed.readers == 0:
+            self._drop(run)
             del self._feeds[run]
 
     def close(self) -> None:
@@ -180,3 +201,9 @@ class Feeds:
         for feed in self._feeds.values():
             feed.closed = True
             feed.wake()
+
+    def _drop(self, run: RunKey) -> None:
+        feed = self._tails.pop(run, None)
+        if feed is not None:
+            self._weight -= feed.weight
+            feed.forget()

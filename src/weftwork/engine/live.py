@@ -10,16 +10,20 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Final
+from weakref import WeakMethod
 
 from weftwork.engine.append import Append
+from weftwork.engine.committed import Committed
 from weftwork.engine.deadline import Deadline
-from weftwork.engine.decide import NOTHING, Bounds, Input, NodeCompleted, NodeFailed, Step, decide
+from weftwork.engine.decide import NOTHING, Bounds, Input, Step, decide
+from weftwork.engine.inbox import Inbox
 from weftwork.engine.performer import Performer
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, Request, RunOver
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.work import Work
-from weftwork.ports.eventlog import Batch, Projection, Recorded, SequenceConflict, StateRow, Stored, StoreUnavailable
+from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict, Stored, StoreUnavailable
+from weftwork.ports.faults import point
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold import RunState
 from weftwork.protocol.limits import execution_limit, time_limit
@@ -56,21 +60,20 @@ class LiveRun:
         executions = execution_limit(runtime.limits, configurable)
         self._bounds = Bounds(runtime.limits.max_parallel_nodes, executions, runtime.provided)
         limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, configurable)
-        self._deadline = Deadline(runtime.clock, limit, self.send)
-        self._performer = Performer(runtime, self.send)
-        self._inbox: deque[Input | Request] = deque()
-        self._asking: Request | None = None
-        self._parked: list[Request] = []
+        report = _weakly(self)
+        self._deadline = Deadline(runtime.clock, limit, report)
+        self._performer = Performer(runtime, report)
+        self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
         self._over = False
         self._first: Work | None = None
-        self._projection = Projection("pending")
-        self._rows: dict[tuple[str, str], StateRow] = {}
+        self._store_away = False
+        self._store_has = Committed(state.header)
 
     def send(self, given: Input | Request) -> None:
         """Put an input into the inbox and see to it that somebody looks."""
-        self._inbox.append(given)
+        self._inbox.put(given)
         if self._driver is None and not self._closing:
             self._driver = asyncio.create_task(self._drive())
 
@@ -89,12 +92,12 @@ class LiveRun:
 
     async def settle(self, timeout: float) -> None:
         """Wait, not long, for a commit that is under way: a reader who just wrote sees what followed."""
-        if self._driver is not None:
+        if self._driver is not None and not self._store_away:
             await asyncio.wait((self._driver,), timeout=timeout)
 
     def stored(self) -> Stored:
         """What the store holds of this run, without asking it."""
-        return Stored(self.state.header, self._projection, tuple(self._rows.values()))
+        return self._store_has.stored()
 
     def prepare(self) -> Batch:
         """Follow the creation as far as it leads without waiting; nobody sees it before `begin`."""
@@ -105,8 +108,12 @@ class LiveRun:
         """Go on from the batch that `prepare` made, which is durable now."""
         work, self._first = self._first, None
         assert work is not None, "prepare comes first"
-        self._committed(first)
-        self._follow(work)
+        try:
+            self._committed(first)
+            self._follow(work)
+        except Exception:
+            self._abandon()
+            return
         if self.state.terminal:
             self._end()
         elif self._inbox or len(work.append) >= MAX_BATCH:
@@ -114,8 +121,12 @@ class LiveRun:
 
     def resume(self, stored: Stored) -> None:
         """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
-        self._enter(stored)
-        self.send(Step())
+        try:
+            self._enter(stored)
+        except Exception:
+            self._abandon()
+        else:
+            self.send(Step())
 
     async def close(self) -> None:
         """Stop without a word in the log: the run goes on from there when a host starts again."""
@@ -125,7 +136,7 @@ class LiveRun:
             ending.append(self._driver)
         if ending:
             await asyncio.wait(ending, timeout=5)
-        self._refuse(StoreUnavailable("the host is shutting down"))
+        self._inbox.refuse(StoreUnavailable("the host is shutting down"))
 
     async def _drive(self) -> None:
         try:
@@ -144,7 +155,6 @@ class LiveRun:
             self._closing = True
             raise
         except Exception:
-            log.exception("the host failed a run", extra={"runId": self.key.run_id})
             self._abandon()
         finally:
             self._driver = None
@@ -156,7 +166,7 @@ class LiveRun:
         work = Work(Append(self.state, self._redactor, self._runtime.clock.now()))
         outcomes: deque[Input] = deque()
         while len(work.append) < MAX_BATCH:
-            given = outcomes.popleft() if outcomes else self._take(work)
+            given = outcomes.popleft() if outcomes else self._inbox.take(work)
             decision = decide(self.state, self._bounds, given)
             for draft in decision.events:
                 work.append.add(draft)
@@ -168,25 +178,13 @@ class LiveRun:
                     outcomes.append(outcome)
             if decision.stop:
                 work.stop = True
-            if isinstance(given, Step) and (decision.stop or decision == NOTHING):
+            if isinstance(given, Step) and (decision.stop or decision is NOTHING):
                 break
-        self._inbox.extendleft(reversed(outcomes))
+        self._inbox.put_back(outcomes)
         if work.request is not None and self.state.status == "running":
             # A limit is ending the run already: how it ends is the answer.
-            self._parked.append(work.request)
             work.request = None
         return work
-
-    def _take(self, work: Work) -> Input:
-        """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
-        if not self._inbox or (work.request is not None and isinstance(self._inbox[0], Request)):
-            return Step()
-        item = self._inbox.popleft()
-        if isinstance(item, Request):
-            work.request = self._asking = item
-            return item.given
-        work.inputs.append(item)
-        return item
 
     async def _commit(self, work: Work) -> bool:
         request = work.request
@@ -209,10 +207,9 @@ class LiveRun:
         return True
 
     def _committed(self, batch: Batch) -> None:
-        self._projection = batch.projection
-        for row in batch.rows:
-            self._rows[row.kind, row.name] = row
+        self._store_has.add(batch)
         self._runtime.feeds.publish(self.key, batch.events)
+        point("append.published")
 
     def _follow(self, work: Work) -> None:
         """What the decisions of a committed batch ask for."""
@@ -237,11 +234,12 @@ class LiveRun:
 
     async def _rewind(self, inputs: list[Input], pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
-        self._inbox.extendleft(reversed(inputs))
+        self._inbox.put_back(inputs)
         while not self._closing:
+            self._store_away = pause
             if pause:
                 log.warning("store unavailable, trying again in a second", extra={"runId": self.key.run_id})
-                self._refuse(StoreUnavailable("the store is away"))
+                self._inbox.refuse(StoreUnavailable("the store is away"))
                 await self._runtime.clock.sleep_until(self._runtime.clock.now() + 1000)
             try:
                 stored = await self._runtime.log.stored(self.key)
@@ -249,6 +247,7 @@ class LiveRun:
             except StoreUnavailable:
                 pause = True
             else:
+                self._store_away = False
                 self._runtime.feeds.doubt(self.key)
                 if stored is not None:
                     self._enter(stored)
@@ -256,12 +255,11 @@ class LiveRun:
 
     def _enter(self, stored: Stored) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
-        self._projection = stored.projection
-        self._rows = {(row.kind, row.name): row for row in stored.rows}
+        self._store_has.replace(stored)
         self.state.touched.clear()
         if self.state.stop is not None:
             return
-        reported = {item.node_id for item in self._inbox if isinstance(item, NodeCompleted | NodeFailed)}
+        reported = self._inbox.reported()
         for node_id in sorted(self.state.running, key=lambda node_id: self.state.plan.nodes[node_id].index):
             if node_id not in reported and not self._performer.holds(node_id):
                 self._launch(node_id)
@@ -277,7 +275,8 @@ class LiveRun:
         self._ended(self)
 
     def _abandon(self) -> None:
-        """After an error of ours this object is of no more use; whoever waits is told."""
+        """After an error of ours, which is being handled, this object is of no more use; whoever waits is told."""
+        log.exception("the host failed a run", extra={"runId": self.key.run_id})
         self._halt(HostFault("the host failed this run"))
         self._broken(self)
 
@@ -286,13 +285,16 @@ class LiveRun:
         self._closing = True
         self._deadline.cancel()
         self._performer.close()
-        self._refuse(reason)
+        self._inbox.refuse(reason)
 
-    def _refuse(self, reason: Exception) -> None:
-        """Nobody waits for ever: requests that were not answered get a reason."""
-        waiting = [*self._parked, *(item for item in self._inbox if isinstance(item, Request))]
-        self._inbox = deque(item for item in self._inbox if not isinstance(item, Request))
-        if self._asking is not None:
-            waiting.append(self._asking)
-        for request in waiting:
-            request.refuse(reason)
+
+def _weakly(live: LiveRun) -> Callable[[Input], None]:
+    """`live.send` without holding on to the run: an ended one goes as soon as nobody else holds it."""
+    send = WeakMethod(live.send)
+
+    def report(given: Input) -> None:
+        found = send()
+        if found is not None:
+            found(given)
+
+    return report

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from weftwork.engine.decide import Input, NodeCompleted, NodeFailed, NodeStopped
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.faults import point
 from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
 from weftwork.protocol import schema
 from weftwork.protocol.dataflow import Missing, resolve_inputs
@@ -44,6 +45,7 @@ class Performer:
 
     def launch(self, state: RunState, node_id: str) -> None:
         """Run a node whose start is durable. After a crash this enters it again for the same attempt."""
+        point("node.launch")
         node_type = self._type(state, node_id)
         call = _call(state, node_id) if isinstance(node_type, WaitingNode) else None
         if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
@@ -74,6 +76,7 @@ class Performer:
         self._closing = True
         if self._grace is not None:
             self._grace.cancel()
+            self._grace = None
         for task in self._tasks.values():
             task.cancel()
         return list(self._tasks.values())
@@ -87,8 +90,7 @@ class Performer:
         try:
             return _input(node_id, await node_type.run(call, context))
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if _is_stopped():
                 raise
             # Nobody stopped this node: something that it waited for was cancelled.
             return _raised(state, node_id)
@@ -100,13 +102,22 @@ class Performer:
             return
         del self._tasks[node_id]
         if not self._closing:
+            point("node.ended")
             self._report(NodeStopped(node_id) if task.cancelled() else task.result())
 
     def _abandon(self) -> None:
+        self._grace = None
         for node_id in list(self._tasks):
             del self._tasks[node_id]
             log.warning("node did not stop in time and was abandoned", extra={"nodeId": node_id})
             self._report(NodeStopped(node_id))
+
+
+def _is_stopped() -> bool:
+    """Whether the task that runs this was cancelled. Not asked in place: a frame that knows its own task, kept by
+    the exception that the task keeps, would outlive both."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _call(state: RunState, node_id: str) -> NodeCall | NodeFailed:

@@ -14,6 +14,7 @@ from weftwork.protocol.redaction import reveal
 from weftwork.protocol.run import RunHeader
 
 PAGE: Final = 1000
+PAGE_BYTES: Final = 4 * 2**20
 
 
 async def load_state(log: EventLog, header: RunHeader, plan: Plan) -> RunState:
@@ -25,7 +26,7 @@ async def load_state(log: EventLog, header: RunHeader, plan: Plan) -> RunState:
     # A deep copy: readers are shown the header, which keeps its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
-    while page := await log.read(header.key, state.last_sequence, PAGE):
+    while page := await log.read(header.key, state.last_sequence, PAGE, PAGE_BYTES):
         for event in page:
             apply(state, fact_of(event, removed.get(event.sequence, ())))
     return state

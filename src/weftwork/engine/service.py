@@ -10,7 +10,8 @@ from weftwork.engine.feeds import Reader
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.span_recorder import SpanRecorder
-from weftwork.ports.eventlog import Active, Hidden, Record, Recorded, RunQuery, Stored
+from weftwork.ports.eventlog import Active, Hidden, Projection, Record, Recorded, RunQuery, Stored
+from weftwork.ports.faults import point
 from weftwork.protocol import idempotency, options, schema
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
@@ -82,12 +83,14 @@ class Service:
         )
         outcome = Outcome(header.run_id, "pending")
         record = _record(principal, slot, fingerprint, outcome, now) if slot is not None else None
+        point("create.checked")
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
         if isinstance(created, Recorded):
             return _replay(created.record, fingerprint)
         if isinstance(created, Active):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
+        point("create.started")
         return outcome
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
@@ -117,6 +120,7 @@ class Service:
         status = await self._executor.cancel(principal.run(run_id), document.get("reason"), make)
         if status is None:
             raise ClientFault("not_found", "There is no such run.")
+        point("cancel.durable")
         if isinstance(status, Recorded):
             return _replay(status.record, fingerprint)
         return Outcome(run_id, status)
@@ -128,26 +132,40 @@ class Service:
             raise ClientFault("not_found", "There is no such event.")
         return found[0]
 
-    async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Stored]:
-        """A reader standing after that sequence, or after the last one if the run has not come so far.
+    def check_stream(self) -> None:
+        """lim-08 (OpenWOP stream-modes): refuse one waiting reader too many, before anything is opened for it.
+
+        Holds until the next wait: call it directly before `join`.
+        """
+        if self._runtime.feeds.readers >= self._runtime.limits.max_streams:
+            raise _too_many("The host has as many open streams as it may.", "global")
+
+    async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Projection]:
+        """A reader standing after that sequence, or after the last one if the run has not come so far; and how it is.
 
         Pair with `leave`.
         """
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
         try:
-            stored = await self._stored(principal, run_id)
+            projection = await self.projection(principal, run_id)
         except BaseException:
             self._runtime.feeds.leave(run)
             raise
-        last = stored.projection.last_sequence
-        if after >= last:
-            reader.sequence = last
-            reader.ended = stored.projection.status in TERMINAL
-        return reader, stored
+        if after >= projection.last_sequence:
+            reader.sequence = projection.last_sequence
+            reader.ended = projection.status in TERMINAL
+        return reader, projection
 
     def leave(self, principal: Principal, run_id: str) -> None:
         self._runtime.feeds.leave(principal.run(run_id))
+
+    async def projection(self, principal: Principal, run_id: str) -> Projection:
+        """How the run stands, without what may be large."""
+        projection = await self._executor.projection(principal.run(run_id))
+        if projection is None:
+            raise ClientFault("not_found", "There is no such run.")
+        return projection
 
     async def stored(self, principal: Principal, run_id: str) -> Stored:
         """The run as committed, for readers that make their own document of it."""
@@ -185,10 +203,18 @@ class Service:
         options.check_options(configurable, document.get("metadata", {}))
         options.check_callback(document.get("callbackUrl"))
         options.check_inputs(plan.workflow.variables, document.get("inputs", {}))
-        if self._executor.live_count >= self._runtime.limits.max_live_runs:
+        self._check_room(principal.partition)
+        return plan
+
+    def _check_room(self, partition: str) -> None:
+        """lim-07 (OpenWOP production-profile): refuse a run too many; those that are being created count."""
+        limits = self._runtime.limits
+        if self._executor.live_count >= limits.max_live_runs:
             details = {"retryAfter": RETRY_SECONDS}
             raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
-        return plan
+        most = limits.max_live_runs_per_tenant
+        if most and self._executor.live_in(partition) >= most:
+            raise _too_many("This tenant has as many unfinished runs as it may.", "tenant")
 
     def _slot(self, principal: Principal, operation: str, key: str | None, body: Any) -> tuple[str | None, str]:
         if key is None:
@@ -199,6 +225,11 @@ class Service:
     async def _recall(self, principal: Principal, slot: str) -> Record | None:
         oldest = idempotency.expired_before(self._runtime.clock.now())
         return await self._runtime.log.recall(principal.partition, slot, oldest)
+
+
+def _too_many(message: str, scope: str) -> ClientFault:
+    details = {"retryAfter": RETRY_SECONDS, "retryAfterMs": RETRY_SECONDS * 1000, "scope": scope}
+    return ClientFault("rate_limited", message, details)
 
 
 def _record(principal: Principal, slot: str, fingerprint: str, outcome: Outcome, now: int) -> Record:

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Any, Final
 
-from weftwork.engine.recover import fact_of
+from weftwork.engine.recover import PAGE, PAGE_BYTES, fact_of
 from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.protocol.events import Fact
 from weftwork.protocol.run import TERMINAL, RunKey
@@ -11,7 +11,6 @@ from weftwork.protocol.spans import spans
 
 RUNS_KEPT: Final = 256
 EVENTS_READ: Final = 10_000
-_PAGE: Final = 500
 
 
 class SpanRecorder:
@@ -33,7 +32,7 @@ class SpanRecorder:
             self._kept.move_to_end(key)
             return kept
         facts: list[Fact] = []
-        while len(facts) < EVENTS_READ and (page := await self._log.read(key, len(facts) - 1, _PAGE)):
+        while len(facts) < EVENTS_READ and (page := await self._log.read(key, len(facts) - 1, PAGE, PAGE_BYTES)):
             facts += map(fact_of, page)
         projected = spans(run.header, facts)
         if run.projection.status in TERMINAL:

@@ -6,6 +6,7 @@ from typing import Final
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import EventLog, StoreUnavailable
+from weftwork.ports.faults import point
 from weftwork.protocol.idempotency import expired_before
 
 log = logging.getLogger("weftwork.sweeper")
@@ -39,6 +40,7 @@ class Sweeper:
     async def _run(self) -> None:
         while True:
             try:
+                point("sweep.begin")
                 await self.sweep()
             except StoreUnavailable:
                 log.warning("store unavailable, sweeping later")

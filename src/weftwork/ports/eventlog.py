@@ -116,12 +116,19 @@ class EventLog(Protocol):
         """The record of a slot, unless it is older than `not_before`."""
         ...
 
-    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
-        """Events with sequence > after, ascending, at most `limit`. The cost does not depend on the log's length."""
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
+        """Events with sequence > after, ascending, at most `limit`. The cost does not depend on the log's length.
+
+        With `budget`: none behind the one with which their weights reach so many bytes.
+        """
         ...
 
     async def stored(self, run: RunKey) -> Stored | None:
         """Header, projection and state rows by kind and name, or None. The cost does not depend on the log's length."""
+        ...
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        """How a run stands, without its outputs, or None. The cost does not depend on what the run holds."""
         ...
 
     async def hidden(self, run: RunKey) -> list[Hidden]:

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
@@ -30,41 +31,60 @@ def digest(value: Any) -> str:
     return hashlib.sha256(encode_canonical(value)).hexdigest()
 
 
-def _write(value: Any, put: Any) -> None:
-    if value is None:
-        put("null")
-    elif value is True:
-        put("true")
-    elif value is False:
-        put("false")
-    elif isinstance(value, str):
-        put(_quote(value))
-    elif isinstance(value, int):
-        put(str(value))
-    elif isinstance(value, float):
-        put(_number(value))
+_PLAIN: Final[dict[type, Callable[[Any], str]]] = {
+    str: _quote,
+    int: int.__repr__,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+    float: lambda value: _number(value),
+}
+
+
+def _write(value: Any, put: Callable[[str], None]) -> None:
+    plain = _PLAIN.get(value.__class__)
+    if plain is not None:
+        put(plain(value))
     elif is_object(value):
         _write_members(value, put)
     elif is_array(value):
-        put("[")
-        for index, item in enumerate(value):
-            if index:
-                put(",")
-            _write(item, put)
-        put("]")
+        _write_items(value, put)
     else:
         raise TypeError(f"not JSON: {type(value).__name__}")
 
 
-def _write_members(value: dict[str, Any], put: Any) -> None:
-    put("{")
-    for index, name in enumerate(sorted(value, key=lambda name: name.encode("utf-16-be"))):
-        if index:
-            put(",")
+def _write_items(value: list[Any], put: Callable[[str], None]) -> None:
+    before = "["
+    for item in value:
+        put(before)
+        before = ","
+        plain = _PLAIN.get(item.__class__)
+        if plain is not None:
+            put(plain(item))
+        else:
+            _write(item, put)
+    put("]" if value else "[]")
+
+
+def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
+    if not value:
+        put("{}")
+        return
+    before = "{"
+    for name in _sorted(value):
+        put(before)
+        before = ","
         put(_quote(name))
         put(":")
         _write(value[name], put)
     put("}")
+
+
+def _sorted(value: dict[str, Any]) -> list[str]:
+    """By UTF-16 code units. Only names outside the first plane make that differ from the order of characters."""
+    names = sorted(value, key=None)
+    if "".join(names).isascii():
+        return names
+    return sorted(names, key=lambda name: name.encode("utf-16-be"))
 
 
 def _number(value: float) -> str:

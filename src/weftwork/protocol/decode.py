@@ -2,12 +2,15 @@
 
 Theory. The standard C scanner does the parsing; what it lets through (duplicate keys, NaN,
 infinities, lone surrogates, NUL, oversized integers, depth) is found by one bounded walk over the
-result, which also knows the JSON pointer of what it finds. Errors name the pointer, never the value.
+result. It is made for documents that are fine: the JSON pointer of what it finds is put together only then,
+and texts are looked at only if the bytes hold an escape that could bring in what no text may hold. Errors name
+the pointer, never the value.
 """
 
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from weftwork.protocol.errors import invalid
@@ -17,7 +20,12 @@ MAX_DEPTH: Final = 64
 MAX_NODES: Final = 100_000
 MAX_INTEGER: Final = 2**53 - 1
 _UNSAFE_TEXT = re.compile("[\x00\ud800-\udfff]")
+_UNSAFE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+"""Without one of these no text can be unsafe: raw NUL is no JSON, and a raw surrogate is no UTF-8."""
 _UNPRINTABLE = re.compile("[^ -~]")
+
+_Place = tuple["_Place", str | int] | None
+"""Where a container stands: the place of the one around it, and its name or index there."""
 
 
 class _Duplicate:
@@ -72,43 +80,60 @@ def decode(data: bytes) -> Any:
         raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError:
         raise invalid("The document holds a number with too many digits.") from None
-    _walk(document)
+    _walk(document, _UNSAFE_ESCAPE.search(data) is None)
     return document
 
 
-def _walk(document: Any) -> None:
-    """Depth first, with the pointer of each container; stops at the first violation."""
+def _walk(document: Any, plain: bool) -> None:
+    """Stops at the first violation. `plain`: no text in the document can be unsafe."""
     budget = MAX_NODES
-    stack: list[tuple[Any, str, int]] = [(document, "", 1)]
+    stack: list[tuple[Any, _Place, int]] = [([document], None, 0)]
     while stack:
-        value, pointer, depth = stack.pop()
-        budget -= 1
+        container, place, depth = stack.pop()
+        budget -= len(container)
         if budget < 0:
-            raise invalid(f"The document holds more than {MAX_NODES} values.")
-        kind = type(value)  # pyright: ignore[reportUnknownVariableType]
-        if kind is str:
-            if _UNSAFE_TEXT.search(value):
-                raise invalid("A string holds NUL or a lone surrogate.", pointer)
-        elif kind is dict:
-            if depth > MAX_DEPTH:
-                raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.", pointer)
-            for name, member in value.items():
-                at = f"{pointer}/{escape(name)}" if name else f"{pointer}/"
-                if _UNSAFE_TEXT.search(name):
-                    raise invalid("A member name holds NUL or a lone surrogate.", at)
-                stack.append((member, at, depth + 1))
-        elif kind is list:
-            if depth > MAX_DEPTH:
-                raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.", pointer)
-            if len(value) > budget:
-                raise invalid(f"The document holds more than {MAX_NODES} values.", pointer)
-            for index, item in enumerate(value):
-                stack.append((item, f"{pointer}/{index}", depth + 1))
-        elif kind is int:
-            if not -MAX_INTEGER <= value <= MAX_INTEGER:
-                raise invalid("An integer is beyond 2^53-1; send it as a string.", pointer)
-        elif kind is float:
-            if not math.isfinite(value):
-                raise invalid("A number is not finite.", pointer)
-        elif kind is _Duplicate:
-            raise invalid("An object repeats a member name.", f"{pointer}/{escape(value.name)}")
+            raise invalid(f"The document holds more than {MAX_NODES} values.", _pointer(place))
+        items: Iterable[tuple[str | int, Any]]
+        if container.__class__ is dict:
+            items = container.items()
+        else:
+            listed: list[Any] = container
+            items = enumerate(listed)
+        for key, value in items:
+            if not plain and isinstance(key, str) and _UNSAFE_TEXT.search(key):
+                raise invalid("A member name holds NUL or a lone surrogate.", _pointer((place, key)))
+            kind: Any = value.__class__
+            if kind is str:
+                if plain or not _UNSAFE_TEXT.search(value):
+                    continue
+            elif kind is int:
+                if -MAX_INTEGER <= value <= MAX_INTEGER:
+                    continue
+            elif kind is dict or kind is list:
+                if depth < MAX_DEPTH:
+                    if value:
+                        stack.append((value, (place, key) if depth else None, depth + 1))
+                    continue
+            elif kind is bool or value is None or (kind is float and math.isfinite(value)):
+                continue
+            raise _violation(value, (place, key) if depth else None)
+
+
+def _violation(value: Any, place: _Place) -> Exception:
+    if isinstance(value, _Duplicate):
+        return invalid("An object repeats a member name.", _pointer((place, value.name)))
+    if isinstance(value, str):
+        return invalid("A string holds NUL or a lone surrogate.", _pointer(place))
+    if isinstance(value, int):
+        return invalid("An integer is beyond 2^53-1; send it as a string.", _pointer(place))
+    if isinstance(value, float):
+        return invalid("A number is not finite.", _pointer(place))
+    return invalid(f"The document is nested deeper than {MAX_DEPTH} levels.", _pointer(place))
+
+
+def _pointer(place: _Place) -> str:
+    parts: list[str] = []
+    while place is not None:
+        place, key = place
+        parts.append(f"/{escape(key) if isinstance(key, str) else key}")
+    return "".join(reversed(parts))

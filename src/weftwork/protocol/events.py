@@ -45,6 +45,10 @@ TERMINAL_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed"
 CANCEL_REQUESTED: Final = "weftwork.run.cancel-requested"
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
 SCHEMA_VERSION: Final = 1
+AROUND: Final = 256
+"""About the bytes of a document around its payload."""
+KEPT: Final = 16_384
+"""The largest encoding that an event keeps."""
 
 _VENDOR = re.compile(VENDOR_PATTERN)
 _CLOSED_FAMILIES = ("run.", "node.", "approval.", "clarification.", "cap.", "channel.", "replay.")
@@ -77,7 +81,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct):
-    """A stored event. Readers share the cached encodings, so an event is encoded once."""
+    """A stored event. Readers share the cached encodings, so an event is encoded once. A large one keeps none."""
 
     run_id: str
     sequence: int
@@ -89,7 +93,14 @@ class Event(msgspec.Struct):
     causation_id: str | None = None
     schema_version: int = SCHEMA_VERSION
     engine_version: int = 1
+    shown: dict[frozenset[str], bytes] | None = None
+    """Frames by stream modes; `streams.shown` fills it."""
     _document: bytes | None = None
+
+    @property
+    def weight(self) -> int:
+        """About what it costs on the wire."""
+        return len(self.payload) + AROUND
 
     @property
     def terminal(self) -> bool:
@@ -98,9 +109,21 @@ class Event(msgspec.Struct):
     @property
     def document(self) -> bytes:
         """evt-03 (OpenWOP run-event): the RunEventDoc as JSON bytes; absent fields are left out, never null."""
-        if self._document is None:
-            self._document = _document(self)
-        return self._document
+        if self._document is not None:
+            return self._document
+        document = _document(self)
+        if len(document) <= KEPT:
+            self._document = document
+        return document
+
+
+def reaching(events: list[Event], budget: int) -> list[Event]:
+    """The first events, up to the one with which they reach so many bytes."""
+    for at, event in enumerate(events):
+        budget -= event.weight
+        if budget <= 0:
+            return events[: at + 1]
+    return events
 
 
 _quote = msgspec.json.encode

@@ -13,7 +13,8 @@ TEST_KEY_PREFIX: Final = "hk_test_"
 """Keys that start with this are test keys; all others are live (readings, Keys)."""
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+ID_PATTERN: Final = "^[A-Za-z0-9._~-]{1,128}$"
+_ID = re.compile(ID_PATTERN[1:-1])
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 

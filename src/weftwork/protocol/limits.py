@@ -14,6 +14,11 @@ class Limits(msgspec.Struct, frozen=True):
     max_request_body_bytes: int = 1_048_576
     max_parallel_nodes: int = 64
     max_live_runs: int = 10_000
+    max_live_runs_per_tenant: int = 0
+    """0: no limit. Runs of test keys are counted apart from those of live keys."""
+    max_streams: int = 10_000
+    """Readers that wait for events: streams and long polls."""
+    max_connections: int = 12_000
     clarification_rounds: int = 3
     schema_rounds: int = 2
     envelopes_per_turn: int = 5

@@ -4,8 +4,9 @@ from typing import Any, Final
 
 from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS
+from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.json_value import is_array, is_object
-from weftwork.protocol.wire_v1 import Param, Route
+from weftwork.protocol.wire_v1 import REPLAY_HEADER, Param, Route
 
 _ALWAYS: Final[tuple[str, ...]] = (
     "validation_error",
@@ -21,13 +22,35 @@ _WITH_KEY: Final[tuple[str, ...]] = (
     "not_found",
 )
 _WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
+_TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
+
+
+def _header(text: str, shape: dict[str, Any], required: bool = True) -> dict[str, Any]:
+    return {"description": text, "required": required, "schema": shape}
+
+
+_TRACEPARENT: Final = _header(
+    "W3C Trace Context, in the caller's trace if there is one.",
+    {"type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"},
+    required=False,
+)
+_RETRY: Final = _header("Seconds to wait.", {"type": "integer", "minimum": 0, "maximum": 86_400})
+_STATUS_HEADERS: Final[dict[str, dict[str, Any]]] = {
+    "201": {"Location": _header("The path of what was made.", _TEXT)},
+    "401": {"WWW-Authenticate": _header("How to authenticate.", {"enum": ["Bearer"]})},
+    "405": {"Allow": _header("The methods of this path.", _TEXT)},
+    "429": {"Retry-After": _RETRY},
+    "503": {"Retry-After": _RETRY},
+}
 
 
 def openapi(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
     """disc-04 (OpenWOP rest-endpoints): the interface of the mounted routes."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        operation = paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        if route.operation == "createRun":
+            operation["responses"][str(route.ok)]["links"] = _links(routes)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -67,9 +90,10 @@ def _responses(route: Route) -> dict[str, Any]:
     shape = _ref(route.response) if route.response else {"type": "object"}
     ok["content"] = {"application/json": {"schema": shape}}
     if route.stream:
-        ok["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+        ok["content"]["text/event-stream"] = {}
     responses: dict[str, Any] = {str(route.ok): ok}
-    if any(param.name == "If-None-Match" for param in route.params):
+    names = {param.name for param in route.params}
+    if "If-None-Match" in names:
         responses["304"] = {"description": "Unchanged"}
     codes = [*_ALWAYS, *route.errors]
     if route.scope:
@@ -77,10 +101,32 @@ def _responses(route: Route) -> dict[str, Any]:
     if route.request:
         codes += _WITH_BODY
     for status in sorted({ERRORS[code].status for code in codes}):
-        names = sorted({code for code in codes if ERRORS[code].status == status})
+        codes_of = sorted({code for code in codes if ERRORS[code].status == status})
         content = {"application/json": {"schema": _ref("error-envelope")}}
-        responses[str(status)] = {"description": ", ".join(names), "content": content}
+        responses[str(status)] = {"description": ", ".join(codes_of), "content": content}
+    for status, response in responses.items():
+        response["headers"] = _headers(status, names)
     return responses
+
+
+def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
+    """The headers of an answer; `required` ones are always there."""
+    named = dict(_STATUS_HEADERS.get(status, {}))
+    if status in ("200", "201", "304"):
+        if "If-None-Match" in parameters:
+            named["ETag"] = _header("Changes exactly when the document does.", _TEXT)
+        if "Idempotency-Key" in parameters:
+            named[REPLAY_HEADER] = _header("The outcome of an earlier request.", {"enum": ["true"]}, required=False)
+    return {**named, "traceparent": _TRACEPARENT}
+
+
+def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
+    """What can be asked about a run that was just created."""
+    return {
+        route.operation: {"operationId": route.operation, "parameters": {"runId": "$response.body#/runId"}}
+        for route in routes
+        if "{runId}" in route.path
+    }
 
 
 def _names(path: str) -> list[str]:
@@ -88,8 +134,7 @@ def _names(path: str) -> list[str]:
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
-    shape = {"type": "string", "minLength": 1, "maxLength": 128}
-    return {"name": name, "in": "path", "required": True, "schema": shape}
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
 
 
 def _parameter(param: Param) -> dict[str, Any]:

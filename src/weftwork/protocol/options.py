@@ -10,6 +10,8 @@ from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.workflow import Variable, has_type
 
+MAX_INPUTS: Final = 5000
+"""Members of `inputs`: each becomes a variable of the run, with a row of its own in the store."""
 MAX_METADATA_BYTES: Final = 8192
 MAX_METADATA_DEPTH: Final = 4
 MOCK_PROVIDERS: Final[tuple[str, ...]] = ()
@@ -59,7 +61,9 @@ def check_options(configurable: dict[str, Any], metadata: dict[str, Any]) -> Non
 
 
 def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any]) -> None:
-    """data-04 (OpenWOP rest-endpoints): declared inputs have their type, required ones a value."""
+    """data-04 (OpenWOP rest-endpoints, readings, Inputs): declared inputs have their type, required ones a value."""
+    if len(inputs) > MAX_INPUTS:
+        raise invalid(f"inputs takes {MAX_INPUTS} or fewer members.", "/inputs")
     for variable in variables:
         if variable.name in inputs:
             if not has_type(inputs[variable.name], variable.type):

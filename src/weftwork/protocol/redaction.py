@@ -5,6 +5,9 @@ those are hidden whole, whatever their type. The second line is for accidental c
 values are also searched for in other values (copies.py), never in a name, an id or a code. Removed values
 are addressed by (event sequence, pointer), never by something inside a text, so a caller who types a mask
 by hand gets that text and nothing else. Source: readings (What the log may hide).
+
+What this costs is bounded too: a value without copies is looked through once, by a linear-time engine. In one
+with copies only so much is gone through text by text; a part beyond that in which there is a copy is hidden whole.
 """
 
 from collections.abc import Iterable
@@ -28,6 +31,12 @@ _VALUES: Final[dict[str, tuple[str, ...]]] = {
     "log.appended": ("message", "fields"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
+
+EXACT_VALUES: Final = 1_000
+EXACT_TEXT: Final = 16_384
+"""Values and characters of one member in which copies are masked where they stand."""
+COPY: Final = "copy"
+"""The name on the marker of a part that was hidden whole because there is a copy in it."""
 
 Removed = list[tuple[str, Any]]
 
@@ -127,19 +136,90 @@ class Redactor:
 
     def _hide(self, value: Any, pointer: str, places: dict[str, str], removed: Removed) -> Any:
         """Mask the named places whole and learnt texts everywhere else; member names stay."""
-        if pointer in places:
-            removed.append((pointer, value))
-            return mask(places[pointer])
-        if isinstance(value, str):
-            shown = self._copies.mask(value)
-            if shown != value:
-                removed.append((pointer, value))
+        named: Removed = []
+        shown = _hide_places(value, pointer, places, named) if places else value
+        if self._copies.absent(shown):
+            removed += named
             return shown
+        search = _Search(self._copies, places)
+        shown = search.hide(shown, pointer)
+        for at, hidden in named:
+            # What is inside a part that was hidden whole goes with it.
+            if not any(at.startswith(f"{whole}/") for whole in search.whole):
+                removed.append((at, hidden))
+        for at, hidden in search.removed:
+            removed.append((at, _at(value, at.removeprefix(pointer)) if at in search.whole else hidden))
+        return shown
+
+
+class _Search:
+    """The search for copies in one member that is known to hold some. `whole` are the parts that were hidden whole."""
+
+    def __init__(self, copies: Copies, places: dict[str, str]) -> None:
+        self._copies = copies
+        self._places = places
+        self._values = EXACT_VALUES
+        self._text = EXACT_TEXT
+        self.removed: Removed = []
+        self.whole: set[str] = set()
+
+    def hide(self, value: Any, pointer: str) -> Any:
+        if pointer in self._places:
+            return value
+        if isinstance(value, str):
+            return self._hide_text(value, pointer)
+        if not (is_object(value) or is_array(value)):
+            return value
+        self._values -= len(value)
+        if self._values < 0:
+            return self._hide_whole(value, pointer)
         if is_object(value):
-            return {key: self._hide(each, f"{pointer}/{token(key)}", places, removed) for key, each in value.items()}
-        if is_array(value):
-            return [self._hide(each, f"{pointer}/{index}", places, removed) for index, each in enumerate(value)]
+            return {key: self.hide(each, f"{pointer}/{token(key)}") for key, each in value.items()}
+        return [self.hide(each, f"{pointer}/{index}") for index, each in enumerate(value)]
+
+    def _hide_text(self, text: str, pointer: str) -> str:
+        if self._copies.absent(text):
+            return text
+        self._text -= len(text)
+        if self._text < 0:
+            return self._hide_whole(text, pointer)
+        self.removed.append((pointer, text))
+        return self._copies.mask(text)
+
+    def _hide_whole(self, value: Any, pointer: str) -> Any:
+        """An object stays an object, and an array an array, because the schema of an event may ask for one."""
+        if self._copies.absent(value):
+            return value
+        self.removed.append((pointer, value))
+        self.whole.add(pointer)
+        marker = mask(COPY)
+        return {"redacted": marker} if is_object(value) else [marker] if is_array(value) else marker
+
+
+def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Removed) -> Any:
+    """Mask the places that are here or below, without a look at anything else."""
+    if pointer in places:
+        removed.append((pointer, value))
+        return mask(places[pointer])
+    if not is_object(value):
         return value
+    below: dict[str, dict[str, str]] = {}
+    for place, name in places.items():
+        if place.startswith(f"{pointer}/"):
+            below.setdefault(place[len(pointer) + 1 :].partition("/")[0], {})[place] = name
+    shown = dict(value)
+    for step, inner in below.items():
+        (key,) = tokens(f"/{step}")
+        if key in value:
+            shown[key] = _hide_places(value[key], f"{pointer}/{step}", inner, removed)
+    return shown
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What stands at a pointer."""
+    for step in tokens(pointer):
+        value = value[int(step)] if is_array(value) else value[step]
+    return value
 
 
 def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.events import Event
+from weftwork.protocol.events import KEPT, Event
 from weftwork.protocol.projection import Projection
 from weftwork.protocol.run import TERMINAL
 from weftwork.protocol.timestamp import iso
@@ -128,6 +128,26 @@ def frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> list[Fr
         if event.sequence > after.sequence or (event.sequence == after.sequence and twice and not after.chunk):
             shown.append(chunk_frame(event, f"{event.sequence}.5" if twice else str(event.sequence)))
     return shown
+
+
+def shown(event: Event, modes: frozenset[StreamMode], after: Cursor) -> bytes:
+    """The frames of one event as this reader gets them; empty if there are none. Made once for all in its modes."""
+    if event.sequence <= after.sequence:
+        # Where this reader was cut: what it gets of this event depends on where.
+        return _join(frames(event, modes, after))
+    kept = event.shown
+    if kept is None:
+        kept = event.shown = {}
+    body = kept.get(modes)
+    if body is None:
+        body = _join(frames(event, modes, after))
+        if len(body) <= KEPT:
+            kept[modes] = body
+    return body
+
+
+def _join(several: list[Frame]) -> bytes:
+    return b"".join([frame.encode() for frame in several])
 
 
 def chunk_frame(event: Event, frame_id: str) -> Frame:

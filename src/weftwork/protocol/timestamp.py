@@ -1,27 +1,24 @@
 """Instants: whole milliseconds since the epoch inside, ISO 8601 in UTC on the wire."""
 
-from typing import Final
-
-_DAY: Final = 86_400_000
+from functools import lru_cache
 
 
 def iso(milliseconds: int) -> str:
     """`2026-01-31T08:05:09.042Z`. Civil-from-days after Hinnant, so that no clock module is needed."""
-    days, rest = divmod(milliseconds, _DAY)
-    hours, rest = divmod(rest, 3_600_000)
-    minutes, rest = divmod(rest, 60_000)
-    seconds, millis = divmod(rest, 1000)
-    return f"{_date(days)}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z"
+    seconds, millis = divmod(milliseconds, 1000)
+    return f"{_to_the_second(seconds)}.{millis:03}Z"
 
 
-_dates: dict[int, str] = {}
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: int) -> str:
+    """Almost every call asks for this second or the one before, so the last few answers are kept."""
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    return f"{_date(days)}T{hours:02}:{minutes:02}:{rest:02}"
 
 
 def _date(days: int) -> str:
-    """The calendar date; almost every call asks for today, so the last few answers are kept."""
-    known = _dates.get(days)
-    if known is not None:
-        return known
     shifted = days + 719_468
     era, day_of_era = divmod(shifted, 146_097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
@@ -30,7 +27,4 @@ def _date(days: int) -> str:
     day = day_of_year - (153 * month_index + 2) // 5 + 1
     month = month_index + 3 if month_index < 10 else month_index - 9
     year = year_of_era + era * 400 + (month <= 2)
-    if len(_dates) > 64:
-        _dates.clear()
-    text = _dates[days] = f"{year:04}-{month:02}-{day:02}"
-    return text
+    return f"{year:04}-{month:02}-{day:02}"

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.run import STATUSES
 from weftwork.protocol.streams import CURSOR_PATTERN, MAX_BUFFER_MS
 
@@ -33,6 +34,7 @@ SCOPES: Final[tuple[str, ...]] = (
 REPLAY_HEADER: Final = "openwop-Idempotent-Replay"
 MAX_PAGE: Final = 200
 MAX_EVENTS: Final = 10_000
+MAX_CURSOR: Final = 2**53 - 1
 POLL_SECONDS: Final = 30
 MAX_POLL_SECONDS: Final = 60
 
@@ -64,6 +66,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
+_SEQUENCE: Final[dict[str, Any]] = {"type": "integer", "minimum": -1, "maximum": MAX_CURSOR}
 _IDEMPOTENCY = Param(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
@@ -73,7 +76,7 @@ _IDEMPOTENCY = Param(
 _DEDUP = Param("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
 _CURSOR_HEADER = Param(
     "Last-Event-ID",
-    {"type": "string", "pattern": f"^{CURSOR_PATTERN}$"},
+    {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"},
     "Resume after this id.",
     "header",
 )
@@ -123,6 +126,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             "run_already_active",
             "idempotency_key_mismatch",
             "capability_not_provided",
+            "rate_limited",
             "service_unavailable",
         ),
     ),
@@ -139,16 +143,8 @@ ROUTES: Final[tuple[Route, ...]] = (
                 {"type": "array", "items": {"type": "string", "enum": list(STATUSES)}},
                 "Only runs with this status; repeated or with commas: one of these.",
             ),
-            Param(
-                "workflowId",
-                {"type": "string", "minLength": 1, "maxLength": 128},
-                "Only runs of this workflow.",
-            ),
-            Param(
-                "tag",
-                {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 256}},
-                "Only runs with this tag; repeated: with all of them.",
-            ),
+            Param("workflowId", _TEXT, "Only runs of this workflow."),
+            Param("tag", {"type": "array", "items": _TEXT}, "Only runs with this tag; repeated: with all of them."),
             Param(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
@@ -156,7 +152,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             ),
             Param(
                 "cursor",
-                {"type": "string", "minLength": 1, "maxLength": 128},
+                {"type": "string", "pattern": ID_PATTERN},
                 "nextCursor of the page before.",
             ),
         ),
@@ -194,7 +190,7 @@ ROUTES: Final[tuple[Route, ...]] = (
                 "streamMode",
                 {
                     "type": "string",
-                    "pattern": "^(values|updates|messages|debug)(,(values|updates|messages|debug))*$",
+                    "pattern": "^(values(,values)*|(updates|messages|debug)(,(updates|messages|debug))*)$",
                 },
                 "One mode, or several without `values`; `updates` by default.",
             ),
@@ -203,7 +199,11 @@ ROUTES: Final[tuple[Route, ...]] = (
                 {"type": "integer", "minimum": 0, "maximum": MAX_BUFFER_MS},
                 "Batch for up to so long.",
             ),
-            Param("fromSequence", {"type": "integer", "minimum": 0}, "JSON only: first sequence to return."),
+            Param(
+                "fromSequence",
+                {"type": "integer", "minimum": 0, "maximum": MAX_CURSOR},
+                "JSON only: first sequence to return.",
+            ),
             Param(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_EVENTS},
@@ -212,7 +212,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR_HEADER,
             Param("lastEventId", _CURSOR_HEADER.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
-        errors=("not_found", "unsupported_stream_mode"),
+        errors=("not_found", "unsupported_stream_mode", "rate_limited"),
     ),
     Route(
         "pollRunEvents",
@@ -222,15 +222,15 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="poll",
         params=(
-            Param("lastSequence", {"type": "integer", "minimum": -1}, "Highest sequence already seen."),
-            Param("since", {"type": "integer", "minimum": -1}, "Older name of lastSequence."),
+            Param("lastSequence", _SEQUENCE, "Highest sequence already seen."),
+            Param("since", _SEQUENCE, "Older name of lastSequence."),
             Param(
                 "timeout",
                 {"type": "integer", "minimum": 1, "maximum": MAX_POLL_SECONDS},
                 f"Seconds to wait, {POLL_SECONDS} by default.",
             ),
         ),
-        errors=("not_found",),
+        errors=("not_found", "rate_limited"),
     ),
     Route(
         "scrapeSpans",

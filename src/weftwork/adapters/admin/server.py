@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from weftwork.ports.faults import point
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, error_document
 
@@ -61,7 +62,9 @@ class AdminServer:
             async with asyncio.timeout(30):
                 line = await reader.readline()
                 if line:
-                    writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+                    answer = msgspec.json.encode(await self._answer(line)) + b"\n"
+                    point("admin.answer")
+                    writer.write(answer)
                     await writer.drain()
         except (TimeoutError, ValueError, ConnectionError):
             pass

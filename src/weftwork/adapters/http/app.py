@@ -174,11 +174,15 @@ async def _send(request: Request, response: Response) -> None:
         headers.append((b"content-length", str(len(response.body)).encode()))
     if not any(name == b"cache-control" for name, _ in response.headers):
         headers.append(_NO_STORE)
-    if request.unread:
+    body = b"" if request.scope["method"] == "HEAD" else response.body
+    if not request.unread:
+        if not request.out.whole(response.status, headers, body):
+            await request.out.start(response.status, headers)
+            await request.out.write(body)
+    else:
         headers.append((b"connection", b"close"))
-    await request.out.start(response.status, headers)
-    await request.out.write(b"" if request.scope["method"] == "HEAD" else response.body, more=request.unread)
-    if request.unread:
+        await request.out.start(response.status, headers)
+        await request.out.write(body, more=True)
         # Closed while data is still coming in, a connection is reset and its client never sees the answer.
         await request.discard()
         await request.out.end()

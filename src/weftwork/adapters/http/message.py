@@ -10,6 +10,7 @@ import msgspec
 
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
 from weftwork.adapters.http.outflow import Outflow
+from weftwork.adapters.http.turns import Turns
 from weftwork.engine.principal import Principal
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, invalid
@@ -21,9 +22,14 @@ JSON = b"application/json"
 
 SINGLE: Final = ("Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
 """Headers that mean one thing: two of them are two requests in one."""
+LARGE: Final = 65_536
+"""Bytes of a body that is decoded in a turn of its own."""
 DISCARD_CAPS: Final = 2
 DISCARD_SECONDS: Final = 1.0
 """How much of a refused body is still read, in caps, and for how long: a client that is busy sending sees no answer."""
+
+
+_turns = Turns()
 
 
 class Disconnected(Exception):
@@ -155,7 +161,13 @@ class Request:
         kind = self.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != JSON:
             raise ClientFault("unsupported_media_type", "Send the body as Content-Type: application/json.")
-        return decode(data)
+        if len(data) <= LARGE:
+            return decode(data)
+        await _turns.take()
+        document = decode(data)
+        # What follows takes as long again.
+        await _turns.take()
+        return document
 
     async def discard(self) -> None:
         """Read on and keep nothing, until the body, the client, our patience or its allowance is at an end."""
@@ -181,6 +193,32 @@ class Request:
 
     async def while_there(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work comes to, unless the client goes away first: then it is cancelled. Raises Disconnected."""
+        line, task = self.out.line, asyncio.current_task()
+        if line is None or task is None or self._unread:
+            return await self._beside(work)
+        # The connection itself tells, so this needs no task that waits for it.
+        gone = False
+
+        def leave() -> None:
+            nonlocal gone
+            gone = True
+            task.cancel()
+
+        line.on_lost = leave
+        try:
+            if line.lost:
+                work.close()
+                raise Disconnected
+            return await work
+        except asyncio.CancelledError:
+            if not gone:
+                raise
+            task.uncancel()
+            raise Disconnected from None
+        finally:
+            line.on_lost = None
+
+    async def _beside(self, work: Coroutine[Any, Any, T]) -> T:
         result = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(self.disconnected())
         try:
@@ -205,4 +243,4 @@ def too_large(cap: int) -> ClientFault:
 
 def segment(text: str) -> str:
     """A path segment as the caller meant it."""
-    return unquote(text, errors="strict")
+    return unquote(text, errors="strict") if "%" in text else text

@@ -20,6 +20,8 @@ class Router:
 
     def __init__(self, routes: Iterable[Route], unoffered: Iterable[str]) -> None:
         self._root = _Branch()
+        self._plain: dict[str, dict[str, Route | None]] = {}
+        """Paths without parameters, found at once."""
         for route in routes:
             self._place(route.path)[route.method] = route
         for path in unoffered:
@@ -27,6 +29,9 @@ class Router:
 
     def find(self, path: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
         """The routes of a path by method, and its parameters; None for a path that is not in the table."""
+        plain = self._plain.get(path)
+        if plain is not None:
+            return plain, {}
         if not path.startswith("/") or path.endswith(":"):
             return None
         # No id holds a colon, so a verb that is not in the table cannot be a part of one.
@@ -50,6 +55,7 @@ class Router:
     def _place(self, path: str) -> dict[str, Route | None]:
         segments, verb = split_path(path)
         branch = self._root
+        plain = "{" not in path
         for text in segments:
             if text.startswith("{"):
                 if branch.param is None:
@@ -57,4 +63,7 @@ class Router:
                 branch = branch.param[1]
             else:
                 branch = branch.fixed.setdefault(text, _Branch())
-        return branch.routes.setdefault(verb, {})
+        methods = branch.routes.setdefault(verb, {})
+        if plain:
+            self._plain[path] = methods
+        return methods

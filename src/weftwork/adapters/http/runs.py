@@ -10,7 +10,7 @@ from weftwork.protocol.run import STATUSES
 from weftwork.protocol.trace import parse_traceparent
 from weftwork.protocol.wire_v1 import MAX_PAGE, REPLAY_HEADER
 
-_REPLAYED = [(REPLAY_HEADER.encode(), b"true")]
+_REPLAYED = [(REPLAY_HEADER.lower().encode(), b"true")]
 
 
 class RunRoutes:

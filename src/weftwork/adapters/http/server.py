@@ -6,13 +6,13 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Generator
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
-import msgspec
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from weftwork.protocol.errors import error_document
+from weftwork.adapters.http.connection import Connection
+from weftwork.adapters.http.door import Door
 
 log = logging.getLogger("weftwork.http")
 
@@ -20,7 +20,9 @@ GRACE_SECONDS: Final = 3.0
 """How long open requests may take to finish once the host drains."""
 CUT_SECONDS: Final = 1.0
 """How long those that did not finish have to say so."""
-IDLE_SECONDS: Final = 15
+LOOK_TICKS: Final = 5
+"""Deadlines of clients are looked at so often, in tenths of a second."""
+REPORT_TICKS: Final = 100
 
 
 class _Server(uvicorn.Server):
@@ -29,6 +31,30 @@ class _Server(uvicorn.Server):
     So is the end: uvicorn would cancel requests without waiting for what they still have to say, and leave
     connections behind whose client does not read.
     """
+
+    def __init__(self, config: uvicorn.Config, door: Door) -> None:
+        super().__init__(config)
+        self._door = door
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % LOOK_TICKS == 0:
+            self._look()
+        if counter % REPORT_TICKS == 0 and self._door.turned_away:
+            log.warning("connections refused, there are as many as may be", extra={"count": self._door.turned_away})
+            self._door.turned_away = 0
+        return await super().on_tick(counter)
+
+    def _look(self) -> None:
+        """The watchdog: one comparison per connection."""
+        now = asyncio.get_running_loop().time()
+        connections = cast("set[Connection]", self.server_state.connections)
+        for connection in [each for each in connections if each.deadline < now]:
+            try:
+                connection.overdue(now)
+            except Exception:
+                # Whatever is wrong with one of them, the server goes on for all the others.
+                log.exception("connection could not be ended")
+                connection.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -61,24 +87,6 @@ class _Server(uvicorn.Server):
             await asyncio.sleep(0.02)
 
 
-class _Protocol(HttpToolsProtocol):
-    """What is not even HTTP is answered with an error document as well. Nobody is asked to install anything."""
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        # ASGI has no word for it: a connection whose client does not read cannot be closed, only broken off.
-        self.scope["weftwork.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """An upgrade is an offer. Not taken up, the request is one like any other."""
-
-    def send_400_response(self, msg: str) -> None:
-        body = msgspec.json.encode(error_document("validation_error", msg))
-        head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n"
-        self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
-        self.transport.close()
-
-
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any free port. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -95,11 +103,18 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(app: Any, listener: socket.socket, drain: Callable[[], None], started: Callable[[], None]) -> None:
+async def serve(
+    app: Any,
+    listener: socket.socket,
+    drain: Callable[[], None],
+    started: Callable[[], None],
+    max_connections: int = 12_000,
+) -> None:
     """Serve until SIGTERM or SIGINT, then drain: no new work, streams end, open requests finish."""
+    door = Door(max_connections)
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=cast(Any, partial(Connection, door=door)),
         loop="none",
         ws="none",
         lifespan="off",
@@ -107,9 +122,8 @@ async def serve(app: Any, listener: socket.socket, drain: Callable[[], None], st
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=IDLE_SECONDS,
     )
-    server = _Server(config)
+    server = _Server(config, door)
     loop = asyncio.get_running_loop()
 
     def end() -> None:

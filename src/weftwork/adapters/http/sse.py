@@ -1,14 +1,22 @@
-"""The pump: one reader, one response. Reads at the client's pace, keeps quiet connections alive, ends cleanly."""
+"""The pump: one reader, one response. Reads at the client's pace, keeps quiet connections alive, ends cleanly.
+
+Theory. Nothing is made ready before the client has taken what it was sent, so a client that does not read costs
+one piece in its connection and nothing here. Only a frame larger than a piece can be cut by that; it is dropped
+as well, and when there is room it is made again from the log, which gives the same bytes. A snapshot cannot be
+made again, since the run goes on: it is kept until it is sent, once for all, and while there are not too many.
+"""
 
 import asyncio
 from typing import Final
 
 from weftwork.adapters.http.message import Request
+from weftwork.adapters.http.outflow import Broken
+from weftwork.adapters.http.snapshots import Snapshots
 from weftwork.engine.feeds import READ_BYTES, Reader
+from weftwork.engine.keyring import Keyring
 from weftwork.engine.service import Service
-from weftwork.ports.eventlog import Stored
+from weftwork.ports.faults import point
 from weftwork.protocol.events import Event
-from weftwork.protocol.projection import snapshot
 from weftwork.protocol.run import TERMINAL
 from weftwork.protocol.streams import (
     KEEPALIVE,
@@ -18,7 +26,7 @@ from weftwork.protocol.streams import (
     StreamMode,
     batch_frame,
     frames,
-    snapshot_frame,
+    shown,
 )
 
 _HEADERS: Final = [
@@ -32,9 +40,26 @@ _HEADERS: Final = [
 class Pump:
     """Streams one run to one client. Ends after the terminal event, on disconnect, or when the host drains."""
 
+    __slots__ = (
+        "_buffer",
+        "_caller",
+        "_cursor",
+        "_keepalive",
+        "_keyring",
+        "_modes",
+        "_out",
+        "_quiet_until",
+        "_request",
+        "_run_id",
+        "_service",
+        "_snapshots",
+    )
+
     def __init__(
         self,
         service: Service,
+        keyring: Keyring,
+        snapshots: Snapshots,
         request: Request,
         modes: frozenset[StreamMode],
         cursor: Cursor,
@@ -42,7 +67,11 @@ class Pump:
         keepalive: float,
     ) -> None:
         self._service = service
+        self._keyring = keyring
+        self._snapshots = snapshots
         self._request = request
+        self._out = request.out
+        self._caller = request.caller
         self._run_id = request.params["runId"]
         self._modes = modes
         self._cursor = cursor
@@ -51,79 +80,117 @@ class Pump:
         self._quiet_until = 0.0
 
     async def run(self) -> None:
-        caller = self._request.caller
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
-        reader, stored = await self._service.join(caller, self._run_id, after)
+        reader, standing = await self._service.join(self._caller, self._run_id, after)
+        last, over = standing.last_sequence, standing.status in TERMINAL
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
-            await self._request.out.start(200, headers, stream=True)
+            point("stream.begin")
+            await self._out.start(200, headers, stream=True)
             self._sent()
-            flow = self._values(reader, stored) if "values" in self._modes else self._flow(reader)
-            await self._request.while_there(flow)
+            if "values" not in self._modes:
+                await self._request.while_there(self._flow(reader))
+            elif not over or self._cursor.sequence < last:
+                await self._request.while_there(self._values(reader, last))
         finally:
-            self._service.leave(caller, self._run_id)
+            self._service.leave(self._caller, self._run_id)
 
     async def _flow(self, reader: Reader) -> None:
         while not reader.ended:
-            shown = self._frames(await self._next(reader))
-            if self._buffer and shown:
-                await self._send(batch_frame(await self._collect(reader, shown)).encode())
-            elif shown:
-                await self._send(b"".join([frame.encode() for frame in shown]))
-            # Else it would be held while this waits for the next.
-            del shown
+            first, last, body = await self._take(reader)
+            at = await self._offer(body)
+            while at < len(body):
+                del body
+                await self._out.room()
+                body = self._encode(await self._again(reader, first, last))
+                at = await self._offer(body, at)
+            del body
+
+    async def _take(self, reader: Reader) -> tuple[int, int, bytes]:
+        """The first and the last of the next events, and what is shown of them."""
+        events = await self._next(reader)
+        if self._buffer:
+            events = await self._collect(reader, self._shown(events))
+        if not events:
+            return 0, 0, b""
+        return events[0].sequence, events[-1].sequence, self._encode(events)
+
+    async def _again(self, reader: Reader, first: int, last: int) -> list[Event]:
+        """What is shown of events that were taken before."""
+        events: list[Event] = []
+        while first <= last:
+            page = await reader.again(first, last)
+            events += self._shown(page)
+            first = page[-1].sequence + 1
+        return events
 
     async def _next(self, reader: Reader) -> list[Event]:
         """The next events. Those that this reader is not shown do not put off the keep-alive."""
+        await self._out.room()
         clock = asyncio.get_running_loop()
         if clock.time() >= self._quiet_until:
-            await self._send(KEEPALIVE)
+            await self._offer(KEEPALIVE)
         return await reader.next(self._quiet_until - clock.time())
 
-    async def _collect(self, reader: Reader, shown: list[Frame]) -> list[Frame]:
+    async def _collect(self, reader: Reader, events: list[Event]) -> list[Event]:
         """sse-03: gather until the buffer time is over, there is enough, or something arrives that must not wait."""
         clock = asyncio.get_running_loop()
         until = clock.time() + self._buffer
-        while not reader.ended and not any(frame.flush for frame in shown):
+        while events and not reader.ended and not any(frame.flush for frame in self._frames(events)):
             left = until - clock.time()
-            if left <= 0 or sum(len(frame.data) for frame in shown) >= READ_BYTES:
+            if left <= 0 or sum([event.weight for event in events]) >= READ_BYTES:
                 break
-            shown += self._frames(await reader.next(left))
-        return shown
+            events += self._shown(await reader.next(left))
+        return events
+
+    def _shown(self, events: list[Event]) -> list[Event]:
+        return [event for event in events if frames(event, self._modes, self._cursor)]
 
     def _frames(self, events: list[Event]) -> list[Frame]:
         return [frame for event in events for frame in frames(event, self._modes, self._cursor)]
 
-    async def _values(self, reader: Reader, stored: Stored) -> None:
+    def _encode(self, events: list[Event]) -> bytes:
+        if self._buffer:
+            return batch_frame(self._frames(events)).encode()
+        return b"".join([shown(event, self._modes, self._cursor) for event in events])
+
+    async def _values(self, reader: Reader, last: int) -> None:
         """The newest snapshot whenever one is due: a slow reader skips states, never the last one."""
-        last = stored.projection.last_sequence
-        if stored.projection.status in TERMINAL and self._cursor.sequence >= last:
-            return
         # A run without events has no state to name: its first snapshot follows its first event.
-        sent = -1
-        if last >= 0:
-            sent = await self._send_snapshot(stored, None)
-        while not reader.ended:
-            events = await self._next(reader)
-            due = sent < 0 or any(event.type in SNAPSHOT_AFTER and event.sequence > sent for event in events)
-            if events and due:
-                stored = await self._service.stored(self._request.caller, self._run_id)
-                sent = await self._send_snapshot(stored, events[-1])
-                if stored.projection.status in TERMINAL:
-                    return
+        sent, over = await self._send_snapshot() if last >= 0 else (-1, False)
+        while not reader.ended and not over:
+            news = await self._due(reader, sent)
+            if news is not None:
+                sent, over = await self._send_snapshot(*news)
 
-    async def _send_snapshot(self, stored: Stored, newest: Event | None) -> int:
-        """sse-09: one snapshot, with the sequence and the time of the last event in it; returns the sequence."""
-        last = stored.projection.last_sequence
-        if newest is None or newest.sequence != last:
-            newest = await self._service.get_event(self._request.caller, self._run_id, last)
-        await self._send(snapshot_frame(snapshot(stored), last, newest.timestamp).encode())
-        return last
+    async def _due(self, reader: Reader, sent: int) -> tuple[int, int] | None:
+        """Sequence and time of the newest event, if there is news that a snapshot must follow."""
+        events = await self._next(reader)
+        due = sent < 0 or any(event.type in SNAPSHOT_AFTER and event.sequence > sent for event in events)
+        return (events[-1].sequence, events[-1].timestamp) if events and due else None
 
-    async def _send(self, body: bytes) -> None:
-        await self._request.out.write(body, more=True)
+    async def _send_snapshot(self, *news: int) -> tuple[int, bool]:
+        """One snapshot. Returns its sequence, and whether it is the last."""
+        made = await self._snapshots.newest(self._caller, self._run_id, *news)
+        at = await self._offer(made.body)
+        while at < len(made.body):
+            if self._snapshots.heavy:
+                raise Broken
+            await self._out.room()
+            at = await self._offer(made.body, at)
+        return made.sequence, made.last
+
+    async def _offer(self, body: bytes, at: int = 0) -> int:
+        if not body:
+            return 0
+        if at == 0:
+            # A key that was revoked meanwhile ends its streams.
+            self._keyring.check(self._caller)
+        point("stream.frame")
+        at = await self._out.offer(body, at)
         self._sent()
+        return at
 
     def _sent(self) -> None:
         self._quiet_until = asyncio.get_running_loop().time() + self._keepalive

@@ -14,6 +14,7 @@ from weftwork.ports.eventlog import (
     Created,
     Hidden,
     Page,
+    Projection,
     Record,
     Recorded,
     RunQuery,
@@ -22,7 +23,7 @@ from weftwork.ports.eventlog import (
 )
 from weftwork.protocol.batch import check_batch, check_first
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.events import Event
+from weftwork.protocol.events import Event, reaching
 from weftwork.protocol.run import RunHeader, RunKey
 
 MOST_CANDIDATES: Final = 2000
@@ -93,16 +94,22 @@ class MemoryEventLog:
         record = self._records.get((partition, slot))
         return record if record is not None and record.created_at >= not_before else None
 
-    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         self._door.enter()
         found = self._runs.get(run)
         start = max(after, -1) + 1
-        return found.events[start : start + max(limit, 0)] if found is not None else []
+        events = found.events[start : start + max(limit, 0)] if found is not None else []
+        return events if budget is None else reaching(events, budget)
 
     async def stored(self, run: RunKey) -> Stored | None:
         self._door.enter()
         found = self._runs.get(run)
         return found.stored(with_rows=True) if found is not None else None
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        self._door.enter()
+        found = self._runs.get(run)
+        return replace(found.projection, outputs=None) if found is not None else None
 
     async def hidden(self, run: RunKey) -> list[Hidden]:
         self._door.enter()

@@ -9,7 +9,7 @@ from weftwork.adapters.sqlite.append import append
 from weftwork.adapters.sqlite.create import create
 from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.reader import Readers
-from weftwork.adapters.sqlite.run import find_run, read_events, read_hidden
+from weftwork.adapters.sqlite.run import find_projection, find_run, read_events, read_hidden
 from weftwork.adapters.sqlite.writer import Writer
 from weftwork.ports.eventlog import (
     Active,
@@ -17,11 +17,13 @@ from weftwork.ports.eventlog import (
     Created,
     Hidden,
     Page,
+    Projection,
     Record,
     Recorded,
     RunQuery,
     Stored,
 )
+from weftwork.ports.faults import point
 from weftwork.protocol.batch import check_batch, check_first
 from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunHeader, RunKey
@@ -51,7 +53,10 @@ class SqliteEventLog:
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
         check_batch(run, expected, batch)
-        return await self._write(partial(append, self._heads, run, expected, batch))
+        point("append.begin")
+        taken = await self._write(partial(append, self._heads, run, expected, batch))
+        point("append.durable")
+        return taken
 
     async def remember(self, record: Record) -> Recorded | None:
         return await self._write(partial(idempotency.remember, record))
@@ -59,11 +64,14 @@ class SqliteEventLog:
     async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
         return await self._read(partial(idempotency.recall, partition, slot, not_before))
 
-    async def read(self, run: RunKey, after: int, limit: int) -> list[Event]:
-        return await self._read(partial(read_events, run, after, limit))
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
+        return await self._read(partial(read_events, run, after, limit, budget=budget))
 
     async def stored(self, run: RunKey) -> Stored | None:
         return await self._read(partial(find_run, run))
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        return await self._read(partial(find_projection, run))
 
     async def hidden(self, run: RunKey) -> list[Hidden]:
         return await self._read(partial(read_hidden, run))

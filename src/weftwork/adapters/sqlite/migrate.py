@@ -5,6 +5,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from weftwork.adapters.sqlite.driver import Connection
+from weftwork.ports.faults import point
 from weftwork.protocol.errors import HostFault
 
 
@@ -45,7 +46,9 @@ def _apply(connection: Connection, migration: Migration) -> None:
         # Looked at again under the lock: somebody else may have been faster.
         if _version(connection) < migration.number:
             connection.execute(migration.script)
+            point("migration.applied")
             connection.pragma("user_version", migration.number)
+            point("migration.stamped")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

@@ -43,7 +43,7 @@ class Readers:
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[Task | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
         self._workers = []
         for number in range(THREADS):
             worker = Worker(f"weftwork-reader-{number}", self._queue, _Reader(self._connect), MOST_READS)
@@ -65,7 +65,7 @@ class Readers:
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(Task(future, job))
+        self._queue.put([Task(future, job)])
         return future
 
 

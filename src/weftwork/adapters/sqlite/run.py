@@ -11,9 +11,10 @@ from weftwork.ports.eventlog import Hidden, Projection, StateRow, Stored
 from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunHeader, RunKey
 
-_RUN_COLUMNS: Final = """
-    h.header, r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions
+_PROJECTION_COLUMNS: Final = """
+    r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions
 """
+_RUN_COLUMNS: Final = f"h.header, {_PROJECTION_COLUMNS}"
 # Listings leave the outputs out: they are as large as the caller likes.
 _RUN = f"""
     SELECT r.run_no, {_RUN_COLUMNS}, r.outputs FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
@@ -23,6 +24,7 @@ _RUN_BY_NUMBER = f"""
     SELECT {_RUN_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.run_no = ? AND r.partition = ?
 """  # noqa: S608 - nothing but constants
+_PROJECTION = f"SELECT {_PROJECTION_COLUMNS} FROM runs r WHERE r.partition = ? AND r.run_id = ?"  # noqa: S608
 _ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
 _HIDDEN = """
     SELECT h.sequence, h.pointer, h.value FROM runs r CROSS JOIN hidden h ON h.run_no = r.run_no
@@ -50,6 +52,12 @@ def find_run(run: RunKey, connection: Connection) -> Stored | None:
     return Stored(_decode_header(header), Projection(*projection), tuple(StateRow(*row) for row in rows))
 
 
+def find_projection(run: RunKey, connection: Connection) -> Projection | None:
+    """EventLog.projection."""
+    found = connection.execute(_PROJECTION, (run.partition, run.run_id)).fetchall()
+    return Projection(*found[0]) if found else None
+
+
 def find_numbered(connection: Connection, partition: str, numbers: list[int]) -> tuple[Stored, ...]:
     """Headers and projections in the order of the numbers, without state rows."""
     wanted = [(number, partition) for number in numbers]
@@ -57,13 +65,25 @@ def find_numbered(connection: Connection, partition: str, numbers: list[int]) ->
     return tuple(Stored(_decode_header(header), Projection(*rest)) for header, *rest in found)
 
 
-def read_events(run: RunKey, after: int, limit: int, connection: Connection) -> list[Event]:
+def read_events(run: RunKey, after: int, limit: int, connection: Connection, budget: int | None = None) -> list[Event]:
     """EventLog.read."""
     run_id = run.run_id
     # A cursor below -1 would reach into the ids of the run before.
     after = max(-1, min(after, 1 << SEQUENCE_BITS))
-    found = connection.execute(_EVENTS, (after, run.partition, run_id, max(limit, 0))).fetchall()
-    return [Event(run_id, *row) for row in found]
+    rows = connection.execute(_EVENTS, (after, run.partition, run_id, max(limit, 0)))
+    if budget is None:
+        return [Event(run_id, *row) for row in rows.fetchall()]
+    events: list[Event] = []
+    try:
+        for row in rows:
+            event = Event(run_id, *row)
+            events.append(event)
+            budget -= event.weight
+            if budget <= 0:
+                break
+    finally:
+        rows.close()
+    return events
 
 
 def read_hidden(run: RunKey, connection: Connection) -> list[Hidden]:

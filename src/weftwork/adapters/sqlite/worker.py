@@ -44,9 +44,9 @@ class Duty(Protocol):
 
 
 class Worker:
-    """One thread. It takes whatever is queued, up to `most` tasks at once, in order."""
+    """One thread. It takes whatever is queued, up to about `most` tasks at once, in order."""
 
-    def __init__(self, name: str, queue: "SimpleQueue[Task | None]", duty: Duty, most: int) -> None:
+    def __init__(self, name: str, queue: "SimpleQueue[list[Task] | None]", duty: Duty, most: int) -> None:
         self._name = name
         self._queue = queue
         self._duty = duty
@@ -90,14 +90,14 @@ class Worker:
     def _take(self) -> tuple[list[Task], bool]:
         """What is queued, at least one task; and whether to go on after it."""
         queue = self._queue
-        task = queue.get()
+        given = queue.get()
         tasks: list[Task] = []
-        while task is not None:
-            tasks.append(task)
-            if len(tasks) == self._most:
+        while given is not None:
+            tasks += given
+            if len(tasks) >= self._most:
                 return tasks, True
             try:
-                task = queue.get_nowait()
+                given = queue.get_nowait()
             except Empty:  # asking `empty()` first would not do: workers may share a queue
                 return tasks, True
         return tasks, False

@@ -25,6 +25,7 @@ from weftwork.adapters.sqlite.connection import OUTAGES
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.worker import Settled, Task, Worker
 from weftwork.ports.eventlog import SequenceConflict, StoreUnavailable
+from weftwork.ports.faults import point
 from weftwork.protocol.errors import HostFault
 
 T = TypeVar("T")
@@ -52,9 +53,10 @@ class Writer:
         self._wal_pages = 0
         self._checkpoint_at = CHECKPOINT_PAGES
         self._accepting = False
+        self._waiting: list[Task] = []
 
     async def open(self) -> None:
-        self._queue: SimpleQueue[Task | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
         self._worker = Worker("weftwork-writer", self._queue, self, MOST_JOBS)
         await self._worker.start()
         self._loop = asyncio.get_running_loop()
@@ -64,6 +66,7 @@ class Writer:
         """Finish what is queued, then end. Safe to call twice."""
         if self._accepting:
             self._accepting = False
+            self._hand_over()
             self._queue.put(None)
             await self._worker.ended()
 
@@ -72,8 +75,16 @@ class Writer:
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(Task(future, job))
+        if not self._waiting:
+            self._loop.call_soon(self._hand_over)
+        self._waiting.append(Task(future, job))
         return future
+
+    def _hand_over(self) -> None:
+        """All that one turn of the event loop wants written goes to the thread at once: waking it is dear."""
+        if self._waiting:
+            self._queue.put(self._waiting)
+            self._waiting = []
 
     def begin(self) -> None:
         self._forget()
@@ -110,6 +121,7 @@ class Writer:
             self._connection = None
 
     def _transact(self, tasks: list[Task]) -> list[Settled]:
+        point("writer.begin")
         connection = self._usable()
         connection.execute("BEGIN IMMEDIATE")
         settled: list[Settled] = []
@@ -121,7 +133,9 @@ class Writer:
                 if connection.total_changes() != before:
                     raise RuntimeError("a job was refused after it had written") from refusal
                 settled.append(Settled(future, None, refusal))
+        point("writer.commit")
         connection.execute("COMMIT")
+        point("writer.committed")
         return settled
 
     def _usable(self) -> Connection:
@@ -168,7 +182,9 @@ class Writer:
         large = self._wal_pages >= LARGEST_WAL_PAGES
         mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if large else apsw.SQLITE_CHECKPOINT_PASSIVE
         try:
+            point("writer.checkpoint")
             in_wal, copied = connection.wal_checkpoint(mode=mode)
+            point("writer.checkpointed")
         except apsw.BusyError:
             in_wal, copied = self._wal_pages, 0
         except OUTAGES:

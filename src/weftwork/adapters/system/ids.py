@@ -6,6 +6,7 @@ import secrets
 from typing import Final
 
 _CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS: Final = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _POOL_BYTES: Final = 8192
 
 
@@ -20,7 +21,7 @@ class RandomIds:
 
     def run_id(self, now: int) -> str:
         number = now << 80 | int.from_bytes(self._random(10), "big")
-        return "".join([_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5)])
+        return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
 
     def event_ids(self, count: int) -> list[str]:
         text = self._random(12 * count).hex()

@@ -3,8 +3,11 @@
 import asyncio
 from typing import Final
 
-from weftwork.ports.eventlog import Created, Hidden, StateRow
-from weftwork.testing.storage.sample import batch, header, make_run
+from msgspec.structs import replace
+
+from weftwork.ports.eventlog import Batch, Created, Hidden, Projection, StateRow
+from weftwork.protocol.run import RunKey
+from weftwork.testing.storage.sample import NOW, OTHER, batch, event, header, make_run
 from weftwork.testing.storage.store import Check, Store
 
 
@@ -21,6 +24,31 @@ async def a_page_of_events_starts_after_its_cursor(store: Store) -> None:
                 assert [(item.run_id, item.sequence) for item in found] == [(run.run_id, at) for at in wanted]
 
 
+async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> None:
+    """`read` with a budget gives nothing behind the event with which the weights reach it, and always one event;
+    the next page goes on there."""
+    run = await make_run(store)
+    sizes = [2, 900_000, 2, 2, 5_000, 70_000, 2, 2, 2, 20_000, 2]
+    small = batch(run, -1, len(sizes))
+    events = tuple(event(run, at, payload=b"%*d" % (size, at)) for at, size in enumerate(sizes))
+    await store.log.append(run, -1, replace(small, events=events))
+    weights = [item.weight for item in events]
+    for budget in (-1, 0, 1, weights[0], weights[0] + 1, 6_000, 100_000, 2**40):
+        for limit in (1, 3, 100):
+            seen: list[int] = []
+            while len(seen) < len(sizes):
+                found = [item.sequence for item in await store.log.read(run, len(seen) - 1, limit, budget)]
+                first = len(seen)
+                seen += found
+                assert 0 < len(found) <= limit
+                assert len(found) == 1 or sum(weights[first : found[-1]]) < budget
+                whole = len(found) == limit or seen[-1] == len(sizes) - 1
+                assert whole or sum(weights[first : found[-1] + 1]) >= budget
+            assert seen == list(range(len(sizes)))
+    assert await store.log.read(run, -1, 0, 10) == []
+    assert await store.log.read(run, len(sizes) - 1, 10, 10) == []
+
+
 async def a_row_is_the_last_one_written(store: Store) -> None:
     """`stored` has each row once, as written last; kinds with the same names do not mix; rows of other runs
     stay out."""
@@ -35,6 +63,21 @@ async def a_row_is_the_last_one_written(store: Store) -> None:
     assert found is not None
     assert len(found.rows) == 4
     assert set(found.rows) == {second[0], second[1], first[1], first[2]}
+
+
+async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
+    """`projection` gives what `stored` gives without the outputs, and nothing for a run that is not there."""
+    run = await make_run(store)
+    await make_run(store, partition=OTHER, status="running")
+    assert await store.log.projection(run) == Projection("pending")
+    for given in (
+        Projection("running", 0, NOW, None, "node-1", b"{}", 3),
+        Projection("failed", 1, NOW, NOW + 1, "node-2", b'{"code":"node_failed"}', 17, b'{"a":{}}'),
+    ):
+        await store.log.append(run, given.last_sequence - 1, Batch((event(run, given.last_sequence),), given))
+        assert await store.log.projection(run) == replace(given, outputs=None)
+    assert await store.log.projection(RunKey("test:acme", run.run_id)) is None
+    assert await store.log.projection(RunKey(run.partition, "run-x")) is None
 
 
 async def hidden_values_come_back(store: Store) -> None:
@@ -88,7 +131,9 @@ async def a_stored_run_is_one_view(store: Store) -> None:
 
 CHECKS: Final[tuple[Check, ...]] = (
     a_page_of_events_starts_after_its_cursor,
+    a_page_of_events_ends_where_its_budget_is_reached,
     a_row_is_the_last_one_written,
+    a_projection_is_that_of_the_stored_run,
     hidden_values_come_back,
     an_acknowledged_write_is_seen,
     a_stored_run_is_one_view,

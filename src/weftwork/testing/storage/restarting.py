@@ -72,6 +72,7 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.recall(ACME, "slot-1", 0),
         store.log.read(run, -1, 10),
         store.log.stored(run),
+        store.log.projection(run),
         store.log.hidden(run),
         store.log.list_runs(ACME, RunQuery()),
         store.log.unfinished(None, 10),

@@ -68,8 +68,9 @@ async def make_run(
 
 
 def fields_of(events: list[Event]) -> list[dict[str, Any]]:
-    """Events as dictionaries, without the encoding that an event caches in itself."""
-    return [{name: getattr(item, name) for name in item.__struct_fields__ if name != "_document"} for item in events]
+    """Events as dictionaries, without the encodings that an event caches in itself."""
+    cached = {"shown", "_document"}
+    return [{name: getattr(item, name) for name in item.__struct_fields__ if name not in cached} for item in events]
 
 
 async def state_of(store: Store, run: RunKey) -> tuple[Any, ...]:

@@ -1,0 +1,77 @@
+"""What fault points can do to this process: end it, hold it up, or fail as the place might."""
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Final
+
+from weftwork.ports.faults import POINTS, arm
+
+log = logging.getLogger("weftwork.faults")
+
+MAX_DELAY_MS: Final = 60_000
+_FORM: Final = "name:nth:action, separated by commas; an action is kill, raise or delay=MILLISECONDS"
+
+Action = Callable[[], None]
+
+
+def arm_points(text: str) -> None:
+    """Arm what `text` asks for: "writer.commit:3:kill,append.begin:1:raise". Raises ValueError, arming nothing."""
+    actions: dict[tuple[str, int], Action] = {}
+    for item in text.split(","):
+        name, nth, action = _parse(item.strip())
+        actions[name, nth] = _announced(name, nth, action)
+    log.warning("fault points are armed: this host breaks itself on purpose", extra={"faults": text})
+    arm(actions)
+
+
+def _parse(item: str) -> tuple[str, int, Action]:
+    parts = item.split(":")
+    if len(parts) != 3:
+        raise ValueError(f"{item!r} must be {_FORM}")
+    name, nth, action = parts
+    if name not in POINTS:
+        raise ValueError(f"there is no point {name!r}; known are {', '.join(POINTS)}")
+    if not (nth.isascii() and nth.isdigit() and int(nth) > 0):
+        raise ValueError(f"{item!r}: nth must be a whole number from 1 on")
+    return name, int(nth), _action(name, action)
+
+
+def _action(name: str, text: str) -> Action:
+    verb, _, value = text.partition("=")
+    if text == "kill":
+        return _kill
+    if text == "raise":
+        fault = POINTS[name].fault
+        if fault is None:
+            raise ValueError(f"nothing can be raised at {name}; it takes kill and delay")
+        return _raising(fault(f"fault point {name}"))
+    if verb == "delay" and value.isascii() and value.isdigit() and int(value) <= MAX_DELAY_MS:
+        return _delaying(int(value) / 1000)
+    raise ValueError(f"{text!r} is no action: kill, raise, or delay=0 to delay={MAX_DELAY_MS}")
+
+
+def _announced(name: str, nth: int, action: Action) -> Action:
+    def announce() -> None:
+        log.warning("fault point reached", extra={"point": name, "count": nth})
+        action()
+
+    return announce
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _raising(fault: Exception) -> Action:
+    def fail() -> None:
+        raise fault
+
+    return fail
+
+
+def _delaying(seconds: float) -> Action:
+    # It blocks, on the event loop as well: a host that hangs is what is asked for.
+    return lambda: time.sleep(seconds)

@@ -1,0 +1,51 @@
+"""The inbox of a live run: what it has not looked at yet, and those who wait for an answer."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from weftwork.engine.decide import Input, NodeCompleted, NodeFailed, Step
+from weftwork.engine.request import Request
+from weftwork.engine.work import Work
+
+
+class Inbox:
+    """In the order of arrival."""
+
+    __slots__ = ("_asking", "_items")
+
+    def __init__(self) -> None:
+        self._items: deque[Input | Request] = deque()
+        self._asking: list[Request] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, given: Input | Request) -> None:
+        self._items.append(given)
+
+    def put_back(self, inputs: Iterable[Input]) -> None:
+        """What was taken and has to be taken again, first of all."""
+        self._items.extendleft(reversed(list(inputs)))
+
+    def take(self, work: Work) -> Input:
+        """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
+        if not self._items or (work.request is not None and isinstance(self._items[0], Request)):
+            return Step()
+        item = self._items.popleft()
+        if isinstance(item, Request):
+            work.request = item
+            self._asking = [*(asked for asked in self._asking if not asked.done.done()), item]
+            return item.given
+        work.inputs.append(item)
+        return item
+
+    def reported(self) -> set[str]:
+        """Nodes whose end is in here."""
+        return {item.node_id for item in self._items if isinstance(item, NodeCompleted | NodeFailed)}
+
+    def refuse(self, reason: Exception) -> None:
+        """Nobody waits for ever: requests that were not answered get a reason."""
+        waiting = [*self._asking, *(item for item in self._items if isinstance(item, Request))]
+        self._items = deque(item for item in self._items if not isinstance(item, Request))
+        for request in waiting:
+            request.refuse(reason)

@@ -1,0 +1,31 @@
+"""What boot does, and in which order."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from weftwork.app import Host
+from weftwork.cli import boot
+from weftwork.settings import Settings
+
+
+def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is frozen and held by a cycle never goes, so the freeze comes before runs are loaded."""
+    order: list[str] = []
+    honest = Host.open
+
+    async def opened(host: Host) -> int:
+        order.append("open")
+        return await honest(host)
+
+    async def served(*given: Any) -> None:
+        given[1].close()
+        order.append("serve")
+
+    monkeypatch.setattr(Host, "open", opened)
+    monkeypatch.setattr(boot, "serve", served)
+    monkeypatch.setattr(boot.gc, "freeze", lambda: order.append("freeze"))
+    monkeypatch.setattr(boot.gc, "set_threshold", lambda *numbers: order.append("seldom"))
+    assert asyncio.run(boot.boot(Settings(store="memory", port=0))) == 0
+    assert order == ["freeze", "seldom", "open", "serve"]

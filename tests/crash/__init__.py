@@ -1,0 +1,1 @@
+"""Proofs that a host loses nothing and does nothing twice, however it dies."""

@@ -1,0 +1,160 @@
+"""A client that writes down what it asks and what it is told, and knows a dead host from a slow one."""
+
+import contextlib
+import http.client
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from tests.crash.ledger import Cancel, Create, Ledger
+from tests.live import Answer, Host
+from tests.live.host import KEY
+from weftwork.adapters.admin.client import ask
+
+BROKEN = (OSError, http.client.HTTPException)
+
+
+class Gone(Exception):
+    """The host has died or is about to; what was asked last may have happened or not."""
+
+
+def stream(host: Host, run_id: str, last: str = "") -> tuple[int, bytes, bool]:
+    """Status, body as far as it came, and whether its end was announced. Status 0 is no answer at all."""
+    lines = [f"GET /v1/runs/{run_id}/events?streamMode=debug HTTP/1.1", "Host: x", f"Authorization: Bearer {KEY}"]
+    lines += ["Connection: close"] + ([f"Last-Event-ID: {last}"] if last else [])
+    received = bytearray()
+    with contextlib.suppress(OSError), host.connect() as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        while not received.endswith(b"\r\n0\r\n\r\n") and (data := connection.recv(1 << 20)):
+            received += data
+    head, _, raw = bytes(received).partition(b"\r\n\r\n")
+    return int(head.split()[1]) if head else 0, *_dechunk(raw)
+
+
+def _dechunk(raw: bytes) -> tuple[bytes, bool]:
+    """Like the one for small bodies, in one pass."""
+    parts: list[bytes] = []
+    at = 0
+    while (line_end := raw.find(b"\r\n", at)) >= 0:
+        length = int(raw[at:line_end], 16)
+        if length == 0:
+            return b"".join(parts), True
+        parts.append(raw[line_end + 2 : line_end + 2 + length])
+        at = line_end + length + 4
+    return b"".join(parts), False
+
+
+class Client:
+    """Asks one host for things. Raises Gone when there is no answer because there is no host any more."""
+
+    def __init__(self, host: Host, ledger: Ledger, name: str) -> None:
+        self.host = host
+        self.ledger = ledger
+        self.name = name
+        self._count = 0
+        self.refusals = 0
+
+    def create(self, workflow: str, keyed: bool = False, **inputs: Any) -> str | None:
+        """A new run; None when the host could not say whether there is one."""
+        return self.send(self.wish(workflow, keyed, **inputs))
+
+    def wish(self, workflow: str, keyed: bool = False, **inputs: Any) -> Create:
+        """A wish for a new run, written down and not sent."""
+        self._count += 1
+        tag = f"{self.name}-{self._count}"
+        wish = Create(tag, {"workflowId": workflow, "inputs": inputs, "tags": [tag]}, f"key-{tag}" if keyed else None)
+        self.ledger.creates[tag] = wish
+        return wish
+
+    def send(self, wish: Create) -> str | None:
+        """Send a wish for a run, for the first time or again."""
+        known = wish.answer
+        answer = self._call("POST", "/v1/runs", wish.body, _idempotency(wish.key))
+        if answer is None:
+            return None
+        assert answer.status == 201, answer.body
+        run_id = answer.document["runId"]
+        assert wish.run_id in (None, run_id), f"{wish.tag} was {wish.run_id} and is {run_id} now"
+        assert wish.answer in (None, answer.body), f"{wish.tag} is answered in other words"
+        if answer.headers.get("openwop-idempotent-replay") != "true":
+            wish.fresh.append(run_id)
+            assert known is None, f"{wish.tag} was not a replay"
+            assert len(wish.fresh) == 1, f"{wish.tag} was new twice"
+        wish.run_id, wish.answer = run_id, answer.body
+        return run_id
+
+    def cancel(self, run_id: str, keyed: bool = False) -> Cancel:
+        wish = Cancel(run_id, f"cancel-{run_id}" if keyed else None)
+        self.ledger.cancels.append(wish)
+        self.send_cancel(wish)
+        return wish
+
+    def send_cancel(self, wish: Cancel) -> None:
+        answer = self._call("POST", f"/v1/runs/{wish.run_id}/cancel", None, _idempotency(wish.key))
+        if answer is not None:
+            assert answer.status == 200, answer.body
+            assert wish.key is None or wish.answer in (None, answer.body), f"{wish.run_id} is answered in other words"
+            wish.answer, wish.status = answer.body, answer.document["status"]
+
+    def read(self, run_id: str) -> list[dict[str, Any]]:
+        """Events so far."""
+        answer = self._call("GET", f"/v1/runs/{run_id}/events", None, {})
+        events = answer.document["events"] if answer is not None else []
+        self.ledger.pages.append((run_id, events))
+        return events
+
+    def watch(self, run_id: str) -> bytes:
+        """Follow a stream until it ends or breaks; returns the body as far as it came."""
+        status, body, ended = stream(self.host, run_id)
+        if status == 503:
+            self.refusals += 1
+            return b""
+        self.ledger.streams.append((run_id, body))
+        if not ended:
+            self.await_death()
+        return body
+
+    def make_key(self) -> str | None:
+        """A key of the tenant acme, as `weftwork keys create` makes it; None when nobody can say what became of it."""
+        request = {"operation": "keys.create", "arguments": {"tenant": "acme"}}
+        try:
+            answer = ask(self.host.data / "admin.sock", request)
+        except OSError as error:
+            if "admin.answer" not in self.host.errors:
+                self.await_death()
+                raise Gone from error
+            answer = {"error": "service_unavailable"}
+        if answer is None:
+            self.await_death()
+            raise Gone
+        if "key" not in answer:
+            assert answer["error"] == "service_unavailable", answer
+            self.refusals += 1
+            return None
+        self.ledger.keys.append(answer["key"])
+        return answer["key"]
+
+    def await_death(self) -> None:
+        """Return when the host has died; it was seen to hang up and has some seconds for that."""
+        try:
+            self.host.process.wait(10)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the host hung up and lives: {self.host.errors}") from None
+
+    def _call(self, method: str, path: str, document: Any, headers: Mapping[str, str]) -> Answer | None:
+        """The answer; None for a 503."""
+        try:
+            answer = self.host.call(method, path, document, headers=headers)
+        except BROKEN as error:
+            self.await_death()
+            raise Gone from error
+        if answer.status == 503:
+            self.refusals += 1
+            assert answer.document["error"] == "service_unavailable", answer.body
+            assert answer.headers["retry-after"], answer.headers
+            return None
+        return answer
+
+
+def _idempotency(key: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": key} if key is not None else {}

@@ -1,0 +1,40 @@
+"""The workflows of these proofs, and how long each of their nodes must take at least."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.live import delays, echoes, write_workflows
+
+LONG = 3_600_000
+"""A run that nobody cancels does not end within a test."""
+BULK_NODES = 8
+
+WAITS: dict[str, dict[str, int]] = {
+    "quick": {"e000": 0, "e001": 0, "e002": 0},
+    "waits": {"n0": 0, "n1": 30, "n2": 60, "n3": 0, "n4": 20},
+    "fork": {"start": 0, "short": 40, "middle": 90, "far": 150, "join": 0},
+    "long": {"n0": LONG},
+    "bulk": {f"e{at:03}": 0 for at in range(BULK_NODES)},
+    "delay": {"n0": 3000},
+    "chain": {"n0": 0, "n1": 400, "n2": 1500, "n3": 300},
+    "branches": {"start": 0, "short": 300, "middle": 1400, "far": 2500, "join": 0},
+}
+"""Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
+
+
+def fork(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
+    """The first node, then all the inner ones at the same time, then the last."""
+    first, *inner, last = lengths
+    document = delays(workflow_id, *lengths.values())
+    for node, name in zip(document["nodes"], lengths, strict=True):
+        node["id"] = node["name"] = name
+    pairs = [(first, name) for name in inner] + [(name, last) for name in inner]
+    document["edges"] = [{"id": f"{a}-{b}", "sourceNodeId": a, "targetNodeId": b} for a, b in pairs]
+    return document
+
+
+def write_flows(folder: Path) -> Path:
+    """A folder for --workflows that holds them all."""
+    chains = [delays(name, *WAITS[name].values()) for name in ("waits", "long", "delay", "chain")]
+    forks = [fork(name, WAITS[name]) for name in ("fork", "branches")]
+    return write_workflows(folder, *chains, *forks, echoes("quick", 3), echoes("bulk", BULK_NODES))

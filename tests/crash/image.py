@@ -1,0 +1,60 @@
+"""The store as a dead host left it: sound, whole, and every cache equal to the fold of its log."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.app import DATABASE
+from weftwork.engine.catalog import Catalog
+from weftwork.engine.recover import load_state
+from weftwork.protocol.run import RunKey
+
+
+def check_image(data: Path, copy: Path) -> None:
+    """Look at a copy: the next host must find the files as they were left."""
+    copy.mkdir()
+    for file in data.glob(f"{DATABASE}*"):
+        shutil.copy(file, copy / file.name)
+    asyncio.run(_check_runs(copy / DATABASE))
+    connection = apsw.Connection(str(copy / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.pragma("integrity_check") == "ok"
+    outcomes: list[Any] = connection.execute("SELECT outcome FROM idempotency").fetchall()
+    promised = {msgspec.json.decode(outcome)["run_id"] for (outcome,) in outcomes}
+    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM runs")}
+    connection.close()
+    assert promised <= known, "a key answers for a run that is not there"
+
+
+async def _check_runs(path: Path) -> None:
+    store = SqliteStore(path)
+    async with asyncio.timeout(20):
+        await store.open()
+        try:
+            catalog = Catalog(store.definitions, {node.declaration.type_id: node.declaration for node in CORE})
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
+            connection.close()
+            for key in keys:
+                await _check_run(store, catalog, key)
+        finally:
+            await store.close()
+
+
+async def _check_run(store: SqliteStore, catalog: Catalog, key: RunKey) -> None:
+    stored = await store.log.stored(key)
+    assert stored is not None
+    plan = await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+    state = await load_state(store.log, stored.header, plan)
+    projection = stored.projection
+    folded = (state.status, state.last_sequence, state.started_at, state.completed_at, state.current_node)
+    kept = (projection.status, projection.last_sequence, projection.started_at, projection.completed_at)
+    assert (*kept, projection.current_node) == folded, f"{key.run_id}: the projection is not the fold"
+    assert projection.executions == state.executions
+    nodes = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"}
+    assert nodes == {name: node.status for name, node in state.nodes.items()}, f"{key.run_id}: a row is not the fold"

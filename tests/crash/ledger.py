@@ -1,0 +1,48 @@
+"""The ledger: what clients asked of a host and what they were told, written down as they go."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Create:
+    """One wish for one run, however often it was sent. Its tag is its own, so its runs can be counted."""
+
+    tag: str
+    body: dict[str, Any]
+    key: str | None
+    run_id: str | None = None
+    answer: bytes | None = None
+    fresh: list[str] = field(default_factory=list)
+    """Runs that were answered as new: no more than one, whoever sends it how often."""
+
+    @property
+    def workflow(self) -> str:
+        return self.body["workflowId"]
+
+
+@dataclass
+class Cancel:
+    """One wish that a run end. `answer` is None while nobody was told how it went."""
+
+    run_id: str
+    key: str | None
+    answer: bytes | None = None
+    status: str | None = None
+
+
+@dataclass
+class Ledger:
+    """What must be there, what may be there, and what was seen. Clients in several threads may write to it."""
+
+    creates: dict[str, Create] = field(default_factory=dict)
+    cancels: list[Cancel] = field(default_factory=list)
+    streams: list[tuple[str, bytes]] = field(default_factory=list)
+    """Run id, and the body of a stream from its beginning as far as it came."""
+    pages: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
+    """Run id, and events that were read from its beginning."""
+    keys: list[str] = field(default_factory=list)
+
+    def acknowledged(self) -> dict[str, Create]:
+        """Run id -> wish, for those that were answered."""
+        return {create.run_id: create for create in self.creates.values() if create.run_id is not None}

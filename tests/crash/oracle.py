@@ -1,0 +1,141 @@
+"""The oracle: given what clients were told, what a host that was started again must show. Raises AssertionError."""
+
+import time
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from tests.crash.client import Client, stream
+from tests.crash.flows import WAITS
+from tests.crash.ledger import Ledger
+from tests.live import Host, frames
+
+PATIENCE = 30.0
+"""Seconds within which a run that was recovered must have ended."""
+TERMINAL = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}
+NODE_ENDS = ("node.completed", "node.failed", "node.skipped", "node.cancelled")
+
+Log = list[dict[str, Any]]
+
+
+def audit(host: Host, ledger: Ledger, patience: float = PATIENCE) -> dict[str, Log]:
+    """Everything that was acknowledged is there, once, and ends; the logs of all runs by run id."""
+    client = Client(host, ledger, "audit")
+    _settle(client)
+    runs = listing(host)
+    _check_runs(ledger, runs)
+    for run_id, run in runs.items():
+        if run["workflowId"] == "long" and run["status"] in ("pending", "running"):
+            client.cancel(run_id)
+    logs = {run_id: follow(host, run_id, patience) for run_id in runs}
+    for run_id, run in listing(host).items():
+        check_log(run_id, run["workflowId"], logs[run_id])
+        _check_views(host, run_id, run, logs[run_id])
+    _check_cancels(client, logs)
+    _check_seen(host, ledger, logs)
+    for key in ledger.keys:
+        assert host.call("GET", "/v1/runs?limit=1", key=key).status == 200, "a key that was shown does not work"
+    return logs
+
+
+def listing(host: Host) -> dict[str, dict[str, Any]]:
+    """All runs of the tenant, by id."""
+    runs: dict[str, dict[str, Any]] = {}
+    query = "?limit=200"
+    while query:
+        page = host.call("GET", f"/v1/runs{query}").document
+        runs |= {run["runId"]: run for run in page["runs"]}
+        query = f"?limit=200&cursor={page['nextCursor']}" if "nextCursor" in page else ""
+    return runs
+
+
+def follow(host: Host, run_id: str, patience: float = PATIENCE) -> Log:
+    """The whole log of a run, once it has ended."""
+    until = time.monotonic() + patience
+    events: Log = []
+    while True:
+        last = events[-1]["sequence"] if events else -1
+        page = host.call("GET", f"/v1/runs/{run_id}/events/poll?lastSequence={last}&timeout=1").document
+        events += page["events"]
+        if page["isComplete"]:
+            return events
+        assert time.monotonic() < until, f"{run_id} did not go on"
+
+
+def instant(event: dict[str, Any]) -> int:
+    """Its timestamp in milliseconds."""
+    return round(datetime.fromisoformat(event["timestamp"]).timestamp() * 1000)
+
+
+def check_log(run_id: str, workflow: str, log: Log) -> None:
+    """No gap, one beginning, one end, nothing entered twice, and no wait cut short."""
+    kinds = [event["type"] for event in log]
+    assert [event["sequence"] for event in log] == list(range(len(log))), f"{run_id} has a gap"
+    assert len({event["eventId"] for event in log}) == len(log), f"{run_id} has an event twice"
+    assert kinds.count("run.started") <= 1, f"{run_id} began twice"
+    assert [kind for kind in kinds if kind in TERMINAL] == kinds[-1:], f"{run_id} has not one end, at its end"
+    begun: dict[tuple[str, int], int] = {}
+    ended: Counter[str] = Counter()
+    for event in log:
+        node, at = event.get("nodeId", ""), instant(event)
+        if event["type"] == "node.started":
+            entry = (node, event["payload"]["attempt"])
+            assert entry not in begun, f"{run_id} started {entry} twice"
+            begun[entry] = at
+        elif event["type"] in NODE_ENDS:
+            ended[node] += 1
+            if event["type"] == "node.completed":
+                waited = at - begun[node, 1]
+                assert waited >= WAITS[workflow][node], f"{run_id} cut {node} short: {waited} ms"
+    assert all(count == 1 for count in ended.values()), f"{run_id} ended a node twice"
+    if kinds[-1] == "run.completed":
+        assert set(ended) == set(WAITS[workflow]), f"{run_id} left nodes out"
+
+
+def _settle(client: Client) -> None:
+    """Send everything that has a key again, and once more: whatever became of it, it is one run."""
+    for wish in list(client.ledger.creates.values()):
+        if wish.key is not None:
+            assert client.send(wish) is not None
+            client.send(wish)
+
+
+def _check_runs(ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
+    tags = Counter(tag for run in runs.values() for tag in run["tags"])
+    assert not tags - Counter(list(ledger.creates)), f"runs that nobody asked for, or twice: {tags}"
+    for run_id, wish in ledger.acknowledged().items():
+        assert run_id in runs, f"{run_id} was acknowledged and is lost"
+        assert runs[run_id]["tags"] == [wish.tag], f"{run_id} is another run now"
+
+
+def _check_views(host: Host, run_id: str, run: dict[str, Any], log: Log) -> None:
+    """The listing and the snapshot say what the log says."""
+    status = TERMINAL[log[-1]["type"]]
+    assert run["status"] == status, f"{run_id} is listed as {run['status']}, its log says {status}"
+    snapshot = host.snapshot(run_id)
+    assert snapshot["status"] == status, f"{run_id} is shown as {snapshot['status']}, its log says {status}"
+    ends = {event["nodeId"]: event["type"].removeprefix("node.") for event in log if event["type"] in NODE_ENDS}
+    assert {node: state["status"] for node, state in snapshot["nodeStates"].items()} == ends
+
+
+def _check_cancels(client: Client, logs: dict[str, Log]) -> None:
+    for wish in client.ledger.cancels:
+        if wish.key is not None:
+            client.send_cancel(wish)
+        if wish.status is not None:
+            wanted = "cancelled" if wish.status == "cancelling" else wish.status
+            assert TERMINAL[logs[wish.run_id][-1]["type"]] == wanted, f"{wish.run_id}: the cancel is lost"
+
+
+def _check_seen(host: Host, ledger: Ledger, logs: dict[str, Log]) -> None:
+    """What a reader saw is how the log begins; a stream that broke goes on to the byte where it was."""
+    for run_id, events in ledger.pages:
+        assert logs[run_id][: len(events)] == events, f"{run_id}: what was read has changed"
+    for run_id, body in ledger.streams:
+        _, whole, ended = stream(host, run_id)
+        assert ended, f"{run_id}: the stream broke"
+        assert whole.startswith(body), f"{run_id}: what was streamed has changed"
+        seen = frames(body)
+        if seen and seen[-1].event not in TERMINAL:
+            _, rest, _ = stream(host, run_id, seen[-1].id)
+            assert b"".join(frame.raw for frame in seen) + rest == whole, f"{run_id}: the stream does not go on"

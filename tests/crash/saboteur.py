@@ -1,0 +1,116 @@
+"""A host with one guard taken away, so that a proof can show that it would notice.
+
+Started as a program of its own: `saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched like this.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+from weftwork.adapters.http import events
+from weftwork.adapters.sqlite import create as creating
+from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.adapters.system import faults
+from weftwork.cli.main import main
+from weftwork.engine import live, performer
+from weftwork.engine.executor import Executor
+from weftwork.ports.eventlog import Created
+from weftwork.protocol.streams import Cursor
+
+_create = SqliteEventLog.create
+
+
+def hasty() -> None:
+    """A run is acknowledged first and stored half a second later."""
+
+    async def create(self: SqliteEventLog, *arguments: Any) -> Created:
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await _create(self, *arguments)
+
+        self.late = asyncio.create_task(later())  # type: ignore[attr-defined]
+        return Created()
+
+    SqliteEventLog.create = create  # type: ignore[method-assign]
+
+
+def forgetful() -> None:
+    """Nothing is recovered at start."""
+
+    async def recover(self: Executor) -> int:
+        return 0
+
+    Executor.recover = recover  # type: ignore[method-assign]
+
+
+def repeating() -> None:
+    """A node that was running when the host died is started a second time in the log."""
+    resume = live.LiveRun.resume
+
+    def again(self: live.LiveRun, stored: Any) -> None:
+        for node_id in list(self.state.running):
+            node = self.state.plan.nodes[node_id]
+            del self.state.running[node_id]
+            self.state.ready.append((node.index, node_id))
+        resume(self, stored)
+
+    live.LiveRun.resume = again  # type: ignore[method-assign]
+
+
+def tardy() -> None:
+    """A wait begins anew when its node is entered again."""
+    begin = performer._Context.__init__
+
+    def anew(self: Any, runtime: Any, started_at: int) -> None:
+        begin(self, runtime, runtime.clock.now())
+
+    performer._Context.__init__ = anew  # type: ignore[method-assign]
+
+
+def keyless() -> None:
+    """Idempotency keys are not written down."""
+
+    async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
+        return await _create(self, header, hidden, None, *rest)
+
+    SqliteEventLog.create = create  # type: ignore[method-assign]
+
+
+def looking() -> None:
+    """Whether a key is taken is looked at first and not in the transaction that takes it."""
+    creating.idempotency.taken = lambda *_: None  # type: ignore[assignment]
+
+
+def halving() -> None:
+    """The key is stored in a transaction of its own, and the host dies before the next."""
+
+    async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
+        if record is not None:
+            await self.remember(record)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await _create(self, header, hidden, record, *rest)
+
+    SqliteEventLog.create = create  # type: ignore[method-assign]
+
+
+def skipping() -> None:
+    """Who resumes a stream misses an event."""
+    parse = events.streams.parse_cursor
+
+    def beyond(text: str | None) -> Cursor:
+        cursor = parse(text)
+        return cursor if text is None else Cursor(cursor.sequence + 1, True)
+
+    events.streams.parse_cursor = beyond
+
+
+def unarmed() -> None:
+    """Fault points are asked for and not armed."""
+    faults.arm = lambda actions: None
+
+
+if __name__ == "__main__":
+    globals()[sys.argv.pop(1)]()
+    main()

@@ -1,0 +1,95 @@
+"""The proofs can fail: each guard that is taken away is missed by the check that is there for it."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.crash.client import Client, Gone
+from tests.crash.fleet import check_deadlines
+from tests.crash.image import check_image
+from tests.crash.killer import Ground, check_killed_at
+from tests.crash.ledger import Ledger
+from tests.crash.oracle import audit
+from tests.crash.visit import visit
+from tests.live import until
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_run_that_was_acknowledged_too_early_is_missed(tmp_path: Path) -> None:
+    with Ground(tmp_path, "hasty") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        assert client.create("quick") is not None
+        client.host.kill()
+        with pytest.raises(AssertionError, match="was acknowledged and is lost"):
+            audit(ground.start(), client.ledger)
+
+
+def test_a_run_that_nobody_goes_on_with_is_missed(tmp_path: Path) -> None:
+    with Ground(tmp_path, "forgetful") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        client.create("chain")
+        client.host.kill()
+        with pytest.raises(AssertionError, match="did not go on"):
+            audit(ground.start(), client.ledger, patience=1)
+
+
+def test_a_node_that_is_started_again_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "repeating") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        run_id = client.create("long")
+        assert run_id is not None
+        until(lambda: len(client.read(run_id)) == 2, "the node to start")
+        client.host.kill()
+        with pytest.raises(AssertionError, match="twice"):
+            audit(ground.start(), client.ledger)
+
+
+def test_a_wait_that_begins_anew_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "tardy") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        run_id = client.create("delay")
+        assert run_id is not None
+        until(lambda: len(client.read(run_id)) == 2, "the node to start")
+        client.host.kill()
+        restart = int(time.time() * 1000)
+        logs = audit(ground.start(), client.ledger)
+        with pytest.raises(AssertionError, match="began n0 anew"):
+            check_deadlines(logs, {run_id: "delay"}, [restart])
+
+
+def test_a_key_that_makes_two_runs_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "keyless") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        client.create("quick", keyed=True)
+        with pytest.raises(AssertionError, match=r"was 0\w+ and is 0\w+ now"):
+            audit(client.host, client.ledger)
+
+
+def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "halving") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        with pytest.raises(Gone):
+            client.create("quick", keyed=True)
+        with pytest.raises(AssertionError, match="a key answers for a run that is not there"):
+            check_image(ground.data, tmp_path / "image")
+
+
+def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "skipping") as ground:
+        client = Client(ground.start("stream.frame:3:kill"), Ledger(), "c")
+        run_id = client.create("waits")
+        assert run_id is not None
+        assert client.watch(run_id)
+        with pytest.raises(AssertionError, match="the stream does not go on"):
+            audit(ground.start(), client.ledger)
+
+
+def test_a_point_that_is_never_reached_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "unarmed") as ground:
+        host = ground.launch("create.durable:1:kill")
+        visit(host, Ledger(), "fresh", rounds=1)
+        host.stop()
+        with pytest.raises(AssertionError, match="the host ended with 0"):
+            check_killed_at(host, "create.durable")

@@ -1,0 +1,39 @@
+"""As much of a log as a reader needs."""
+
+import asyncio
+from typing import Any
+
+from weftwork.engine.feeds import Feeds
+from weftwork.protocol.events import Event, reaching
+from weftwork.protocol.run import RunKey
+
+KEY = RunKey("live:acme", "run-1")
+
+
+class Written:
+    """As much of a log as a reader needs; reading takes a turn of the loop."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.reads = self.reading = self.most = 0
+
+    async def read(self, run: RunKey, after: int, limit: int, budget: int = 2**40) -> list[Event]:
+        self.reads += 1
+        self.reading += 1
+        self.most = max(self.most, self.reading)
+        await asyncio.sleep(0)
+        self.reading -= 1
+        return reaching(self.events[after + 1 : after + 1 + limit], budget)
+
+    def add(self, count: int, terminal: bool = False, size: int = 2) -> tuple[Event, ...]:
+        first = len(self.events)
+        kinds = ["acme.thing"] * (count - 1) + ["run.completed" if terminal else "acme.thing"]
+        payload = b" " * size
+        made = [Event("run-1", first + n, f"e{first + n}", kind, 0, payload) for n, kind in enumerate(kinds)]
+        self.events += made
+        return tuple(made)
+
+
+def made() -> tuple[Written, Feeds]:
+    log: Any = Written()
+    return log, Feeds(log)

@@ -1,0 +1,1 @@
+"""What strangers can send, and how little it does."""

@@ -1,0 +1,3 @@
+from tests.live.fixtures import host
+
+__all__ = ["host"]

@@ -1,0 +1,121 @@
+"""The OpenAPI document against a real host, by generated requests: what it does not say never happens."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import KEY, Host, start_host
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+EXAMPLES = 400 if FULL else 12
+SECONDS = 1200 if FULL else 120
+FLOW = "conformance-noop"
+
+CONFIG = f"""
+[generation]
+# NUL is refused in every text and name (json-01), which no schema can say; the corpora send it instead.
+allow-x00 = false
+
+[parameters]
+"path.workflowId" = "{FLOW}"
+
+[checks]
+not_a_server_error.enabled = true
+status_code_conformance.enabled = true
+content_type_conformance.enabled = true
+response_headers_conformance.enabled = true
+response_schema_conformance.enabled = true
+negative_data_rejection.enabled = true
+positive_data_acceptance.enabled = true
+missing_required_header.enabled = true
+unsupported_method.enabled = true
+allow_header_conformance.enabled = true
+use_after_free.enabled = true
+ensure_resource_availability.enabled = true
+ignored_auth.enabled = true
+object_level_authorization.enabled = true
+
+[[operations]]
+include-operation-id = "createRun"
+# Whether a body is accepted depends on more than its schema: the workflow must be there and take these inputs, and
+# metadata must be small and shallow.
+checks.positive_data_acceptance.enabled = false
+# 501 is the documented answer to `mode: "eval"`, a form of the published schema that this host does not offer.
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "501"]
+"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("interface")
+    with start_host(folder, "--conformance", "--test-seams", store="memory") as host:
+        yield host
+        assert "request failed" not in host.errors
+        assert "Traceback" not in host.errors
+
+
+def fuzz(folder: Path, host: Host, document: Any, *more: str) -> tuple[int, str]:
+    """Exit code and report of a run with every check."""
+    (folder / "schemathesis.toml").write_text(CONFIG)
+    (folder / "openapi.json").write_text(json.dumps(document))
+    command = [sys.executable, "-m", "schemathesis.cli", "run", "openapi.json", "--url", host.address]
+    command += ["--header", f"Authorization: Bearer {KEY}", "--seed", "1", "--max-examples", str(EXAMPLES)]
+    command += ["--request-timeout", "10", "--continue-on-failure", "--no-color", *more]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def served(host: Host) -> Any:
+    return host.call("GET", "/v1/openapi.json").document
+
+
+def narrowed(host: Host) -> Any:
+    """The document for a caller with one workflow, so that most generated runs are really created."""
+    document = served(host)
+    shape = document["components"]["schemas"]["create-run"]
+    routing = shape["$defs"]["Routing"]
+    for name in ("mode", "evalSuiteRef", "agentId"):
+        del shape["properties"][name], routing["properties"][name]
+    for name in ("if", "then", "else"):
+        del routing[name]
+    routing["properties"]["workflowId"] = {"const": FLOW}
+    routing["required"] = ["workflowId"]
+    return document
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", [served, narrowed], ids=["as served", "for one workflow"])
+def test_the_document_is_kept(tmp_path: Path, running: Host, of: Any) -> None:
+    before = len(running.call("GET", "/v1/runs?limit=200").document["runs"])
+    code, said = fuzz(tmp_path, running, of(running))
+    assert code == 0, said
+    assert " failed" not in said
+    if of is narrowed:
+        assert "No issues found" in said
+        assert len(running.call("GET", "/v1/runs?limit=200").document["runs"]) > before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["status", "schema", "header", "parameter"])
+def test_a_document_that_is_wrong_is_seen(tmp_path: Path, running: Host, broken: str) -> None:
+    document = served(running)
+    health = document["paths"]["/health"]["get"]["responses"]["200"]
+    poll = document["paths"]["/v1/runs"]["get"]
+    if broken == "status":
+        del poll["responses"]["400"]
+    elif broken == "schema":
+        health["content"]["application/json"]["schema"] = {"type": "array"}
+    elif broken == "header":
+        health["headers"]["X-Never"] = {"required": True, "schema": {"type": "string"}}
+    else:
+        next(each for each in poll["parameters"] if each["name"] == "limit")["schema"]["maximum"] = 5
+    kept = "/health" if broken in ("schema", "header") else "/v1/runs"
+    document["paths"] = {kept: document["paths"][kept]}
+    code, said = fuzz(tmp_path, running, document, "--phases", "coverage")
+    assert code == 1, said

@@ -1,0 +1,57 @@
+"""The page about limits says the numbers that are enforced."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from weftwork.adapters.http import connection, door, head, outflow, server
+from weftwork.protocol import decode, options
+from weftwork.protocol.wire_v1 import MAX_POLL_SECONDS
+from weftwork.settings import Settings
+
+PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "limits.md").read_text("utf-8")
+
+ROWS: dict[str, list[str]] = {
+    "Head: request line": [f"{head.HEAD_BYTES // 1024} KiB"],
+    "Headers |": [str(head.MAX_HEADERS)],
+    "Target": [f"{head.TARGET_BYTES // 1024} KiB"],
+    "What stands around": [f"{head.HEAD_BYTES // 1024} KiB", f"{connection.EXTRA_PER_BYTE} bytes"],
+    "Body | 1 MiB": [f"{Settings().max_request_body_bytes // 2**20} MiB"],
+    "JSON": [str(decode.MAX_DEPTH), f"{decode.MAX_NODES:,}"],
+    "Members of `inputs`": [f"{options.MAX_INPUTS:,}"],
+    "Metadata": [f"{options.MAX_METADATA_BYTES // 1024} KiB", f"{options.MAX_METADATA_DEPTH} levels"],
+    "Requests that wait": [str(connection.PIPELINED)],
+    "First byte": [f"{connection.HEAD_SECONDS:g} s"],
+    "Whole head": [f"{connection.HEAD_SECONDS:g} s"],
+    "Body | 1 KiB/s": [f"{connection.BODY_RATE // 1024} KiB/s", f"{connection.BODY_GRACE_SECONDS:g} s"],
+    "Connection on which": [f"{connection.IDLE_SECONDS:g} s"],
+    "Client that does not read": [f"{outflow.STALL_SECONDS:g} s", f"{outflow.PIECE // 1024} KiB"],
+    "Quiet stream": [f"{Settings().keepalive_seconds:g} s"],
+    "Poll": [f"{MAX_POLL_SECONDS} s"],
+    "Requests that are open": [f"{server.GRACE_SECONDS:g} s"],
+    "Connections |": [f"{Settings().max_connections:,}"],
+    "Open streams": [f"{Settings().max_streams:,}"],
+    "Unfinished runs |": [f"{Settings().max_live_runs:,}"],
+    "Nodes of a run": [str(Settings().max_parallel_nodes)],
+    "Node executions": [f"{Settings().max_node_executions:,}"],
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_says_the_number(row: str) -> None:
+    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| {row}")]
+    for number in ROWS[row]:
+        assert re.search(rf"(?<![\d,.]){re.escape(number)}(?!\d|,\d)", line), number
+
+
+def test_every_limit_that_can_be_set_is_there() -> None:
+    names = [field.name for field in msgspec.structs.fields(Settings) if field.name.startswith("max_")]
+    assert len(names) > 6
+    assert not [name for name in names if f"`{name}`" not in PAGE]
+
+
+def test_the_numbers_in_the_text_are_those_of_the_door() -> None:
+    assert f"{door.SPARE} connections above the limit" in PAGE
+    assert f"keeps {2 * door.SPARE + door.OTHER_FILES} of them" in PAGE

@@ -1,0 +1,270 @@
+"""Clients that take their time: to begin, to finish a head, to send a body, to ask again."""
+
+import asyncio
+import contextlib
+import os
+import selectors
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile.wire import AUTH, BODY, HEALTH, HOST, POST, Heard, connect, hear, refused, say
+from tests.live import Served, delays, elsewhere, open_served, start_host
+from tests.live.served import until
+from weftwork.adapters.http import connection, ending, server
+
+CLIENTS = 2000 if os.environ.get("WEFTWORK_PROOF") == "full" else 500
+SHORT = 0.3
+"""Seconds; what stands for each limit in these tests."""
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All limits short, and looked at often."""
+    monkeypatch.setattr(server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(ending, "FLUSH_SECONDS", SHORT)
+    for name in ("HEAD_SECONDS", "BODY_GRACE_SECONDS", "IDLE_SECONDS"):
+        monkeypatch.setattr(connection, name, SHORT)
+
+
+def serve(work: Any) -> Any:
+    async def run() -> Any:
+        async with open_served(delays("long", 15_000), delays("conformance-noop", 0)) as served:
+            return await work(served)
+
+    return asyncio.run(run())
+
+
+def ended(served: Served, *pieces: bytes) -> list[Heard]:
+    """What a client hears who sends this and then nothing more."""
+    with connect(served.port) as client:
+        say(client, *pieces)
+        return hear(client)
+
+
+def dripping(served: Served, start: bytes, drop: bytes) -> list[Heard]:
+    """What a client hears who goes on sending, a little at a time."""
+    with connect(served.port) as client:
+        say(client, start)
+        first = hear(client, 1) if start == HEALTH else []
+        client.settimeout(0.03)
+        for _ in range(400):
+            say(client, drop)
+            try:
+                client.recv(1, socket.MSG_PEEK)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                pass
+            break
+        else:
+            raise AssertionError("the host goes on listening")
+        client.settimeout(10)
+        return first + hear(client)
+
+
+SILENT: dict[str, bytes] = {
+    "nothing": b"",
+    "line ends": b"\r\n\r\n",
+    "idle": HEALTH,
+}
+HALF: dict[str, bytes] = {
+    "a letter": b"G",
+    "a line": b"GET /health HTTP/1.1\r\n",
+    "all but the end": HEALTH[:-2],
+    "all but a byte": HEALTH[:-1],
+}
+BODIES: dict[str, bytes] = {
+    "length": POST + b"Content-Length: 33\r\n\r\n",
+    "some of it": POST + b"Content-Length: 33\r\n\r\n" + BODY[:-1],
+    "chunks": CHUNKED,
+    "half a chunk": CHUNKED + b"5\r\nab",
+    "an endless chunk": CHUNKED + b"ffffffffffffffff\r\n" + b" " * 20,
+    "the last chunk": CHUNKED + b"21\r\n" + BODY + b"\r\n0\r\n",
+}
+
+
+def all_ended(cases: dict[str, tuple[bytes, ...]]) -> dict[str, list[Heard]]:
+    """What each of these clients hears, all at the same time."""
+
+    async def work(served: Served) -> dict[str, list[Heard]]:
+        heard = await asyncio.gather(*(elsewhere(ended, served, *pieces) for pieces in cases.values()))
+        await until(lambda: not _requests(), "the requests to end")
+        return dict(zip(cases, heard, strict=True))
+
+    return serve(work)
+
+
+@pytest.mark.usefixtures("limits")
+def test_who_asks_nothing_is_let_go_without_a_word() -> None:
+    heard = all_ended({name: (sent,) for name, sent in SILENT.items()})
+    found = {name: [each.status for each in answers] for name, answers in heard.items()}
+    assert found == {"nothing": [], "line ends": [], "idle": [200]}
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("before", [(), (HEALTH,)], ids=["first", "second"])
+def test_a_head_has_its_time(before: tuple[bytes, ...]) -> None:
+    for name, answers in all_ended({name: (*before, sent) for name, sent in HALF.items()}).items():
+        *earlier, last = answers
+        assert [each.status for each in earlier] == [200] * len(before), name
+        refused(last, 400, "validation_error")
+        assert "seconds" in last.document["message"], name
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_body_has_its_time() -> None:
+    for name, (last,) in all_ended({name: (sent,) for name, sent in BODIES.items()}).items():
+        refused(last, 400, "validation_error")
+        assert "bytes per second" in last.document["message"], name
+
+
+def _requests() -> list[Any]:
+    return [task for task in asyncio.all_tasks() if "run_asgi" in repr(task.get_coro())]
+
+
+DROPS: dict[str, tuple[bytes, bytes, list[int]]] = {
+    "headers": (HEALTH[:-2], b"a: b\r\n", [400]),
+    "target": (b"GET /", b"a", [400]),
+    "chunks": (CHUNKED, b"1\r\n \r\n", [400]),
+    "line ends behind": (HEALTH, b"\r\n", [200]),
+    "line ends before": (b"", b"\r\n", []),
+}
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_drop_now_and_then_buys_no_time() -> None:
+    async def work(served: Served) -> list[list[Heard]]:
+        clients = [elsewhere(dripping, served, start, drop) for start, drop, _ in DROPS.values()]
+        return await asyncio.gather(*clients)
+
+    found = [[each.status for each in heard] for heard in serve(work)]
+    assert found == [statuses for *_, statuses in DROPS.values()]
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_body_that_is_fast_enough_may_take_long() -> None:
+    """Four times as fast as it must be, and three times as long as the grace."""
+
+    def send(served: Served) -> list[Heard]:
+        with connect(served.port) as client:
+            say(client, POST + b"Content-Length: 8192\r\n\r\n" + BODY)
+            left = 8192 - len(BODY)
+            end = time.monotonic() + 3 * SHORT
+            while time.monotonic() < end and left > 512:
+                say(client, b" " * 256)
+                left -= 256
+                time.sleep(0.03)
+            say(client, b" " * left)
+            return hear(client, 1)
+
+    async def work(served: Served) -> list[Heard]:
+        return await elsewhere(send, served)
+
+    assert [each.status for each in serve(work)] == [201]
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("path", ["/events?streamMode=debug", "/events/poll?lastSequence=1&timeout=2"])
+def test_who_waits_for_us_has_all_the_time(path: str) -> None:
+    """Far beyond every limit, with half a request behind it that is not read yet."""
+
+    async def work(served: Served) -> list[int]:
+        run_id = await served.create("long")
+        first = f"GET /v1/runs/{run_id}{path} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
+        body = BODY.ljust(900_000)
+        large = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        with await elsewhere(connect, served.port) as client:
+            sending = asyncio.create_task(elsewhere(say, client, first, large, HEALTH))
+            await until(lambda: served.readers == 1, "the reader")
+            until_then = asyncio.get_running_loop().time() + 4 * SHORT
+            await until(lambda: asyncio.get_running_loop().time() > until_then, "a while")
+            assert served.readers == 1
+            if "poll" not in path:
+                await served.inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
+            heard = await elsewhere(hear, client, 3)
+            await sending
+            return [each.status for each in heard]
+
+    assert serve(work) == [200, 201, 200]
+
+
+STAYING = {"silent": b"", "head": HEALTH[:-2], "body": BODIES["some of it"], "idle": HEALTH}
+
+
+def stays(served: Served, sent: bytes, seconds: float) -> bool:
+    with connect(served.port) as client:
+        say(client, sent)
+        if sent == HEALTH:
+            hear(client, 1)
+        client.settimeout(seconds)
+        try:
+            client.recv(1)
+        except TimeoutError:
+            return True
+        return False
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("watched", [True, False])
+def test_without_the_watchdog_they_would_all_stay(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not watched:
+        monkeypatch.setattr(server._Server, "_look", lambda self: None)
+
+    async def work(served: Served) -> list[bool]:
+        seconds = 10 if watched else 4 * SHORT
+        return await asyncio.gather(*(elsewhere(stays, served, sent, seconds) for sent in STAYING.values()))
+
+    assert serve(work) == [not watched] * len(STAYING)
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_watchdog_that_stumbles_goes_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def stumble(self: Any, now: float) -> None:
+        self.deadline = now + 60
+        raise RuntimeError("a bug")
+
+    async def work(served: Served) -> tuple[list[Heard], bool]:
+        with monkeypatch.context() as patch:
+            patch.setattr(connection.Connection, "overdue", stumble)
+            first = await elsewhere(ended, served, HEALTH[:-2])
+        return first, await elsewhere(stays, served, HEALTH[:-2], 10)
+
+    assert serve(work) == ([], False)
+    (said,) = [record for record in caplog.records if record.exc_info]
+    assert said.getMessage() == "connection could not be ended"
+
+
+@pytest.mark.slow
+def test_hundreds_of_slow_clients_are_gone_when_their_time_is_up(tmp_path: Path) -> None:
+    """The real limits in a real process: half heads, slow bodies, silence; others are served all the while."""
+    kinds = [b"", HEALTH[:-2], b"GET /", CHUNKED, BODIES["some of it"]]
+    with start_host(tmp_path, "--conformance", store="memory") as host, selectors.DefaultSelector() as waiting:
+        begun = time.monotonic()
+        for at in range(CLIENTS):
+            client = connect(host.port)
+            say(client, kinds[at % len(kinds)])
+            client.setblocking(False)
+            waiting.register(client, selectors.EVENT_READ)
+        asked = 0
+        while waiting.get_map() and time.monotonic() < begun + 20:
+            assert host.call("GET", "/health").status == 200
+            assert host.call("POST", "/v1/runs", {"workflowId": "conformance-noop"}).status == 201
+            asked += 1
+            for key, _ in waiting.select(0.05):
+                one: Any = key.fileobj
+                with contextlib.suppress(ConnectionError):
+                    if one.recv(65_536):
+                        continue
+                waiting.unregister(one)
+                one.close()
+        left = len(waiting.get_map())
+        for key in list(waiting.get_map().values()):
+            waiting.unregister(key.fileobj)
+            key.fileobj.close()  # type: ignore[union-attr]
+        assert left == 0
+        assert asked > 20

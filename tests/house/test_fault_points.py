@@ -1,0 +1,177 @@
+"""Fault points: every one stands in one place, nothing but the command line arms them, and unarmed they do nothing."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weftwork.adapters.system.faults import arm_points
+from weftwork.ports import faults
+from weftwork.ports.faults import POINTS, point
+from weftwork.settings import load_settings
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "weftwork"
+PORT, ADAPTER = "weftwork.ports.faults", "weftwork.adapters.system.faults"
+
+
+def points(source: str) -> list[str]:
+    """The name that each call of `point` gives, which must be written out there."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "point":
+            plain = len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Constant)
+            found.append(str(node.args[0].value) if plain and isinstance(node.args[0], ast.Constant) else "?")
+    return found
+
+
+def taken(source: str, module: str) -> set[str]:
+    """What a file imports from the module; "*" when it imports the module itself."""
+    found: set[str] = set()
+    package, _, last = module.rpartition(".")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import) and any(alias.name == module for alias in node.names):
+            found.add("*")
+        if isinstance(node, ast.ImportFrom):
+            names = {alias.name for alias in node.names}
+            found |= names if node.module == module else {"*"} if node.module == package and last in names else set()
+    return found
+
+
+def takers(module: str) -> dict[str, set[str]]:
+    listed = {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in SOURCE.rglob("*.py")}
+    return {name: used for name, source in listed.items() if (used := taken(source, module))}
+
+
+def test_every_point_stands_in_one_place() -> None:
+    standing = [name for path in SOURCE.rglob("*.py") for name in points(path.read_text("utf-8"))]
+    assert sorted(standing) == sorted(POINTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('point("a.b")\nif x:\n    point("c")', ["a.b", "c"]),
+        ("point(name)", ["?"]),
+        ('point("a", 1)', ["?"]),
+        ('other("a")\n# point("b")', []),
+    ],
+)
+def test_a_point_is_seen(source: str, found: list[str]) -> None:
+    assert points(source) == found
+
+
+def test_only_the_command_line_arms_points() -> None:
+    assert takers(ADAPTER) == {"cli/serve.py": {"arm_points"}}
+    others = {name: used for name, used in takers(PORT).items() if used != {"point"}}
+    assert others == {"adapters/system/faults.py": {"POINTS", "arm"}}
+
+
+def test_who_takes_what_is_seen() -> None:
+    assert taken(f"from {PORT} import point, arm", PORT) == {"point", "arm"}
+    assert taken(f"import {PORT} as f", PORT) == taken("from weftwork.ports import faults", PORT) == {"*"}
+    assert taken("from weftwork.ports import eventlog", PORT) == set()
+
+
+def test_a_point_that_is_not_armed_does_nothing() -> None:
+    for name in POINTS:
+        point(name)
+    assert (faults._armed, faults._passed) == ({}, {})
+
+
+def test_an_armed_point_acts_once_and_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "_armed", {})
+    monkeypatch.setattr(faults, "_passed", {})
+    seen: list[int] = []
+    faults.arm({("run.ended", 3): lambda: seen.append(faults._passed["run.ended"])})
+    for _ in range(5):
+        point("run.ended")
+        point("node.ended")
+    assert seen == [3]
+
+
+LIBRARY = """
+import asyncio
+from weftwork import Host, Settings
+from weftwork.ports import faults
+
+async def work():
+    host = Host(Settings(store="memory"))
+    await host.open()
+    await host.close()
+
+asyncio.run(work())
+for name in faults.POINTS:
+    faults.point(name)
+assert not faults._armed
+"""
+
+
+def test_a_host_in_a_program_of_somebody_else_cannot_be_armed() -> None:
+    wanted = ",".join(f"{name}:1:kill" for name in POINTS)
+    env = {**os.environ, "WEFTWORK_FAULTS": wanted}
+    ended = subprocess.run([sys.executable, "-c", LIBRARY], env=env, capture_output=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def serve(folder: Path, wanted: str) -> "subprocess.CompletedProcess[str]":
+    line = [sys.executable, "-m", "weftwork.cli.main", "serve", "--port", "0", "--data", str(folder / "data")]
+    env = {**os.environ, "WEFTWORK_FAULTS": wanted}
+    return subprocess.run(line, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("writer.begin", "'writer.begin' must be name:nth:action"),
+        ("writer.begin:1:kill,", "'' must be name:nth:action"),
+        ("writer.start:1:kill", "there is no point 'writer.start'; known are boot.seated, "),
+        ("writer.begin:0:kill", "nth must be a whole number from 1 on"),
+        ("writer.begin:-1:kill", "nth must be a whole number from 1 on"),
+        ("writer.begin:1:break", "'break' is no action"),
+        ("writer.begin:1:delay", "'delay' is no action"),
+        ("writer.begin:1:delay=60001", "'delay=60001' is no action"),
+        ("drain.begin:1:raise", "nothing can be raised at drain.begin"),
+    ],
+)
+def test_what_cannot_be_armed_is_refused(wanted: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        arm_points(wanted)
+    assert not faults._armed
+
+
+def test_a_mistake_stops_the_start(tmp_path: Path) -> None:
+    ended = serve(tmp_path, "writer.begin:1:break")
+    assert ended.returncode == 2
+    assert "Error: WEFTWORK_FAULTS: 'break' is no action" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_armed_host_says_so_first(tmp_path: Path) -> None:
+    ended = serve(tmp_path, "boot.seated:1:delay=1,boot.ready:1:kill")
+    assert ended.returncode == -9
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [line["message"] for line in lines] == [
+        "fault points are armed: this host breaks itself on purpose",
+        "fault point reached",
+        "fault point reached",
+    ]
+    assert [line.get("point") for line in lines] == [None, "boot.seated", "boot.ready"]
+    assert {line["level"] for line in lines} == {"warning"}
+
+
+def test_the_variable_is_no_setting(tmp_path: Path) -> None:
+    given = {"XDG_DATA_HOME": str(tmp_path)}
+    assert load_settings({}, {**given, "WEFTWORK_FAULTS": "x"}) == load_settings({}, given)
+
+
+def test_the_page_lists_every_point() -> None:
+    page = (ROOT / "docs" / "operate" / "faults.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z.]+)` \| (.+?) \| (yes|-) \|$", page, re.MULTILINE)
+    assert rows == [(name, place.where, "yes" if place.fault else "-") for name, place in POINTS.items()]

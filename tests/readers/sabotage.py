@@ -1,0 +1,60 @@
+"""`python -m tests.readers.sabotage NAME serve ...`: the command with one guard taken away."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from weftwork.adapters.http.line import Line
+from weftwork.adapters.http.outflow import PIECE, Broken, Outflow
+from weftwork.adapters.http.sse import Pump
+from weftwork.cli.main import main
+from weftwork.engine.keyring import Keyring
+
+
+def hold_frames() -> None:
+    async def offer(out: Any, data: bytes, at: int = 0) -> int:
+        out._between = False
+        for start in range(at, len(data), PIECE):
+            await out._pass({"type": "http.response.body", "body": data[start : start + PIECE], "more_body": True})
+        out._between = True
+        return len(data)
+
+    Outflow.offer = offer  # type: ignore[method-assign]
+
+
+def hold_what_is_sent() -> None:
+    def widen(line: Any) -> None:
+        line.transport.set_write_buffer_limits(high=2**30)
+
+    Line.narrow = widen  # type: ignore[method-assign]
+
+
+def hold_more() -> None:
+    honest = Pump.run
+
+    async def run(pump: Any) -> None:
+        held = bytearray(b"x" * 65_536)
+        await honest(pump)
+        held.clear()
+
+    Pump.run = run  # type: ignore[method-assign]
+
+
+def break_off() -> None:
+    async def end(out: Any) -> None:
+        raise Broken
+
+    Outflow.end = end  # type: ignore[method-assign]
+
+
+def trust_for_ever() -> None:
+    Keyring.check = lambda keyring, principal: None  # type: ignore[method-assign]
+
+
+NAMED: dict[str, Callable[[], None]] = {
+    each.__name__: each for each in (hold_frames, hold_what_is_sent, hold_more, break_off, trust_for_ever)
+}
+
+if __name__ == "__main__":
+    NAMED[sys.argv.pop(1)]()
+    main()

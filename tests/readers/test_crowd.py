@@ -1,0 +1,111 @@
+"""Readers who come, wait, are told and are sent home in large numbers."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live import Host, delays, frames, start_host, write_workflows
+from tests.readers.conftest import Sabotage
+from tests.readers.crowd import Crowd, allow_files, gather
+from tests.readers.process import memory
+
+pytestmark = pytest.mark.slow
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+IDLE = 5000 if FULL else 1000
+CROWD = 5000 if FULL else 2000
+COST = 32 * 1024
+SLACK = 4 * 2**20
+WORKFLOWS = (delays("still", 600_000), delays("lively", *[60] * 40))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    allow_files(CROWD)
+    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as running:
+        yield running
+
+
+def stream_of(host: Host, workflow_id: str) -> tuple[str, str]:
+    run_id = host.create(workflow_id)
+    return run_id, f"/v1/runs/{run_id}/events?streamMode=debug"
+
+
+def started(crowd: Crowd) -> None:
+    crowd.read(lambda client: b"node.started" in client.body)
+    assert {client.status for client in crowd.clients} == {200}
+
+
+def idle_cost(host: Host, count: int) -> int:
+    """What so many streams without news add to the memory of the host."""
+    _, path = stream_of(host, "still")
+    with gather(host.port, 50, path) as before_them:
+        started(before_them)
+    before = memory(host)
+    with gather(host.port, count, path) as crowd:
+        started(crowd)
+        return memory(host) - before
+
+
+def test_an_idle_stream_costs_little(host: Host) -> None:
+    assert idle_cost(host, IDLE) <= IDLE * COST + SLACK
+
+
+def test_the_proof_sees_what_idle_streams_hold(sabotage: Sabotage, tmp_path: Path) -> None:
+    sabotage("hold_more")
+    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+        assert idle_cost(host, 400) > 400 * COST + SLACK
+
+
+def test_a_storm_of_readers_is_served_to_the_byte(host: Host) -> None:
+    run_id, path = stream_of(host, "lively")
+    with gather(host.port, CROWD, path) as crowd:
+        crowd.finish()
+        assert {client.status for client in crowd.clients} == {200}
+        (whole,) = {client.shown for client in crowd.clients}
+    shown = frames(whole)
+    assert [frame.document for frame in shown] == host.log(run_id)
+    # They all come again, each from where it says it was.
+    chance = random.Random(7)
+    places = [chance.randrange(len(shown)) for _ in range(CROWD)]
+    with gather(host.port, CROWD, path, lambda at: shown[places[at]].id) as crowd:
+        crowd.finish()
+        for client, place in zip(crowd.clients, places, strict=True):
+            assert client.shown == b"".join(frame.raw for frame in shown[place + 1 :])
+    assert "Traceback" not in host.errors
+
+
+def test_a_crowd_of_live_streams_ends_properly_with_the_host(host: Host) -> None:
+    _, path = stream_of(host, "still")
+    with gather(host.port, CROWD, path) as crowd:
+        started(crowd)
+        assert host.stop() == 0
+        crowd.finish()
+        assert len({client.shown for client in crowd.clients}) == 1
+    assert "Traceback" not in host.errors
+    assert '"level":"error"' not in host.errors
+
+
+def test_the_proof_sees_streams_that_are_broken_off(sabotage: Sabotage, tmp_path: Path) -> None:
+    sabotage("break_off")
+    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+        _, path = stream_of(host, "still")
+        with gather(host.port, 10, path) as crowd:
+            started(crowd)
+            host.stop()
+            crowd.read(lambda client: client.gone)
+            assert not any(client.whole for client in crowd.clients)
+
+
+def test_news_reaches_a_crowd(host: Host) -> None:
+    run_id, path = stream_of(host, "still")
+    with gather(host.port, CROWD, path) as crowd:
+        started(crowd)
+        assert host.call("POST", f"/v1/runs/{run_id}/cancel").status == 200
+        assert host.call("GET", "/health").status == 200
+        crowd.finish()
+        (whole,) = {client.shown for client in crowd.clients}
+    assert [frame.document for frame in frames(whole)] == host.log(run_id)

@@ -1,0 +1,112 @@
+"""Snapshots for slow readers: made once for all of them, sent whole, and given up when there are too many."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+
+from tests.live import Served, echoes, elsewhere, frames, open_served
+from tests.live.served import until
+from tests.readers.crowd import Crowd, gather
+from weftwork.adapters.http import snapshots
+from weftwork.adapters.http.app import App
+from weftwork.adapters.http.snapshots import Snapshots
+
+WIDE = {**echoes("wide", 30), "edges": []}
+"""Its snapshot is larger than what a connection takes at once."""
+READERS = 6
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Snapshots that were encoded, by sequence."""
+    found: list[int] = []
+    honest = snapshots.snapshot_frame
+
+    def watched(document: dict[str, Any], sequence: int, timestamp: int) -> Any:
+        found.append(sequence)
+        return honest(document, sequence, timestamp)
+
+    monkeypatch.setattr(snapshots, "snapshot_frame", watched)
+    return found
+
+
+async def _wide(served: Served) -> str:
+    run_id = await served.create("wide", inputs={"text": "x" * 300_000})
+    await served.inside.call("GET", f"/v1/runs/{run_id}/events?streamMode=messages")
+    return f"/v1/runs/{run_id}/events?streamMode=values"
+
+
+def _kept(served: Served) -> Snapshots:
+    app: App = served.inside.app
+    stream: Any = app._handlers["streamRunEvents"]
+    return stream.__self__._snapshots
+
+
+async def _stall(served: Served, path: str) -> Crowd:
+    crowd = Crowd(served.port)
+    for _ in range(READERS):
+        crowd.add(path, room=4096)
+    await elsewhere(crowd.ask)
+    return crowd
+
+
+def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> None:
+    async def work() -> None:
+        async with open_served(WIDE) as served:
+            path = await _wide(served)
+            with contextlib.closing(await _stall(served, path)) as crowd:
+                await until(lambda: served.readers == READERS and len(_kept(served)._sent) == 1, "them to be sent it")
+                assert not _kept(served).heavy
+                await elsewhere(crowd.finish)
+                (whole,) = {client.shown for client in crowd.clients}
+            (frame,) = frames(whole)
+            run_id = frame.document["runId"]
+            assert frame.document["payload"] == (await served.inside.call("GET", f"/v1/runs/{run_id}")).document
+            await until(lambda: not _kept(served)._sent, "it to be dropped")
+
+    asyncio.run(work())
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(("most", "whole"), [(1, False), (2**30, True)])
+def test_slow_readers_are_let_go_when_snapshots_are_too_many(
+    most: int, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MOST_BYTES", most)
+
+    async def work() -> None:
+        async with open_served(WIDE) as served:
+            path = await _wide(served)
+            with contextlib.closing(await _stall(served, path)) as crowd:
+                await elsewhere(crowd.read, lambda client: client.gone or client.whole)
+                assert {client.whole for client in crowd.clients} == {whole}
+            with gather(served.port, 1, path) as again:
+                await elsewhere(again.read, lambda client: client.gone or client.whole)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("most", [snapshots.MADE, 2 * READERS])
+def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "MADE", most)
+
+    async def work() -> int:
+        async with open_served(WIDE) as served:
+            path = await _wide(served)
+            honest = served.log.stored
+            reading: list[int] = [0]
+
+            async def watched(*arguments: Any) -> Any:
+                reading.append(reading[-1] + 1)
+                await asyncio.sleep(0.05)
+                reading.append(reading[-1] - 1)
+                return await honest(*arguments)
+
+            served.log.stored = watched
+            with contextlib.closing(await _stall(served, path)) as crowd:
+                await elsewhere(crowd.finish)
+            return max(reading)
+
+    assert asyncio.run(work()) == min(most, READERS)

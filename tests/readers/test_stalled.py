@@ -1,0 +1,124 @@
+"""A reader that does not read costs next to nothing, is in nobody's way, and loses nothing when it goes on."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live import Host, delays, echoes, elsewhere, open_served, start_host, until, write_workflows
+from tests.live.served import until as soon
+from tests.readers.conftest import Sabotage
+from tests.readers.crowd import Client, gather
+from tests.readers.process import forget_peak, memory, peak, wait_until_stuck
+from weftwork.adapters.http import outflow
+
+pytestmark = pytest.mark.slow
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+READERS = 500 if FULL else 200
+RETURNING = 40 if FULL else 8
+COST = 64 * 1024
+SLACK = 6 * 2**20
+"""What the host may need besides, however many they are."""
+PASSING = 24 * 2**20
+"""What it may need for a moment: pages that are read and encoded at the same time."""
+ROOM = 4096
+
+SIZES = {"large": 900_000, "small": 20_000}
+"""Few events of which each is more than one piece, and many of which several are less than one."""
+WORKFLOWS = (echoes("large", 6), echoes("small", 480), delays("quick", 1, 1))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as running:
+        yield running
+
+
+def stream_of(host: Host, kind: str) -> str:
+    """The path of the stream of a run that is over."""
+    run_id = host.create(kind, inputs={"text": "x" * SIZES[kind]})
+    until(lambda: host.snapshot(run_id)["status"] == "completed", "the run to end")
+    return f"/v1/runs/{run_id}/events?streamMode=debug"
+
+
+def read_whole(port: int, path: str, last: str | None = None) -> Client:
+    with gather(port, 1, path, lambda _: last) as one:
+        one.finish()
+        return one.clients[0]
+
+
+def warm(host: Host, path: str) -> int:
+    """The memory of a host that has done it all before."""
+    for _ in range(2):
+        read_whole(host.port, path)
+    with gather(host.port, 16, path, room=ROOM):
+        wait_until_stuck(host, 16)
+    forget_peak(host)
+    return memory(host)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_stalled_readers_cost_little_and_are_in_nobodys_way(host: Host, kind: str) -> None:
+    path = stream_of(host, kind)
+    whole = read_whole(host.port, path).shown
+    before = warm(host, path)
+    with gather(host.port, READERS, path, room=ROOM) as stalled:
+        wait_until_stuck(host, READERS)
+        assert memory(host) - before <= READERS * COST + SLACK
+        assert peak(host) - before <= READERS * COST + PASSING
+        assert host.call("GET", "/health").status == 200
+        assert read_whole(host.port, path).shown == whole
+        assert [event["type"] for event in host.log(host.create("quick"))][-1] == "run.completed"
+        # Some read on where they stopped; others come back with what they had.
+        going_on, returning = stalled.clients[:RETURNING], stalled.clients[-RETURNING:]
+        stalled.finish(going_on)
+        assert {client.shown for client in going_on} == {whole}
+        stalled.read(lambda client: client.last != "", returning)
+        for client in returning:
+            rest = read_whole(host.port, path, client.last)
+            assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
+
+
+@pytest.mark.parametrize("guard", ["hold_frames", "hold_what_is_sent"])
+def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: Path, guard: str) -> None:
+    sabotage(guard)
+    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+        path = stream_of(host, "large")
+        read_whole(host.port, path)
+        before = memory(host)
+        with gather(host.port, 32, path, room=ROOM):
+            wait_until_stuck(host, 32)
+            assert memory(host) - before > 32 * COST + SLACK
+
+
+def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outflow, "STALL_SECONDS", 0.3)
+
+    async def work() -> None:
+        async with open_served(echoes("large", 6)) as served:
+            run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
+            path = f"/v1/runs/{run_id}/events?streamMode=debug"
+            whole = (await elsewhere(read_whole, served.port, path)).shown
+            with gather(served.port, RETURNING, path, room=ROOM) as stalled:
+                await soon(lambda: served.readers == RETURNING, "the readers")
+                await soon(lambda: served.readers == 0, "the host to let go of them")
+                await elsewhere(stalled.read, lambda client: client.gone)
+                for client in stalled.clients:
+                    assert not client.whole
+                    rest = await elsewhere(read_whole, served.port, path, client.last)
+                    assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
+
+    asyncio.run(work())
+
+
+if FULL:
+
+    def test_a_stalled_reader_is_let_go_in_time(host: Host) -> None:
+        path = stream_of(host, "large")
+        with gather(host.port, RETURNING, path, room=ROOM):
+            wait_until_stuck(host, RETURNING)
+            said = "client stopped reading"
+            until(lambda: host.errors.count(said) == RETURNING, "the host to let go", outflow.STALL_SECONDS + 15)
