@@ -110,3 +110,16 @@ def test_readers_are_woken_a_few_at_a_time(bound: int, monkeypatch: pytest.Monke
         assert max(after - before for before, after in pairwise(turns)) == min(bound, many)
 
     run(work)
+
+
+def test_what_is_durable_and_not_published_yet_is_found_again() -> None:
+    async def work() -> None:
+        log, feeds = made()
+        log.add(3)
+        reader = feeds.join(KEY, -1)
+        feeds.publish(KEY, (log.events[1],))
+        assert [event.sequence for event in await reader.next(1)] == [0, 1, 2]
+        # The tail ends before it: that does not mean that there is nothing.
+        assert [event.sequence for event in await reader.again(2, 2)] == [2]
+
+    run(work)

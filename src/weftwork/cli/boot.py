@@ -1,6 +1,7 @@
 """Starting up: keys, workflows, listener, and what the operator is told."""
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -54,7 +55,8 @@ async def boot(settings: Settings) -> int:
             listener = bind(settings.host, settings.port)
         except OSError as error:
             where = f"{settings.host}:{settings.port}"
-            click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another with --port.", err=True)
+            option = "--port" if error.errno == errno.EADDRINUSE else "--host or --port"
+            click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another {option}.", err=True)
             return code
         # Made last: a key that is stored but never shown would be lost.
         first_key = await _first_key(host)

@@ -47,6 +47,9 @@ def serve(config: str | None, **options: Any) -> None:
     file. The command line wins, then the environment, then the file. On a new data folder a first API
     key is made and shown once. SIGTERM or Ctrl-C ends streams cleanly and exits; unfinished runs go on
     at the next start.
+
+    Limits are settings too, but not options: max_connections, max_streams, max_live_runs and others. All of
+    them are in docs/reference/settings.md.
     """
     given = {name: value for name, value in options.items() if value not in (None, ())}
     try:

@@ -128,7 +128,7 @@ class Reader:
     async def again(self, first: int, last: int) -> list[Event]:
         """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
         events = self._feed.after(first - 1)
-        if events is None:
+        if not events:
             async with self._turns:
                 return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
         return reaching([event for event in events if event.sequence <= last], READ_BYTES)

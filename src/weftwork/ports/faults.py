@@ -43,7 +43,7 @@ POINTS: Final[Mapping[str, Place]] = {
     "node.ended": Place("A node has ended; its outcome is not stored."),
     "run.ended": Place("The last event of a run is stored; the run is still taken for live."),
     "stream.begin": Place("A reader is let in; the first byte of its stream is not sent.", StoreUnavailable),
-    "stream.frame": Place("A frame is about to be sent to a reader.", StoreUnavailable),
+    "stream.frame": Place("Frames are about to be sent to a reader.", StoreUnavailable),
     "stream.piece": Place("A piece of a stream is sent; the rest of a large frame is not."),
     "response.piece": Place("A piece of a large answer is sent; the rest of it is not."),
     "key.stored": Place("A new key is stored; nobody has seen it.", StoreUnavailable),

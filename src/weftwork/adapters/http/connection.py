@@ -69,8 +69,10 @@ class Connection(Ending):
         self._now = 0.0
         self._size = 0
         self._extra = 0
+        self._unweighed = False
         self._begun = 0.0
         self._received = 0
+        self._parked = 0
         self._fault: ClientFault | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -121,6 +123,9 @@ class Connection(Ending):
             return
         if self._extra > head.HEAD_BYTES:
             self.refuse(invalid(head.oversize()))
+        elif self.stage == HEAD and self._extra == 0:
+            # It began behind another request in what was just read, so those bytes were not counted.
+            self._unweighed = True
 
     # What the parser finds
 
@@ -136,7 +141,7 @@ class Connection(Ending):
     def on_headers_complete(self) -> None:
         parser, target, headers, scope = self.parser, self.url, self.headers, self.scope
         version = parser.get_http_version()
-        if self._extra > head.HEAD_BYTES or self._size > head.HEAD_BYTES:
+        if self._unweighed or self._extra > head.HEAD_BYTES or self._size > head.HEAD_BYTES:
             self._weigh()
         fault = head.head_fault(target, headers, version, parser.should_upgrade())
         if fault is not None:
@@ -186,7 +191,9 @@ class Connection(Ending):
         if cycle.response_complete:
             return
         cycle.body += body
-        if len(cycle.body) > HIGH_WATER_LIMIT:
+        if cycle is not self.running:
+            self._parked += size
+        if len(cycle.body) > HIGH_WATER_LIMIT or self._parked > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         cycle.message_event.set()
 
@@ -200,7 +207,8 @@ class Connection(Ending):
             cycle.message_event.set()
 
     def _weigh(self) -> None:
-        """Exactly, where the bytes read so far may be more than a head."""
+        """Exactly, where the bytes read so far may be more than a head, or less."""
+        self._unweighed = False
         if head.weigh(self.url, self.headers) > head.HEAD_BYTES:
             self._stop(invalid(head.oversize()))
 
@@ -222,20 +230,22 @@ class Connection(Ending):
             self.deadline = now + ending.FLUSH_SECONDS
             return
         if self.pipeline:
-            self._run(cast(Cycle, self.pipeline.pop()[0]))
+            cycle = cast(Cycle, self.pipeline.pop()[0])
+            self._parked -= len(cycle.body)
+            self._run(cycle)
         elif self.last is not None:
             self.say_last(self.last)
         elif self.stage == BETWEEN:
             self.deadline = now + IDLE_SECONDS
-        self.flow.resume_reading()
+        if self._parked <= HIGH_WATER_LIMIT:
+            self.flow.resume_reading()
 
     # Time
 
     def overdue(self, now: float) -> None:
         """The deadline has passed: say so, close, or go on if the client is not to blame."""
         if self.stage == ENDING or self.transport.is_closing():
-            self.deadline = math.inf
-            self.transport.abort()
+            self.give_up(now)
         elif self.flow.read_paused:
             # What is missing is not let in.
             self._begun, self._received = now, 0
@@ -249,6 +259,8 @@ class Connection(Ending):
             self._judge_body(now)
 
     def _judge_body(self, now: float) -> None:
+        if self.cycle.waiting_for_100_continue:
+            self._begun = now
         due = self._begun + BODY_GRACE_SECONDS + self._received / BODY_RATE
         if due > now:
             self.deadline = due

@@ -20,7 +20,7 @@ class Cycle(RequestResponseCycle):
         """
         if self.flow.write_paused or self.disconnected or self.response_started or len(body) > WHOLE_BYTES:
             return False
-        lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % header for header in headers]]
+        lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)]]
         if not self.keep_alive:
             lines.append(b"connection: close\r\n")
         head = b"".join(lines)

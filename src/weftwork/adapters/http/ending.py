@@ -41,6 +41,7 @@ class Ending(Line):
         super().__init__(config, server_state, app_state, _loop)
         self.deadline = math.inf
         self.stage = BETWEEN
+        self._flush_until = 0.0
         self.last: bytes | None = None
         """The answer that ends the connection, while others are due before it."""
         self.template: dict[str, Any] = {}
@@ -74,7 +75,7 @@ class Ending(Line):
     def refuse(self, fault: ClientFault) -> None:
         """End the connection with this answer, after those that are due before it."""
         log.debug("request refused before it was one", extra={"reason": fault.message})
-        answer = refusal(fault)
+        answer = refusal(fault, self.server_state.default_headers)
         torn = self.cycle if self.stage == BODY else None
         if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
             self.pipeline.popleft()
@@ -87,6 +88,10 @@ class Ending(Line):
             torn.message_event.set()
             self.say_last(answer)
             return
+        elif torn is not None:
+            # It has its answer already; nobody waits for another.
+            self.close()
+            return
         running = self.running
         if running is not None and not running.response_complete:
             self.last = answer
@@ -98,7 +103,9 @@ class Ending(Line):
         """Write, say that nothing follows, and listen no more than for the client's own end."""
         self.stage = ENDING
         self.last = None
-        self.deadline = self.loop.time() + LINGER_SECONDS
+        now = self.loop.time()
+        self.deadline = now + LINGER_SECONDS
+        self._flush_until = now + FLUSH_SECONDS
         self.transport.write(answer)
         # The client may be gone by now.
         with contextlib.suppress(OSError, RuntimeError):
@@ -108,3 +115,11 @@ class Ending(Line):
         self.stage = ENDING
         self.deadline = self.loop.time() + FLUSH_SECONDS
         self.transport.close()
+
+    def give_up(self, now: float) -> None:
+        """Break off, unless there are answers that the client is still reading."""
+        if now < self._flush_until and self.transport.get_write_buffer_size():
+            self.deadline = now + LINGER_SECONDS
+        else:
+            self.deadline = math.inf
+            self.transport.abort()

@@ -208,6 +208,7 @@ class Request:
         try:
             if line.lost:
                 work.close()
+                await self.break_off()
                 raise Disconnected
             return await work
         except asyncio.CancelledError:

@@ -4,10 +4,11 @@ from http import HTTPStatus
 
 import msgspec
 
+from weftwork.adapters.http.asgi import Headers
 from weftwork.protocol.errors import ClientFault, error_document
 
 
-def refusal(fault: ClientFault) -> bytes:
+def refusal(fault: ClientFault, common: Headers | None = None) -> bytes:
     """err-02: the answer to what is not taken in, with the headers of every other error document."""
     body = msgspec.json.encode(error_document(fault.code, fault.message, fault.details))
     lines = [
@@ -17,6 +18,7 @@ def refusal(fault: ClientFault) -> bytes:
         "cache-control: no-store",
         "x-content-type-options: nosniff",
         "connection: close",
+        *(f"{name.decode()}: {value.decode()}" for name, value in common or ()),
     ]
     details = fault.details or {}
     if "retryAfter" in details:

@@ -89,6 +89,7 @@ class _Server(uvicorn.Server):
 
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any free port. Raises OSError."""
+    host = host.removeprefix("[").removesuffix("]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Naming TCP matters: asyncio switches off Nagle only for sockets that say what they are.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
