@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +14,9 @@ from weftwork.adapters.http import message
 from weftwork.protocol import schema
 from weftwork.protocol.wire_v1 import ROUTES
 
+pytestmark = pytest.mark.usefixtures("nothing_failed")
+
+
 TEMPLATES: dict[str, bytes] = {
     "createRun": b'{"workflowId":"conformance-noop","inputs":{"x":%b}}',
     "cancelRun": b'{"reason":%b}',
@@ -23,22 +25,6 @@ TEMPLATES: dict[str, bytes] = {
 BODIES = {route.operation: route for route in ROUTES if route.request is not None}
 JSON = {"Content-Type": "application/json"}
 LONGEST_REASON = schema.document("cancel-run")["properties"]["reason"]["maxLength"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_failed(host: Host) -> Iterator[None]:
-    yield
-    assert "request failed" not in host.errors
-    assert "Traceback" not in host.errors
-    assert MARK.decode() not in host.errors
-
-
-@pytest.fixture(scope="module")
-def run_id(host: Host) -> str:
-    """A run that has ended, so that a cancel changes nothing."""
-    made = host.create("conformance-noop")
-    host.log(made)
-    return made
 
 
 def test_every_route_with_a_body_has_a_template() -> None:

@@ -1,7 +1,6 @@
 """Evil texts in paths, queries and headers of every route: a listed answer, never ours to blame, never repeated."""
 
 import re
-from collections.abc import Iterator
 from urllib.parse import quote_from_bytes
 
 import pytest
@@ -11,6 +10,9 @@ from tests.live import KEY, Host
 from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.wire_v1 import ROUTES, Route
+
+pytestmark = pytest.mark.usefixtures("nothing_failed")
+
 
 MARK = b"s3cr3t-text"
 TEXTS: dict[str, bytes] = {
@@ -86,21 +88,6 @@ KNOWN = frozenset(
 )
 """Every header that the host may answer with."""
 TRACEPARENT = re.compile("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_failed(host: Host) -> Iterator[None]:
-    yield
-    assert "request failed" not in host.errors
-    assert "Traceback" not in host.errors
-    assert MARK.decode() not in host.errors
-
-
-@pytest.fixture(scope="module")
-def run_id(host: Host) -> str:
-    made = host.create("conformance-noop")
-    host.log(made)
-    return made
 
 
 def line(route: Route, target: bytes, *headers: bytes) -> bytes:

@@ -1,12 +1,11 @@
 """Raw bytes to a host and whole answers back, for clients that break the rules of HTTP."""
 
 import contextlib
-import json
 import re
 import socket
-from typing import Any, NamedTuple
+from typing import Any
 
-from tests.live import KEY, dechunk
+from tests.live import KEY, Answer, dechunk
 from weftwork.protocol import schema
 
 WAIT = 15.0
@@ -19,16 +18,8 @@ POST = b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Type: application
 _HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n")
 
 
-class Heard(NamedTuple):
-    """One answer on the wire."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.body)
+Heard = Answer
+"""One answer on the wire."""
 
 
 def parse(raw: bytes) -> tuple[list[Heard], bytes]:
