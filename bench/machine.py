@@ -35,7 +35,7 @@ def description(plan: Plan) -> dict[str, Any]:
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "cpu": cpu_model(Path("/proc/cpuinfo").read_text("utf-8")),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": commit(),
         "rounds": plan.rounds,
