@@ -81,7 +81,7 @@ def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
 
 def _sorted(value: dict[str, Any]) -> list[str]:
     """By UTF-16 code units. Only names outside the first plane make that differ from the order of characters."""
-    names = sorted(value, key=None)
+    names = sorted(value)
     if "".join(names).isascii():
         return names
     return sorted(names, key=lambda name: name.encode("utf-16-be"))
