@@ -55,6 +55,27 @@ def test_a_key_lets_its_tenant_in_and_nothing_else_does() -> None:
     run(work)
 
 
+def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leave_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work() -> None:
+        desk = await Desk().opened()
+        key, _ = await desk.ring.create("acme")
+        for number in range(50):
+            refused(desk.ring, f"stranger-{number}")
+        assert desk.ring._quick == {}
+        for _ in range(3):
+            desk.ring.authenticate(key)
+        (quick,) = desk.ring._quick
+        assert quick != hashlib.blake2b(key.encode(), digest_size=32).digest(), "it is keyed"
+        assert key.encode() not in quick
+        monkeypatch.setattr(desk.ring, "_digest", lambda text: b"")
+        desk.ring.authenticate(key)
+        assert refused(desk.ring, key + "x") == "unauthenticated"
+
+    run(work)
+
+
 @pytest.mark.rule("auth-02")
 def test_expired_and_revoked_keys_say_so() -> None:
     async def work() -> None:
