@@ -8,7 +8,7 @@ import pytest
 
 from weftwork.adapters.http import connection, door, head, outflow, server
 from weftwork.protocol import decode, options
-from weftwork.protocol.wire_v1 import MAX_POLL_SECONDS
+from weftwork.protocol.route import MAX_POLL_SECONDS
 from weftwork.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "limits.md").read_text("utf-8")

@@ -6,7 +6,7 @@ from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.json_value import is_array, is_object
-from weftwork.protocol.wire_v1 import REPLAY_HEADER, Param, Route
+from weftwork.protocol.route import REPLAY_HEADER, Param, Route
 
 _ALWAYS: Final[tuple[str, ...]] = (
     "validation_error",

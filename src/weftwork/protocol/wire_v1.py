@@ -1,22 +1,40 @@
-"""OpenWOP v1 as a table: paths, operation ids, scopes, parameters, schemas. The only place that knows v1 paths.
+"""OpenWOP v1 as a table: paths, operation ids, scopes, parameters, schemas. Only the wire_v1 modules know v1 paths.
 
 Routing and the OpenAPI document are both made from ROUTES, so neither can know an operation that the
 other does not. Source: OpenWOP rest-endpoints.
 """
 
-from typing import Any, Final, Literal
-
-import msgspec
+from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.route import (
+    CURSOR_HEADER,
+    DEDUP,
+    IDEMPOTENCY,
+    MAX_CURSOR,
+    MAX_EVENTS,
+    MAX_PAGE,
+    MAX_POLL_SECONDS,
+    NOT_MODIFIED,
+    POLL_SECONDS,
+    SEQUENCE,
+    TEXT,
+    Param,
+    Route,
+)
 from weftwork.protocol.run import STATUSES
-from weftwork.protocol.streams import CURSOR_PATTERN, MAX_BUFFER_MS
+from weftwork.protocol.streams import MAX_BUFFER_MS
+from weftwork.protocol.wire_v1_control import CONTROL
+from weftwork.protocol.wire_v1_review import REVIEW
+from weftwork.protocol.wire_v1_workflows import WORKFLOWS
 
 SCOPES: Final[tuple[str, ...]] = (
     "manifest:read",
+    "manifest:write",
     "runs:create",
     "runs:read",
     "runs:cancel",
+    "runs:delete",
     "artifacts:read",
     "webhooks:manage",
     "approvals:respond",
@@ -29,58 +47,7 @@ SCOPES: Final[tuple[str, ...]] = (
     "prompts:read",
     "prompts:write",
 )
-"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another."""
-
-REPLAY_HEADER: Final = "openwop-Idempotent-Replay"
-MAX_PAGE: Final = 200
-MAX_EVENTS: Final = 10_000
-MAX_CURSOR: Final = 2**53 - 1
-POLL_SECONDS: Final = 30
-MAX_POLL_SECONDS: Final = 60
-
-
-class Param(msgspec.Struct, frozen=True):
-    """A query or header parameter; `schema` is its JSON Schema."""
-
-    name: str
-    schema: dict[str, Any]
-    text: str
-    where: Literal["query", "header"] = "query"
-
-
-class Route(msgspec.Struct, frozen=True):
-    """One operation. `scope` None means public; `seam` routes exist only with --test-seams."""
-
-    operation: str
-    method: str
-    path: str
-    text: str
-    scope: str | None = None
-    ok: int = 200
-    request: str | None = None
-    response: str | None = None
-    params: tuple[Param, ...] = ()
-    errors: tuple[str, ...] = ()
-    seam: bool = False
-    stream: bool = False
-
-
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
-_SEQUENCE: Final[dict[str, Any]] = {"type": "integer", "minimum": -1, "maximum": MAX_CURSOR}
-_IDEMPOTENCY = Param(
-    "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-    "Repeating a request with the same key and body gives the first outcome again.",
-    "header",
-)
-_DEDUP = Param("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
-_CURSOR_HEADER = Param(
-    "Last-Event-ID",
-    {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"},
-    "Resume after this id.",
-    "header",
-)
-_NOT_MODIFIED = Param("If-None-Match", _TEXT, "Answers 304 when the document is unchanged.", "header")
+"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Two of them are ours, for what the text leaves out."""
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -89,9 +56,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/.well-known/openwop",
         "What this host offers.",
         response="capabilities",
-        params=(_NOT_MODIFIED,),
+        params=(NOT_MODIFIED,),
     ),
-    Route("getOpenApiSpec", "GET", "/v1/openapi.json", "This interface as OpenAPI 3.1.", params=(_NOT_MODIFIED,)),
+    Route("getOpenApiSpec", "GET", "/v1/openapi.json", "This interface as OpenAPI 3.1.", params=(NOT_MODIFIED,)),
     Route("getHealth", "GET", "/health", "Whether the process answers.", response="health"),
     Route(
         "getReadiness",
@@ -119,7 +86,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         ok=201,
         request="create-run",
         response="create-run-response",
-        params=(_IDEMPOTENCY, _DEDUP),
+        params=(IDEMPOTENCY, DEDUP),
         errors=(
             "mock_provider_forbidden",
             "unsupported_mock_provider",
@@ -143,8 +110,8 @@ ROUTES: Final[tuple[Route, ...]] = (
                 {"type": "array", "items": {"type": "string", "enum": list(STATUSES)}},
                 "Only runs with this status; repeated or with commas: one of these.",
             ),
-            Param("workflowId", _TEXT, "Only runs of this workflow."),
-            Param("tag", {"type": "array", "items": _TEXT}, "Only runs with this tag; repeated: with all of them."),
+            Param("workflowId", TEXT, "Only runs of this workflow."),
+            Param("tag", {"type": "array", "items": TEXT}, "Only runs with this tag; repeated: with all of them."),
             Param(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
@@ -174,7 +141,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:cancel",
         request="cancel-run",
         response="cancel-run-response",
-        params=(_IDEMPOTENCY,),
+        params=(IDEMPOTENCY,),
         errors=("not_found", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
@@ -209,8 +176,8 @@ ROUTES: Final[tuple[Route, ...]] = (
                 {"type": "integer", "minimum": 1, "maximum": MAX_EVENTS},
                 "JSON only: events to return.",
             ),
-            _CURSOR_HEADER,
-            Param("lastEventId", _CURSOR_HEADER.schema, "Last-Event-ID for clients that cannot set headers."),
+            CURSOR_HEADER,
+            Param("lastEventId", CURSOR_HEADER.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
         errors=("not_found", "unsupported_stream_mode", "rate_limited"),
     ),
@@ -222,8 +189,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="poll",
         params=(
-            Param("lastSequence", _SEQUENCE, "Highest sequence already seen."),
-            Param("since", _SEQUENCE, "Older name of lastSequence."),
+            Param("lastSequence", SEQUENCE, "Highest sequence already seen."),
+            Param("since", SEQUENCE, "Older name of lastSequence."),
             Param(
                 "timeout",
                 {"type": "integer", "minimum": 1, "maximum": MAX_POLL_SECONDS},
@@ -238,9 +205,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/host/sample/test/otel/spans",
         "Spans of a run, projected from its log.",
         scope="runs:read",
-        params=(Param("runId", _TEXT, "The run."), Param("name", _TEXT, "Only spans of this name.")),
+        params=(Param("runId", TEXT, "The run."), Param("name", TEXT, "Only spans of this name.")),
         seam=True,
     ),
+    *CONTROL,
+    *REVIEW,
+    *WORKFLOWS,
 )
 
 UNVERSIONED: Final[frozenset[str]] = frozenset(

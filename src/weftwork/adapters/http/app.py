@@ -15,8 +15,9 @@ from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.ids import Ids
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.route import Route
 from weftwork.protocol.trace import parse_traceparent, traceparent
-from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED, Route
+from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED
 
 log = logging.getLogger("weftwork.http")
 

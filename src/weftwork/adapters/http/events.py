@@ -11,7 +11,7 @@ from weftwork.engine.service import Service
 from weftwork.ports.eventlog import Projection
 from weftwork.protocol import streams
 from weftwork.protocol.events import Event
-from weftwork.protocol.wire_v1 import MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
+from weftwork.protocol.route import MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
 
 POLL_PAGE: Final = 1000
 PAGE_BYTES: Final = 4 * 2**20

@@ -14,7 +14,7 @@ from weftwork.adapters.http.turns import Turns
 from weftwork.engine.principal import Principal
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.wire_v1 import Route
+from weftwork.protocol.route import Route
 
 T = TypeVar("T")
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from weftwork.protocol.wire_v1 import Route, split_path
+from weftwork.protocol.route import Route
+from weftwork.protocol.wire_v1 import split_path
 
 
 class _Branch:

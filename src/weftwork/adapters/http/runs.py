@@ -6,9 +6,9 @@ from weftwork.ports.eventlog import RunQuery
 from weftwork.protocol import idempotency
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.route import MAX_PAGE, REPLAY_HEADER
 from weftwork.protocol.run import STATUSES
 from weftwork.protocol.trace import parse_traceparent
-from weftwork.protocol.wire_v1 import MAX_PAGE, REPLAY_HEADER
 
 _REPLAYED = [(REPLAY_HEADER.lower().encode(), b"true")]
 
