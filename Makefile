@@ -64,6 +64,7 @@ fmt: $(STAMP) ## repair what ruff can repair
 
 docs: $(STAMP) ## write the generated pages
 	$(BIN)/python tools/rules_page.py
+	$(BIN)/python tools/node_pages.py
 	$(BIN)/python tools/reference_pages.py
 
 bench: $(BENCH_STAMP) ## measure the host beside others, some ten minutes, in .venv-bench (ARGS="--help")

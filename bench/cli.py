@@ -15,7 +15,7 @@ import msgspec
 from bench import machine, page
 from bench.chart import chart
 from bench.child import ROOT, end_all
-from bench.figures import host_figures
+from bench.figures import PARTS, host_figures
 from bench.plan import FULL, LEAST_ROUNDS, QUICK, SUBJECTS, BenchError, Plan
 from bench.report import STAGE_HEAD, UNSTEADY, plain, results, spread, stage_rows
 from bench.rounds import compare
@@ -36,6 +36,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--runs", type=_positive, metavar="N", help=f"most runs of one stage  [{FULL.runs}]")
     made.add_argument("--seconds", type=float, metavar="S", help=f"longest time of one stage  [{FULL.seconds}]")
     made.add_argument("--only", type=_names, metavar="SUBJECT,...", help=f"some of: {', '.join(SUBJECTS)}")
+    made.add_argument(
+        "--figures",
+        type=_parts,
+        metavar="PART,...",
+        help=f"compare nothing, and measure of our host alone some of: {', '.join(PARTS)}",
+    )
     made.add_argument("--quick", action="store_true", help="a smoke test of a minute; its figures mean nothing")
     made.add_argument("--json", action="store_true", help="print the results as JSON instead of tables")
     made.add_argument(
@@ -55,11 +61,19 @@ def _positive(text: str) -> int:
 
 
 def _names(text: str) -> list[str]:
+    return _some(text, SUBJECTS)
+
+
+def _parts(text: str) -> list[str]:
+    return _some(text, tuple(PARTS))
+
+
+def _some(text: str, known: tuple[str, ...]) -> list[str]:
     names = text.split(",")
-    unknown = [name for name in names if name not in SUBJECTS]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; there are {', '.join(SUBJECTS)}")
-    return [name for name in SUBJECTS if name in names]
+        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; there are {', '.join(known)}")
+    return [name for name in known if name in names]
 
 
 def main(arguments: list[str]) -> int:
@@ -67,10 +81,13 @@ def main(arguments: list[str]) -> int:
     given = parser().parse_args(arguments)
     wanted = {name: getattr(given, name) for name in ("rounds", "runs", "seconds") if getattr(given, name) is not None}
     plan = msgspec.structs.replace(QUICK if given.quick else FULL, **wanted)
-    names = given.only or list(SUBJECTS)
+    if given.only and given.figures:
+        parser().error("--figures compares nothing, so --only has nothing to choose from")
+    names = [] if given.figures else given.only or list(SUBJECTS)
+    parts = given.figures or (list(PARTS) if "weftwork" in names else [])
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        document = measure(plan, names)
+        document = measure(plan, names, parts)
     except BenchError as error:
         sys.stderr.write(f"bench: {error}\n")
         return 1
@@ -81,8 +98,9 @@ def main(arguments: list[str]) -> int:
     if given.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        sys.stdout.write(f"\n{plain(STAGE_HEAD, stage_rows(document))}\n")
-        sys.stdout.write(plain(TARGET_HEAD, target_rows(document)))
+        for head, rows in ((STAGE_HEAD, stage_rows(document)), (page.OWN_HEAD, page.own_rows(document))):
+            sys.stdout.write(f"\n{plain(head, rows)}" if rows else "")
+        sys.stdout.write(f"\n{plain(TARGET_HEAD, target_rows(document))}")
     if names == list(SUBJECTS) and plan.rounds >= LEAST_ROUNDS and not given.quick:
         PAGE.write_text(page.filled(PAGE.read_text("utf-8"), document), "utf-8")
         CHART.parent.mkdir(parents=True, exist_ok=True)
@@ -93,8 +111,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def measure(plan: Plan, names: list[str]) -> dict[str, Any]:
-    """Everything, in a folder that is removed at the end; every process that was started is ended before."""
+def measure(plan: Plan, names: list[str], parts: list[str]) -> dict[str, Any]:
+    """These parts of our own figures, and these subjects beside each other.
+
+    All in a folder that is removed at the end; every process that was started is ended before.
+    """
     if not Path("/proc/self/stat").exists():
         raise BenchError("CPU time and memory are read from /proc, which this system does not have")
     machine.allow_sockets(2 * plan.streams + 500)
@@ -108,11 +129,11 @@ def measure(plan: Plan, names: list[str]) -> dict[str, Any]:
         say(f"warning: {warning}")
     try:
         meta = machine.description(plan)
-        own = host_figures(plan, folder / "own", say) if "weftwork" in names else {}
+        own = host_figures(plan, parts, folder / "own", say)
         with started(names, folder, say) as subjects:
-            rounds = compare(subjects, plan, say)
+            rounds = compare(subjects, plan, say) if subjects else {}
         meta["spread"] = spread(rounds)
-        if max(meta["spread"].values()) > UNSTEADY:
+        if max(meta["spread"].values(), default=1.0) > UNSTEADY:
             say(f"warning: rounds differ much (fastest/slowest {meta['spread']}): measure again on a quiet machine")
         document = results(rounds, own, meta)
         meta["targets"] = judged(document)

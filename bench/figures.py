@@ -1,33 +1,32 @@
-"""What is measured of our host alone: its start, its memory, its streams, and whether it slows down."""
+"""What is measured of our host alone: its start, memory and streams, whether it slows down, and many nodes."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Final
 
+from bench.graph_cost import chains, mapping, register
 from bench.host import Host, weftwork
-from bench.long_run import event_cost_ratio
+from bench.long_run import event_cost
 from bench.meter import rss_mib
 from bench.plan import Plan, Sample
 from bench.streams import Fanout, first_event_ms
 
 SETTLE_SECONDS: Final = 1.0
 
+Say = Callable[[str], None]
 
-def host_figures(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
-    """Every figure by its name in the results."""
+
+def host_figures(plan: Plan, parts: Iterable[str], folder: Path, say: Say) -> dict[str, float]:
+    """Every figure of these parts by its name in the results."""
     found: dict[str, float] = {}
-    found |= startup(plan, folder / "startup")
-    say(f"starts in {found['startup_ms']:.0f} ms, idle at {found['idle_mib']:.1f} MiB")
-    found |= life(plan, folder / "life", say)
-    found |= streams(plan, folder / "streams")
-    say(f"a stream costs {found['stream_kib']:.1f} KiB; fan-out p99 {found['fanout_p99_ms']:.0f} ms")
-    found["event_cost_ratio"] = event_cost_ratio(plan, folder / "long", say)
+    for part in parts:
+        found |= PARTS[part](plan, folder / part, say)
     return found
 
 
-def startup(plan: Plan, folder: Path) -> dict[str, float]:
+def startup(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     """From the start of the process to its first answer, and what it then holds in memory."""
     times: list[float] = []
     idle: list[float] = []
@@ -36,10 +35,12 @@ def startup(plan: Plan, folder: Path) -> dict[str, float]:
             times.append(host.wait() * 1000)
             time.sleep(SETTLE_SECONDS)
             idle.append(rss_mib(host.pid))
-    return {"startup_ms": median(times), "idle_mib": median(idle)}
+    found = {"startup_ms": median(times), "idle_mib": median(idle)}
+    say(f"starts in {found['startup_ms']:.0f} ms, idle at {found['idle_mib']:.1f} MiB")
+    return found
 
 
-def life(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def life(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     """Memory after half of a host's runs, and the CPU time of its last runs beside that of its early ones."""
     memory: list[float] = []
     flat: list[float] = []
@@ -57,14 +58,16 @@ def life(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, floa
     return {"after_10000_mib": median(memory), "cpu_flat": median(flat)}
 
 
-def streams(plan: Plan, folder: Path) -> dict[str, float]:
+def streams(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     with weftwork(folder) as host:
         host.wait()
         _runs(host, plan.warm)
         first = first_event_ms(host, plan.first_events)
         with Fanout(host, plan.streams, folder) as fanout:
             late = [fanout.deliver() for _ in range(plan.fanouts)]
-            return {"first_event_ms": first, "stream_kib": fanout.stream_kib, "fanout_p99_ms": median(late)}
+            found = {"first_event_ms": first, "stream_kib": fanout.stream_kib, "fanout_p99_ms": median(late)}
+    say(f"a stream costs {found['stream_kib']:.1f} KiB; fan-out p99 {found['fanout_p99_ms']:.0f} ms")
+    return found
 
 
 def _runs(host: Host, count: int) -> Sample:
@@ -73,3 +76,14 @@ def _runs(host: Host, count: int) -> Sample:
 
 def _cpu_per_run(sample: Sample) -> float:
     return sample.cpu_seconds / len(sample.latencies)
+
+
+PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
+    "start": startup,
+    "life": life,
+    "streams": streams,
+    "events": event_cost,
+    "register": register,
+    "chain": chains,
+    "map": mapping,
+}

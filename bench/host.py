@@ -15,6 +15,8 @@ from bench.plan import KEY, BenchError, Sample
 
 READY: Final = "/.well-known/openwop"
 READY_SECONDS: Final = 60.0
+END_SECONDS: Final = 120.0
+LOOK_SECONDS: Final = 0.05
 KEPT_SECONDS: Final = 5.0
 """A connection that was quiet for longer may have been closed by the host."""
 NAMES: Final = {1: "one-step", 3: "three-step"}
@@ -69,6 +71,29 @@ class Host:
         except BenchError as error:
             raise self.child.failure(f"failed ({error})") from None
         return msgspec.structs.replace(sample, cpu_seconds=cpu_seconds(self.pid) - before)
+
+    def complete(self, workflow: str, runs: int, inputs: dict[str, Any] | None = None) -> float:
+        """CPU seconds of runs from the first create to the last end.
+
+        Looks seldom, and at a list, which shows no node states.
+        """
+        before = cpu_seconds(self.pid)
+        for _ in range(runs):
+            self.call("POST", "/v1/runs", {"workflowId": workflow, "inputs": inputs or {}})
+        until = time.monotonic() + END_SECONDS
+        while self.call("GET", "/v1/runs?status=pending,running&limit=1")["runs"]:
+            if time.monotonic() > until:
+                raise BenchError(f"the {workflow} runs did not end within {END_SECONDS:.0f} s")
+            time.sleep(LOOK_SECONDS)
+        used = cpu_seconds(self.pid) - before
+        if self.call("GET", "/v1/runs?status=failed,cancelled&limit=1")["runs"]:
+            raise BenchError(f"a run of {workflow} did not complete")
+        return used
+
+    def newest(self) -> Any:
+        """The run that was created last."""
+        run = self.call("GET", "/v1/runs?limit=1")["runs"][0]["runId"]
+        return self.call("GET", f"/v1/runs/{run}")
 
     def call(self, method: str, path: str, document: Any = None) -> Any:
         """One request outside of any load; the answer's document."""

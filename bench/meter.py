@@ -6,6 +6,8 @@ import time
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CPU_CLOCK = 2
+_PEAK = "5"
+"""What tells the kernel to begin anew with the peak."""
 
 
 def tree(pid: int) -> list[int]:
@@ -36,6 +38,18 @@ def rss_mib(pid: int) -> float:
     return sum(map(_resident, tree(pid))) * _PAGE / 2**20
 
 
+def forget_peak(pid: int) -> None:
+    """Let `peak_mib` count from now on."""
+    for one in tree(pid):
+        with open(f"/proc/{one}/clear_refs", "w", encoding="ascii") as file:
+            file.write(_PEAK)
+
+
+def peak_mib(pid: int) -> float:
+    """The most resident memory that the processes of the tree had, each at its own time."""
+    return sum(map(_peak, tree(pid))) / 1024
+
+
 def _stat(pid: int) -> list[str]:
     """The fields after the name, which may hold anything."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -59,5 +73,14 @@ def _resident(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1])
+    except OSError:
+        return 0
+
+
+def _peak(pid: int) -> int:
+    """In KiB."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("VmHWM:")), 0)
     except OSError:
         return 0

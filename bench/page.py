@@ -9,6 +9,7 @@ BEGIN: Final = "<!-- measured: begin -->\n"
 END: Final = "<!-- measured: end -->\n"
 _LOUD = {"no": "**no**"}
 
+OWN_HEAD: Final = ["figure", "is"]
 OWN: Final = {
     "idle_mib": ("Memory when idle", "MiB"),
     "after_10000_mib": ("Memory after 10,000 runs", "MiB"),
@@ -18,6 +19,19 @@ OWN: Final = {
     "first_event_ms": ("Create to first event on a stream, median", "ms"),
     "cpu_flat": ("CPU of runs 18,000 to 20,000 beside 500 to 2,500", "×"),
     "event_cost_ratio": ("CPU of an event in a run of 20,000 beside one of 200", "×"),
+    "register_row_ms": ("Registering 1,000 nodes in a row", "ms"),
+    "register_wide_ms": ("Registering 1,000 nodes side by side", "ms"),
+    "register_computing_ms": ("Registering 1,000 nodes with expressions", "ms"),
+    "register_cpu_ms": ("CPU of registering the dearest of these", "ms"),
+    "node_10_us": ("CPU of a node in a chain of 10", "µs"),
+    "node_100_us": ("CPU of a node in a chain of 100", "µs"),
+    "node_1000_us": ("CPU of a node in a chain of 1,000", "µs"),
+    "node_layered_us": ("CPU of a node in layers of 10, 1,000 in all", "µs"),
+    "node_computing_us": ("CPU of a node with expressions in a chain of 100", "µs"),
+    "round_us": ("CPU of a round of a loop, two nodes", "µs"),
+    "map_ms": ("Map over 10,000 items", "ms"),
+    "map_item_us": ("CPU of an item of it", "µs"),
+    "map_mib": ("Most memory during it, above idle", "MiB"),
 }
 
 
@@ -46,7 +60,7 @@ def block(document: dict[str, Any]) -> str:
             "### Every stage\n",
             markdown(STAGE_HEAD, stage_rows(document)),
             "### The host alone\n",
-            markdown(["figure", "is"], own_rows(document)),
+            markdown(OWN_HEAD, own_rows(document)),
         ]
     )
 

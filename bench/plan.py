@@ -35,6 +35,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How often a long run is compared with short ones."""
     nodes: int = 9_998
     """Nodes of the long run: two events each, and two for the run."""
+    graph: int = 1_000
+    """Nodes of the largest graphs; the smaller ones have a tenth and a hundredth of them."""
+    graphs: int = 5
+    """How often each graph is registered, and how often its nodes are measured."""
+    loop: int = 1_000
+    """Rounds of the loop."""
+    items: int = 10_000
+    maps: int = 3
+    """How many hosts map over the `items`."""
 
 
 FULL: Final = Plan()
@@ -51,6 +60,11 @@ QUICK: Final = Plan(
     first_events=10,
     costs=1,
     nodes=498,
+    graph=100,
+    graphs=1,
+    loop=20,
+    items=200,
+    maps=1,
 )
 """A smoke test: every part runs, no figure means anything."""
 

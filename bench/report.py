@@ -51,8 +51,8 @@ def spread(rounds: dict[str, Stages]) -> dict[str, float]:
 def results(rounds: dict[str, Stages], host: Figures, meta: dict[str, Any]) -> dict[str, Any]:
     """The whole document: subjects by name, our own figures inside our subject, and how it was measured."""
     found: dict[str, Any] = {name: medians(stages) for name, stages in rounds.items()}
-    if "weftwork" in found:
-        found["weftwork"] |= host
+    if host:
+        found["weftwork"] = found.get("weftwork", {}) | host
     return {**_rounded(found), "meta": meta}
 
 
@@ -63,11 +63,13 @@ def _rounded(value: Any) -> Any:
 
 
 def stage_rows(document: dict[str, Any]) -> list[list[str]]:
-    """A row for every stage of every subject."""
+    """A row for every stage of every subject that was compared."""
     rows: list[list[str]] = []
     for clients, number in CLIENTS.items():
         for workflow, steps in WORKFLOWS.items():
             for name, subject in subjects(document).items():
+                if clients not in subject:
+                    continue
                 one = subject[clients][workflow]
                 shown = [f"{one['runs_per_s']:,.0f}", *(f"{one[figure]:.2f}" for figure in FIGURES[1:])]
                 rows.append([name, str(number), str(steps), *shown])

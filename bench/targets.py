@@ -42,6 +42,18 @@ def _growth(document: Document) -> float:
     return document["weftwork"]["after_10000_mib"] - document["weftwork"]["idle_mib"]
 
 
+def _most(*names: str) -> Callable[[Document], float]:
+    """The greatest of several figures of ours."""
+    return lambda document: max(document["weftwork"][name] for name in names)
+
+
+def _large_graph(document: Document) -> float:
+    return _most("node_1000_us", "node_layered_us")(document) / document["weftwork"]["node_10_us"]
+
+
+_CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
+_REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
+
 TARGETS: Final = (
     Target("CPU of the host per run", "ms", lambda d: _stage(d, "weftwork", "cpu_ms_per_run"), None, 0.45),
     Target("Rate beside the bare server in memory", "×", _ratio("runs_per_s", "bare_memory"), 0.38, None),
@@ -55,6 +67,10 @@ TARGETS: Final = (
     Target("Start to first answer", "ms", _ours("startup_ms"), None, 800.0),
     Target("Memory of an idle stream", "KiB", _ours("stream_kib"), None, 32.0),
     Target("One event to 1,000 streams, p99", "ms", _ours("fanout_p99_ms"), None, 300.0),
+    Target("Registering 1,000 nodes, the slowest shape", "ms", _most(*_REGISTERED), None, 1000.0),
+    Target("CPU of a node in a chain, the dearest of 10, 100 and 1,000", "µs", _most(*_CHAINS), None, 300.0),
+    Target("CPU of a node in a graph of 1,000 beside a chain of 10", "×", _large_graph, None, 3.0),
+    Target("Memory gained by a map over 10,000 items, at most", "MiB", _ours("map_mib"), None, 60.0),
 )
 """Those that name no clients are of 16 clients and one step."""
 

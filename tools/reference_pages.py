@@ -15,12 +15,13 @@ import click
 import msgspec
 
 from weftwork import settings
-from weftwork.adapters.nodes.conformance import CONFORMANCE
-from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.nodes.aliases import ALIASES
+from weftwork.app import node_types
 from weftwork.cli.main import main as command
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
 from weftwork.protocol.graph import RULES
-from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS
+from weftwork.protocol.interrupt import WAITING
+from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS, WAITS
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, Route
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
@@ -34,7 +35,7 @@ SETTINGS_TEXT = {
     "workflows": "Folders whose `*.json` files are registered at start.",
     "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "conformance": "Register the conformance workflows that come with the package.",
-    "test_seams": "Mount the seam for span checks below `/v1/host/sample/`.",
+    "test_seams": "Mount the seams of the conformance suite below `/v1/host/sample/`.",
     "allow_private_network": "No effect yet: the host makes no outbound requests.",
     "log_level": "Least level of log lines.",
     "max_node_executions": "Most node executions of one run; advertised.",
@@ -44,8 +45,10 @@ SETTINGS_TEXT = {
     "max_live_runs": "Most unfinished runs; beyond it a new run is answered with 503.",
     "max_live_runs_per_tenant": "Most unfinished runs of one tenant; beyond it a new run is answered with 429; 0: any.",
     "max_streams": "Most open streams and waiting polls; beyond it another one is answered with 429.",
+    "max_workflows_per_tenant": "Most workflows that a tenant may register, each version counted; beyond it 409.",
     "max_connections": "Most connections; less if the process may not open so many files; beyond it 503.",
     "keepalive_seconds": "A quiet stream gets a comment line this often.",
+    "retention_days": "Days after its end until a run is [deleted](../operate/retention.md); 0 keeps every run.",
 }
 
 
@@ -60,13 +63,20 @@ def code(text: object) -> str:
 
 
 def statuses() -> str:
-    """The state machine of a run as a Mermaid diagram, and the statuses that nothing leads to."""
+    """The state machine of a run as a Mermaid diagram."""
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
     lines += [f"    {status} --> {then}: {event}" for (status, event), then in TRANSITIONS.items()]
+    for status in WAITS:
+        lines.append(f"    running --> {status}: interrupt.requested")
+        lines.append(f"    {status} --> running: interrupt.resolved")
     lines += [f"    {status} --> [*]" for status in STATUSES if status in TERMINAL]
-    reached = {"pending", *TRANSITIONS.values()}
-    unused = ", ".join(code(status) for status in STATUSES if status not in reached)
-    return "\n".join([*lines, "```", "", f"Known to the protocol, and not reached on this host yet: {unused}.", ""])
+    return "\n".join([*lines, "```", ""])
+
+
+def waits() -> str:
+    """What a run waits for, by the kinds of interrupts."""
+    kinds = [(status, [code(kind) for kind, then in WAITING.items() if then == status]) for status in WAITS]
+    return table(("status", "kinds of interrupts"), ([code(status), ", ".join(names)] for status, names in kinds))
 
 
 def settings_table() -> str:
@@ -144,30 +154,21 @@ def _help(one: click.Command, name: str, parent: click.Context | None) -> Iterab
 
 
 def nodes() -> str:
-    parts: list[str] = []
-    for declaration in (node.declaration for node in (*CORE, *CONFORMANCE)):
-        facts = [
-            ["inputs", _members(declaration.inputs)],
-            ["config", _members(declaration.config)],
-            ["effect", code(declaration.effect)],
-            ["waits", "no" if declaration.instant else "yes"],
-            ["needs", ", ".join(map(code, declaration.requires)) or "nothing"],
+    """Every node type with its page, and the other names."""
+    types = node_types()
+    rows = [
+        [
+            f"[{type_id}](nodes/{type_id}.md)",
+            node.declaration.title,
+            code(node.declaration.effect),
+            code("instant" if node.declaration.instant else "waiting"),
         ]
-        parts.append(f"## {declaration.type_id}\n\n{declaration.title}\n\n{table(('', ''), facts)}")
-    return "\n".join(parts)
-
-
-def _members(schema: dict[str, Any]) -> str:
-    named = [f"`{name}` ({_shape(shape)})" for name, shape in schema.get("properties", {}).items()]
-    if schema.get("additionalProperties", True):
-        named.append("any other member" if named else "any members")
-    return ", ".join(named) or "none"
-
-
-def _shape(shape: dict[str, Any]) -> str:
-    bounds = {"minimum": "from", "maximum": "to", "maxLength": "up to", "pattern": "matching"}
-    limits = [f"{word} `{shape[name]}`" for name, word in bounds.items() if name in shape]
-    return " ".join([shape["type"], *limits])
+        for type_id, node in types.items()
+        if type_id not in ALIASES
+    ]
+    names = [[code(alias), f"[{meant}](nodes/{meant}.md)"] for alias, meant in ALIASES.items() if alias in types]
+    others = table(("other name", "node type"), names)
+    return f"{table(('node type', 'what it does', 'effect', 'kind'), rows)}\n{others}"
 
 
 def operations() -> str:
@@ -183,7 +184,7 @@ def parameters() -> str:
     parts: list[str] = []
     for route in ROUTES:
         rows = [[code(one.name), one.where, _range(one.schema), one.text] for one in route.params]
-        facts = [f"Answers {route.ok}."]
+        facts = [f"Answers {' or '.join(map(str, (route.ok, *route.also)))}."]
         if route.request:
             facts.append(f"The body follows the schema `{route.request}`.")
         if route.response:
@@ -191,7 +192,7 @@ def parameters() -> str:
         if route.seam:
             facts.append("Mounted only with `--test-seams`.")
         body = "\n" + table(("parameter", "in", "values", "meaning"), rows) if rows else ""
-        parts.append(f"### {route.operation}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
+        parts.append(f"## {route.operation}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
     return "\n".join(parts)
 
 
@@ -218,6 +219,7 @@ def trigger_rules() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "statuses": statuses,
+    "waits": waits,
     "settings": settings_table,
     "errors": errors,
     "run-errors": run_errors,

@@ -8,30 +8,40 @@ from typing import Any
 
 from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
+from weftwork.adapters.http.control import ControlRoutes
 from weftwork.adapters.http.events import EventRoutes
 from weftwork.adapters.http.meta import Document, MetaRoutes
+from weftwork.adapters.http.review import ReviewRoutes
 from weftwork.adapters.http.runs import RunRoutes
+from weftwork.adapters.http.steering import SteeringRoutes
+from weftwork.adapters.http.workflows import WorkflowRoutes
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.conformance import CONFORMANCE
-from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock import SystemClock
 from weftwork.adapters.system.ids import RandomIds
 from weftwork.adapters.system.lockfile import LockFileSeat
 from weftwork.engine.administration import Administration
+from weftwork.engine.annotations import Annotations
+from weftwork.engine.bulk_cancel import BulkCancel
 from weftwork.engine.catalog import Catalog
+from weftwork.engine.comparison import Comparison
+from weftwork.engine.control import Control
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
 from weftwork.engine.keyring import Keyring
+from weftwork.engine.retention import Retention
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.sweeper import Sweeper
+from weftwork.engine.workflows import Workflows
 from weftwork.ports.clock import Clock
 from weftwork.ports.faults import point
 from weftwork.ports.ids import Ids
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.seat import Seat
 from weftwork.protocol.capabilities import Offer, discovery
+from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.openapi import openapi
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES
 from weftwork.settings import Settings, SettingsError
@@ -41,6 +51,16 @@ log = logging.getLogger("weftwork")
 DATABASE = "weftwork.db"
 LOCK = "weftwork.lock"
 SOCKET = "admin.sock"
+
+
+def node_types() -> dict[str, NodeType]:
+    """The node types that come with the package, by the name that a definition uses."""
+    return {node.declaration.type_id: node for node in BUILTIN}
+
+
+def declarations(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
+    """What a definition is checked against."""
+    return {type_id: node.declaration for type_id, node in types.items()}
 
 
 class _NoSeat:
@@ -62,15 +82,20 @@ class Host:
         self._memory = settings.store == "memory"
         self._seat: Seat = _NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
         self._store = MemoryStore() if self._memory else SqliteStore(settings.data_folder / DATABASE)
-        self.types: Mapping[str, NodeType] = {node.declaration.type_id: node for node in (*CORE, *CONFORMANCE)}
-        declarations = {type_id: node.declaration for type_id, node in self.types.items()}
+        self.types: Mapping[str, NodeType] = node_types()
         self._feeds = Feeds(self._store.log)
         runtime = Runtime(self._store.log, self._feeds, self._clock, self._ids, self.types, settings.limits())
-        self.catalog = Catalog(self._store.definitions, declarations)
+        self.catalog = Catalog(self._store.definitions, declarations(self.types))
         self._executor = Executor(runtime, self.catalog)
         self.service = Service(runtime, self.catalog, self._executor)
+        self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
+        self._comparison = Comparison(runtime, self._executor)
+        self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
-        self._sweeper = Sweeper(self._store.log, self._clock)
+        self._control = Control(runtime, self._executor)
+        self._bulk = BulkCancel(runtime, self._executor)
+        self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
+        self._sweeper = Sweeper(self._store.log, self._clock, self._retention.tidy)
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
         self.draining = False
@@ -89,7 +114,8 @@ class Host:
             await self._store.open()
             await self.keyring.load()
             if not self._memory:
-                self._admin = AdminServer(self.settings.data_folder / SOCKET, Administration(self.keyring))
+                administration = Administration(self.keyring, self._retention, self.catalog)
+                self._admin = AdminServer(self.settings.data_folder / SOCKET, administration)
                 await self._admin.start()
             recovered = await self._executor.recover()
         except BaseException as error:
@@ -120,20 +146,36 @@ class Host:
         runs = RunRoutes(self.service)
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = MetaRoutes(self.service, lambda: self.draining)
+        review = ReviewRoutes(self._annotations, self._comparison)
+        workflows = WorkflowRoutes(self._workflows)
+        steering = SteeringRoutes(self._control)
+        control = ControlRoutes(self._bulk, self._retention)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
         all_handlers: dict[str, Handler] = {
             "getCapabilities": Document(discovery(offer), b"capabilities-etag").serve,
             "getOpenApiSpec": Document(openapi(routes, self.version)).serve,
             "getHealth": meta.health,
             "getReadiness": meta.readiness,
-            "getWorkflow": runs.get_workflow,
+            "getWorkflow": workflows.get_workflow,
+            "listWorkflows": workflows.list_workflows,
+            "registerWorkflow": workflows.register_workflow,
+            "registerSampleWorkflow": workflows.register_sample,
             "createRun": runs.create_run,
             "listRuns": runs.list_runs,
             "getRun": runs.get_run,
             "cancelRun": runs.cancel_run,
+            "pauseRun": steering.pause_run,
+            "resumeRun": steering.resume_run,
+            "resolveInterruptByRun": steering.resolve_interrupt,
+            "getArtifact": steering.get_artifact,
+            "bulkCancelRuns": control.bulk_cancel,
+            "deleteRun": control.delete_run,
             "streamRunEvents": events.stream,
             "pollRunEvents": events.poll,
             "scrapeSpans": meta.spans,
+            "createAnnotation": review.create_annotation,
+            "listAnnotations": review.list_annotations,
+            "diffRun": review.diff_run,
         }
         return {route.operation: all_handlers[route.operation] for route in routes}
 
@@ -146,6 +188,7 @@ class Host:
         """Leave every run where its log says it is, and let go of the store."""
         self.drain()
         await self._sweeper.stop()
+        self._retention.close()
         if self._admin is not None:
             await self._admin.stop()
         await self._executor.close()
@@ -194,4 +237,5 @@ async def open_administration(data: Path) -> tuple[Administration, Any]:
         await store.close()
         seat.release()
 
-    return Administration(keyring), close
+    catalog = Catalog(store.definitions, declarations(node_types()))
+    return Administration(keyring, Retention(store.log, SystemClock()), catalog), close

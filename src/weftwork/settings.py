@@ -42,7 +42,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_live_runs_per_tenant: int = Limits().max_live_runs_per_tenant
     max_streams: int = Limits().max_streams
     max_connections: int = Limits().max_connections
+    max_workflows_per_tenant: int = Limits().max_workflows_per_tenant
     keepalive_seconds: float = 10.0
+    retention_days: int = 0
 
     @property
     def data_folder(self) -> Path:
@@ -58,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             max_live_runs_per_tenant=self.max_live_runs_per_tenant,
             max_streams=self.max_streams,
             max_connections=self.max_connections,
+            max_workflows_per_tenant=self.max_workflows_per_tenant,
         )
 
 
@@ -73,7 +76,9 @@ _RANGES = {
     "max_live_runs_per_tenant": (0, 10_000_000),
     "max_streams": (1, 1_000_000),
     "max_connections": (1, 1_000_000),
+    "max_workflows_per_tenant": (1, 1_000_000),
     "keepalive_seconds": (0.05, 14.0),
+    "retention_days": (0, 36_500),
 }
 
 

@@ -1,12 +1,16 @@
 """Who may do what: every route, every kind of key, ids that exist and ids that do not."""
 
 import asyncio
+import re
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, open_inside, start_host
+from tests.live.steering import register
+from tests.protocol.definition import node
 
 from weftwork.adapters.admin.client import ask
 from weftwork.app import SOCKET
@@ -14,10 +18,18 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, UNVERSIONED, Ro
 
 RANDOM = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 RUN = {"workflowId": "conformance-noop", "tags": ["matrix"]}
+VERSIONS = count()
+MADE = {**delays("matrix-made"), "nodes": [node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})]}
+"""Ends at once and leaves something behind."""
+
+
+def flow() -> dict[str, Any]:
+    """A definition that nobody has registered before."""
+    return {**delays("matrix", 0), "version": str(next(VERSIONS))}
 
 
 class Call(NamedTuple):
-    """How the matrix calls one operation. `ids` says what the id in its path names."""
+    """How the matrix calls one operation. `ids` says what the id in its path names; a function makes the document."""
 
     ids: str = ""
     document: Any = None
@@ -31,10 +43,22 @@ CALLS: dict[str, Call] = {
     "getHealth": Call(),
     "getReadiness": Call(),
     "getWorkflow": Call("workflow"),
+    "listWorkflows": Call(),
+    "registerWorkflow": Call(document=flow, found=201),
+    "registerSampleWorkflow": Call(document=flow, found=201),
     "createRun": Call(document=RUN, found=201),
     "listRuns": Call(),
     "getRun": Call("run"),
     "cancelRun": Call("run", document={"reason": "matrix"}),
+    "pauseRun": Call("run", document={"reason": "matrix"}, found=409),
+    "resumeRun": Call("run", document={"reason": "matrix"}, found=409),
+    "resolveInterruptByRun": Call("run", document={"resumeValue": 1}, found=404),
+    "getArtifact": Call("run"),
+    "bulkCancelRuns": Call(document={"runIds": [RANDOM]}),
+    "deleteRun": Call("run", found=204),
+    "createAnnotation": Call("run", document={"signal": {"kind": "flag"}}, found=201),
+    "listAnnotations": Call("run"),
+    "diffRun": Call("run", query="?against={id}"),
     "streamRunEvents": Call("run"),
     "pollRunEvents": Call("run", query="?timeout=1"),
     "scrapeSpans": Call("run", query="?runId={id}"),
@@ -79,11 +103,16 @@ def existing(host: Host) -> dict[str, str]:
     return {"run": run_id, "workflow": "conformance-noop", "": ""}
 
 
+def filled(path: str, identity: str) -> str:
+    return re.sub("{(nodeId|artifactId)}", "made", path).replace("{runId}", identity).replace("{workflowId}", identity)
+
+
 def send(host: Host, route: Route, key: str | None, identity: str, accept: str = "application/json") -> Answer:
     call = CALLS[route.operation]
-    path = route.path.replace("{runId}", identity).replace("{workflowId}", identity)
+    path = filled(route.path, identity)
     query = call.query.replace("{id}", identity)
-    return host.call(route.method, path + query, call.document, key=key, headers={"Accept": accept})
+    document = call.document() if callable(call.document) else call.document
+    return host.call(route.method, path + query, document, key=key, headers={"Accept": accept})
 
 
 def comparable(answer: Answer) -> tuple[int, dict[str, str], bytes]:
@@ -127,7 +156,7 @@ def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, st
     assert host.snapshot(existing["run"])["status"] == "running"
     for scope, key in keys.without.items():
         if scope != route.scope:
-            assert send(host, route, key, RANDOM).status in (200, 201, 404)
+            assert send(host, route, key, RANDOM).status in (200, 201, 204, 404)
 
 
 @pytest.mark.rule("auth-03")
@@ -150,7 +179,9 @@ def test_what_belongs_to_others_is_not_there(host: Host, existing: dict[str, str
 
 @pytest.mark.parametrize("route", PRIVATE, ids=BY_OPERATION)
 def test_the_owner_is_served(host: Host, route: Route) -> None:
-    ids = {"run": host.create("conformance-noop"), "workflow": "conformance-noop", "": ""}
+    run_id = host.create(register(host, MADE))
+    host.log(run_id)
+    ids = {"run": run_id, "workflow": "conformance-noop", "": ""}
     answer = send(host, route, KEY, ids[CALLS[route.operation].ids])
     assert answer.status == CALLS[route.operation].found
     unknown = send(host, route, KEY, RANDOM)
@@ -175,7 +206,7 @@ def test_the_word_bearer_is_read_in_any_case(host: Host) -> None:
 @pytest.mark.parametrize(
     "path",
     """
-    /v1 /v1/ /v1/nothing /v1/runs/ /v1/runs/x/y /v1/runs/x/events/ /v1/runs:bulk-cancel /v1/runs/x:pause
+    /v1 /v1/ /v1/nothing /v1/runs/ /v1/runs/x/y /v1/runs/x/events/ /v1/runs:bulk-delete /v1/runs/x:halt
     /v1/runs/x: /v1/runs/x:y:z /v1/runs/x/cancel:now /v1/host/sample/nothing /v1//runs /v1/interrupts/token
     """.split(),
 )
@@ -220,7 +251,7 @@ def test_any_other_path_is_not_found(host: Host, path: str) -> None:
 @pytest.mark.rule("err-02")
 @pytest.mark.parametrize("route", ROUTES, ids=BY_OPERATION)
 def test_a_wrong_method_is_told_the_right_ones(host: Host, route: Route) -> None:
-    path = route.path.replace("{runId}", RANDOM).replace("{workflowId}", RANDOM)
+    path = filled(route.path, RANDOM)
     allowed = {other.method for other in ROUTES if other.path == route.path}
     if "GET" in allowed and not route.stream:
         allowed.add("HEAD")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_inside, start_host
 
-from weftwork.engine.service import Service
-from weftwork.ports.eventlog import Record
+from weftwork.engine.claim import Claim
 
 BODY = {"workflowId": "conformance-idempotent", "inputs": {"nonce": "a"}}
 REPLAY = "openwop-idempotent-replay"
@@ -44,12 +43,12 @@ def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({answer.body for answer in honest}) == 1
     assert sorted(answer.headers.get(REPLAY, "") for answer in honest) == [""] + ["true"] * 7
 
-    async def forgets(*_: Any) -> Record | None:
+    async def forgets(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(Service, "_recall", forgets)
+    monkeypatch.setattr(Claim, "known", forgets)
     slots = iter(range(100))
-    monkeypatch.setattr("weftwork.engine.service.idempotency.slot", lambda *_: f"slot-{next(slots)}")
+    monkeypatch.setattr("weftwork.engine.claim.idempotency.slot", lambda *_: f"slot-{next(slots)}")
     answers = asyncio.run(at_once())
     assert len({answer.body for answer in answers}) == 8
     assert all(REPLAY not in answer.headers for answer in answers)
@@ -141,19 +140,19 @@ def test_a_read_does_not_look_at_the_key(host: Host) -> None:
 @pytest.mark.parametrize("end", [Host.stop, Host.kill])
 def test_a_key_is_remembered_over_a_restart(tmp_path: Path, end: Any) -> None:
     with start_host(tmp_path, "--conformance") as host:
-        first = create(host, "keep")
+        first = create(host, "remember-me")
         run_id = host.create("conformance-cancellable")
         path = f"/v1/runs/{run_id}/cancel"
-        cancelled = host.call("POST", path, {}, headers={"Idempotency-Key": "keep"})
+        cancelled = host.call("POST", path, {}, headers={"Idempotency-Key": "remember-me"})
         end(host)
     with start_host(tmp_path, "--conformance") as host:
-        again = create(host, "keep")
+        again = create(host, "remember-me")
         assert (again.status, again.body, again.headers[REPLAY]) == (201, first.body, "true")
-        answer = host.call("POST", path, {}, headers={"Idempotency-Key": "keep"})
+        answer = host.call("POST", path, {}, headers={"Idempotency-Key": "remember-me"})
         assert (answer.status, answer.body, answer.headers[REPLAY]) == (200, cancelled.body, "true")
         retention = host.call("GET", "/.well-known/openwop").document["idempotency"]["layer1RetentionSeconds"]
         assert retention == 86_400
-        assert b"keep" not in b"".join(file.read_bytes() for file in host.data.glob("weftwork.db*"))
+        assert b"remember-me" not in b"".join(file.read_bytes() for file in host.data.glob("weftwork.db*"))
 
 
 @pytest.mark.rule("dedup-01")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from tests.live import KEY, Answer, Host, Stream
+from tests.live.steering import flow, register
+from tests.protocol.definition import node
 
 from weftwork.protocol import schema
 from weftwork.protocol.wire_v1 import ROUTES
@@ -226,9 +228,11 @@ def test_what_cannot_be_an_id_is_not_found(host: Host, text: str) -> None:
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.method == "GET"], ids=lambda r: r.operation)
 def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
-    run_id = host.create("conformance-noop")
+    made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
+    run_id = host.create(register(host, flow("limits-made", [made])))
     host.log(run_id)
     path = route.path.replace("{runId}", run_id).replace("{workflowId}", "conformance-noop")
+    path = path.replace("{artifactId}", "made") + (f"?against={run_id}" if route.operation == "diffRun" else "")
     got, only_head = host.call("GET", path), host.call("HEAD", path)
     if route.stream:
         assert (only_head.status, only_head.headers["allow"]) == (405, "GET")

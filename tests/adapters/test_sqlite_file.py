@@ -10,12 +10,13 @@ from typing import Any
 import apsw
 import pytest
 
-from weftwork.adapters.sqlite import append, create, idempotency, listing, run
+from weftwork.adapters.sqlite import annotations, append, create, definitions, idempotency, listing, run
 from weftwork.adapters.sqlite import connection as connection_module
 from weftwork.adapters.sqlite.connection import check_library, open_reader, open_writer
 from weftwork.adapters.sqlite.migrate import Migration, migrate, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.protocol.errors import HostFault
+from weftwork.testing.storage.definitions import register, registration
 from weftwork.testing.storage.sample import batch, make_run, record
 
 
@@ -45,10 +46,11 @@ def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytes
 def statements() -> dict[str, str]:
     """Every statement of the store that reads or changes data of runs or records."""
     found: dict[str, str] = {}
-    for module in (append, create, idempotency, listing, run):
+    for module in (annotations, append, create, definitions, idempotency, listing, run):
         for name, value in vars(module).items():
             if isinstance(value, str) and value.split(" ")[0].strip() in ("", "SELECT", "UPDATE", "DELETE", "INSERT"):
                 found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
+    del found["definitions._COUNT"]  # asked once, at start
     return {name: text for name, text in found.items() if "_COLUMNS" not in name and not name.endswith("__")}
 
 
@@ -89,7 +91,13 @@ INDEXES = {
     "listing.UNFINISHED": "runs USING INDEX runs_live (run_no>?)",
     "create._LIVE_IN_SCOPE": "runs USING INDEX runs_live_in_scope (partition=? AND scope_id=?)",
     "idempotency._SWEEP": "idempotency USING COVERING INDEX idempotency_by_age (created_at<?)",
+    "definitions._PAGE": "workflows USING INDEX workflows_current (tenant=? AND workflow_id>?)",
+    "definitions._CURRENT": "workflows USING INDEX workflows_current (tenant=? AND workflow_id=?)",
+    "definitions._VERSIONS": "workflows USING INDEX workflows_by_age (tenant=? AND workflow_id=?)",
     "run._HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+    "annotations.COUNT": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
+    "annotations.FIND": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
+    "annotations.PAGE": "annotations USING INDEX annotations_by_run (run_no=? AND annotation_no>?)",
 }
 
 
@@ -186,6 +194,25 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert connection.execute("SELECT x FROM a").fetchall() == []
     migrate(connection, [first, Migration(2, "CREATE TABLE b (x)")])
     connection.close()
+
+
+def test_a_store_of_the_first_release_takes_registrations(tmp_path: Path) -> None:
+    old: Any = apsw.Connection(str(tmp_path / "store.db"))
+    migrate(old, shipped()[:1])
+    old.execute("INSERT INTO definitions (digest, document) VALUES ('d', x'7b7d')")
+    old.close()
+
+    async def scenario() -> None:
+        store = SqliteStore(tmp_path / "store.db")
+        await store.open()
+        try:
+            assert await store.definitions.get("d") == b"{}"
+            await register(store, registration(digest="d"))
+            assert await store.definitions.find("acme", "greet") == registration(digest="d")
+        finally:
+            await store.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_used_store_is_sound(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from weftwork.adapters.sqlite import append, create, eventlog, idempotency, listing, run
+from weftwork.adapters.sqlite import annotations, append, create, definitions, eventlog, idempotency, listing, run
 from weftwork.adapters.sqlite.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -33,6 +33,13 @@ def unclamped(least: int, value: int) -> int:
         (eventlog, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
         (create, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
         (create, "_LIVE_IN_SCOPE", create._LIVE_IN_SCOPE.replace("IS ?", "= ?"), "no_scope_is_a_scope"),
+        (definitions, "_find", lambda *_: None, "one_of_many_registers_a_version"),
+        (definitions, "_NTH", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_full_tenant_registers_nothing"),
+        (definitions, "_SUPERSEDE", "SELECT ?, ?", "the_version_registered_last_is_current"),
+        (annotations, "COUNT", "SELECT 0 WHERE ? IS NOT NULL", "many_at_once_do_not_overfill_a_run"),
+        (annotations, "LOCATE", annotations.LOCATE.replace("< ?", "< ? + 100"), "an_event_is_located_among_the_first"),
+        (annotations, "check_record", lambda *_: None, "an_annotation_is_stored_with_its_record"),
+        (idempotency, "taken", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
         (run, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
         (append, "_END", append._END.replace("status = ?", "executions = executions + (? IS NULL)"), "filters_combine"),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from sqlite_steps import steps_of
 
 from weftwork.adapters.sqlite import listing
 from weftwork.adapters.sqlite.connection import open_reader
@@ -58,24 +59,6 @@ def fill(path: Path, count: int) -> None:
         await make_run(store, f"run-{number}", status=status, workflow_id=f"flow-{number % 2}", tags=tags)
 
     asyncio.run(run())
-
-
-def steps_of(path: Path, read: Callable[[Any], Any]) -> int:
-    """How many instructions SQLite carries out for a read."""
-    connection: Any = open_reader(path, None)
-    steps = 0
-
-    def count() -> bool:
-        nonlocal steps
-        steps += 1
-        return False
-
-    try:
-        connection.set_progress_handler(count, 1)
-        assert read(connection) is not None
-    finally:
-        connection.close(True)
-    return steps
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import pytest
 from bench.chart import chart
 from bench.cli import main
 from bench.machine import cpu_model, file_system
-from bench.page import BEGIN, END, filled
+from bench.page import BEGIN, END, filled, own_rows
 from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS, Sample
-from bench.report import FIGURES, STAGE_HEAD, figures, markdown, percentile, plain, spread, stage_rows
+from bench.report import FIGURES, STAGE_HEAD, figures, markdown, percentile, plain, results, spread, stage_rows
 from bench.targets import TARGETS, judged, target_rows
 
-from tests.bench.made_up import OWN, RATES, made_up, rounds_of
+from tests.bench.made_up import META, OWN, RATES, made_up, rounds_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -66,6 +66,14 @@ def test_targets_that_are_met() -> None:
         ({"startup_ms": 801.0}, "Start to first answer"),
         ({"stream_kib": 33.0}, "Memory of an idle stream"),
         ({"fanout_p99_ms": 301.0}, "One event to 1,000 streams, p99"),
+        ({"register_row_ms": 1001.0}, "Registering 1,000 nodes, the slowest shape"),
+        ({"register_wide_ms": 1001.0}, "Registering 1,000 nodes, the slowest shape"),
+        ({"register_computing_ms": 1001.0}, "Registering 1,000 nodes, the slowest shape"),
+        ({"node_10_us": 301.0}, "CPU of a node in a chain, the dearest of 10, 100 and 1,000"),
+        ({"node_100_us": 301.0}, "CPU of a node in a chain, the dearest of 10, 100 and 1,000"),
+        ({"node_1000_us": 241.0}, "CPU of a node in a graph of 1,000 beside a chain of 10"),
+        ({"node_layered_us": 241.0}, "CPU of a node in a graph of 1,000 beside a chain of 10"),
+        ({"map_mib": 61.0}, "Memory gained by a map over 10,000 items, at most"),
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
@@ -92,8 +100,27 @@ def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: flo
 def test_what_was_left_out_is_not_judged() -> None:
     verdicts = {row["target"]: row["met"] for row in judged(made_up("weftwork"))}
     assert verdicts["Rate beside DBOS"] is None
+    assert verdicts["Registering 1,000 nodes, the slowest shape"] is True
     assert verdicts["Memory when idle"] is True
     assert {verdict for _, _, value, verdict in target_rows(made_up("dbos")) if value == "-"} == {"not measured"}
+
+
+def test_figures_without_a_comparison_are_judged_and_shown() -> None:
+    document = results({}, {"map_mib": 18.0, "map_ms": 600.0}, META)
+    assert document["weftwork"] == {"map_mib": 18.0, "map_ms": 600.0}
+    assert [row["target"] for row in judged(document) if row["met"]] == [
+        "Memory gained by a map over 10,000 items, at most"
+    ]
+    assert stage_rows(document) == []
+    assert own_rows(document) == [
+        ["Map over 10,000 items", "600.00 ms"],
+        ["Most memory during it, above idle", "18.00 MiB"],
+    ]
+
+
+def test_every_figure_has_a_row_of_its_own() -> None:
+    rows = own_rows(made_up())
+    assert len({title for title, _ in rows}) == len(rows) == len(OWN)
 
 
 def test_tables_line_up() -> None:
@@ -130,6 +157,9 @@ def test_the_page_is_filled_between_its_marks() -> None:
     assert once.endswith(f"{END}\nafter\n")
     assert "old" not in once
     assert "| 0.90 to 1.10 | 2.000 | **no** |" in once
+    assert "| Registering 1,000 nodes, the slowest shape | ≤ 1000 ms | 200.0 ms | yes |" in once
+    assert "| CPU of a node in layers of 10, 1,000 in all | 26.00 µs |" in once
+    assert "| Most memory during it, above idle | 18.00 MiB |" in once
     assert filled(once, made_up(cpu_flat=2.0)) == once
     with pytest.raises(ValueError, match="no place"):
         filled("# Page\n", made_up())
@@ -149,7 +179,16 @@ def test_the_machine_is_read_from_the_system() -> None:
     assert file_system(Path("/run/disk/x"), mounts) == "xfs"
 
 
-@pytest.mark.parametrize("arguments", [["--only", "weftwork,nobody"], ["--rounds", "0"], ["--runs", "many"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--only", "weftwork,nobody"],
+        ["--figures", "map,nothing"],
+        ["--figures", "map", "--only", "weftwork"],
+        ["--rounds", "0"],
+        ["--runs", "many"],
+    ],
+)
 def test_a_wrong_option_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

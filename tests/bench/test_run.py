@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from bench.child import Child
+from bench.graphs import definition, node
+from bench.host import weftwork
 from bench.plan import BenchError
 from bench.report import FIGURES
 
@@ -78,6 +80,37 @@ def test_a_tiny_bench_measures_our_host_and_cleans_up(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
     assert left_running(scratch) == []
     assert (ROOT / "docs" / "performance.md").read_bytes() == page
+
+
+@pytest.mark.slow
+def test_a_part_of_the_figures_is_measured_alone(tmp_path: Path) -> None:
+    out = tmp_path / "latest.json"
+    ended = subprocess.run(
+        [sys.executable, "-m", "bench", "--quick", "--figures", "map", "--out", str(out)],
+        cwd=ROOT,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(out.read_text("utf-8"))
+    assert set(document["weftwork"]) == {"map_ms", "map_item_us", "map_mib"}
+    assert "runs/s" not in ended.stdout
+    assert re.search(r"Map over 10,000 items +[0-9.]+ ms", ended.stdout)
+    assert re.search(r"Registering 1,000 nodes, the slowest shape .* not measured", ended.stdout)
+
+
+def test_a_run_that_fails_is_not_measured(tmp_path: Path) -> None:
+    with weftwork(tmp_path) as host:
+        host.wait()
+        host.call("POST", "/v1/workflows", definition("good", [node(0)], []))
+        host.call("POST", "/v1/workflows", definition("bad", [node(0, "core.fail")], []))
+        assert host.complete("good", 2) > 0
+        assert host.newest()["workflowId"] == "good"
+        with pytest.raises(BenchError, match="a run of bad did not complete"):
+            host.complete("bad", 1)
 
 
 def stopped(line: list[str], scratch: Path, number: int) -> tuple[int, str]:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from tests.crash.ledger import Cancel, Create, Ledger
+from tests.crash.ledger import Cancel, Create, Delete, Ledger, Steer
 from tests.live import Answer, Host
 from tests.live.host import KEY
 from weftwork.adapters.admin.client import ask
@@ -95,6 +95,28 @@ class Client:
             assert answer.status == 200, answer.body
             assert wish.key is None or wish.answer in (None, answer.body), f"{wish.run_id} is answered in other words"
             wish.answer, wish.status = answer.body, answer.document["status"]
+
+    def delete(self, run_id: str, keyed: bool = False) -> None:
+        wish = Delete(run_id, f"delete-{run_id}" if keyed else None)
+        self.ledger.deletes.append(wish)
+        self.send_delete(wish)
+
+    def send_delete(self, wish: Delete) -> None:
+        answer = self._call("DELETE", f"/v1/runs/{wish.run_id}", None, _idempotency(wish.key))
+        if answer is not None:
+            assert (answer.status, answer.body) == (204, b""), answer.body
+            wish.done = True
+
+    def steer(self, run_id: str, how: str) -> None:
+        """Pause a run at once, resume it, or answer its question, whether it is in a state for that or not."""
+        self._count += 1
+        wish = Steer(run_id, f"{self.name}-{self._count}")
+        self.ledger.steers.append(wish)
+        bodies = {":pause": {"drainPolicy": "immediate", "reason": wish.tag}, ":resume": {"reason": wish.tag}}
+        answer = self._call("POST", f"/v1/runs/{run_id}{how}", bodies.get(how, {"resumeValue": wish.tag}), {})
+        if answer is not None:
+            assert answer.status in (200, 202, 404, 409, 410), answer.body
+            wish.taken = answer.status < 300
 
     def read(self, run_id: str) -> list[dict[str, Any]]:
         """Events so far."""

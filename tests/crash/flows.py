@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.live import delays, echoes, write_workflows
+from tests.live.steering import asking, flow
+from tests.protocol.definition import edge, node
 
 LONG = 3_600_000
 """A run that nobody cancels does not end within a test."""
@@ -18,6 +20,8 @@ WAITS: dict[str, dict[str, int]] = {
     "delay": {"n0": 3000},
     "chain": {"n0": 0, "n1": 400, "n2": 1500, "n3": 300},
     "branches": {"start": 0, "short": 300, "middle": 1400, "far": 2500, "join": 0},
+    "asks": {"ask": 0, "last": 0},
+    "retries": {"try": 0},
 }
 """Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
 
@@ -26,15 +30,24 @@ def fork(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
     """The first node, then all the inner ones at the same time, then the last."""
     first, *inner, last = lengths
     document = delays(workflow_id, *lengths.values())
-    for node, name in zip(document["nodes"], lengths, strict=True):
-        node["id"] = node["name"] = name
+    for each, name in zip(document["nodes"], lengths, strict=True):
+        each["id"] = each["name"] = name
     pairs = [(first, name) for name in inner] + [(name, last) for name in inner]
     document["edges"] = [{"id": f"{a}-{b}", "sourceNodeId": a, "targetNodeId": b} for a, b in pairs]
     return document
+
+
+AGAIN = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
+QUESTIONS = [
+    flow("asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
+    flow("rounds", [asking("ask")], [edge("ask", "ask", condition=AGAIN)], settings={"maxLoopbackIterations": 100_000}),
+    flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
+]
+"""One that asks once, one that asks until it has had enough, and one that fails and is tried again."""
 
 
 def write_flows(folder: Path) -> Path:
     """A folder for --workflows that holds them all."""
     chains = [delays(name, *WAITS[name].values()) for name in ("waits", "long", "delay", "chain")]
     forks = [fork(name, WAITS[name]) for name in ("fork", "branches")]
-    return write_workflows(folder, *chains, *forks, echoes("quick", 3), echoes("bulk", BULK_NODES))
+    return write_workflows(folder, *chains, *forks, *QUESTIONS, echoes("quick", 3), echoes("bulk", BULK_NODES))

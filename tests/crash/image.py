@@ -8,12 +8,17 @@ from typing import Any
 import apsw
 import msgspec
 
-from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.app import DATABASE
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.recover import load_state
 from weftwork.protocol.run import RunKey
+
+ORPHANS = """
+    SELECT id FROM events WHERE id >> 26 NOT IN
+    (SELECT run_no FROM runs UNION SELECT run_no FROM deleted_runs WHERE purged = 0) LIMIT 1
+"""
 
 
 def check_image(data: Path, copy: Path) -> None:
@@ -25,10 +30,14 @@ def check_image(data: Path, copy: Path) -> None:
     connection = apsw.Connection(str(copy / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"
     outcomes: list[Any] = connection.execute("SELECT outcome FROM idempotency").fetchall()
-    promised = {msgspec.json.decode(outcome)["run_id"] for (outcome,) in outcomes}
-    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM runs")}
+    promised = {msgspec.json.decode(outcome).get("run_id") for (outcome,) in outcomes} - {None}
+    known = {
+        run_id for (run_id,) in connection.execute("SELECT run_id FROM runs UNION SELECT run_id FROM deleted_runs")
+    }
+    orphans = connection.execute(ORPHANS).fetchall()
     connection.close()
     assert promised <= known, "a key answers for a run that is not there"
+    assert not orphans, "there are events of a run that is neither there nor being taken away"
 
 
 async def _check_runs(path: Path) -> None:
@@ -36,7 +45,7 @@ async def _check_runs(path: Path) -> None:
     async with asyncio.timeout(20):
         await store.open()
         try:
-            catalog = Catalog(store.definitions, {node.declaration.type_id: node.declaration for node in CORE})
+            catalog = Catalog(store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN})
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
             connection.close()
@@ -57,4 +66,8 @@ async def _check_run(store: SqliteStore, catalog: Catalog, key: RunKey) -> None:
     assert (*kept, projection.current_node) == folded, f"{key.run_id}: the projection is not the fold"
     assert projection.executions == state.executions
     nodes = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"}
-    assert nodes == {name: node.status for name, node in state.nodes.items()}, f"{key.run_id}: a row is not the fold"
+    # A node whose turn has come has no row before it starts.
+    found = {name: node.status for name, node in state.nodes.items() if node.status != "pending" or name in nodes}
+    assert nodes == found, f"{key.run_id}: a row is not the fold: {nodes} for {found}"
+    asked = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "interrupt"}
+    assert asked == {name: each.status for name, each in state.interrupts.items()}, f"{key.run_id}: a question differs"

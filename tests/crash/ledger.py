@@ -32,11 +32,31 @@ class Cancel:
 
 
 @dataclass
+class Delete:
+    """One wish that an ended run be gone. `done` once somebody was told so."""
+
+    run_id: str
+    key: str | None
+    done: bool = False
+
+
+@dataclass
+class Steer:
+    """One pause, resume or answer, with a tag of its own. `taken` is None while nobody was told how it went."""
+
+    run_id: str
+    tag: str
+    taken: bool | None = None
+
+
+@dataclass
 class Ledger:
     """What must be there, what may be there, and what was seen. Clients in several threads may write to it."""
 
     creates: dict[str, Create] = field(default_factory=dict)
     cancels: list[Cancel] = field(default_factory=list)
+    deletes: list[Delete] = field(default_factory=list)
+    steers: list[Steer] = field(default_factory=list)
     streams: list[tuple[str, bytes]] = field(default_factory=list)
     """Run id, and the body of a stream from its beginning as far as it came."""
     pages: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
@@ -44,5 +64,7 @@ class Ledger:
     keys: list[str] = field(default_factory=list)
 
     def acknowledged(self) -> dict[str, Create]:
-        """Run id -> wish, for those that were answered."""
-        return {create.run_id: create for create in self.creates.values() if create.run_id is not None}
+        """Run id -> wish, for those that were answered and that nobody wanted to be deleted."""
+        doomed = {wish.run_id for wish in self.deletes}
+        wishes = self.creates.values()
+        return {wish.run_id: wish for wish in wishes if wish.run_id is not None and wish.run_id not in doomed}

@@ -13,6 +13,8 @@ from tests.live import Host, frames
 PATIENCE = 30.0
 """Seconds within which a run that was recovered must have ended."""
 TERMINAL = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}
+HOLDS = {"run.paused": "reason", "run.resumed": "reason", "interrupt.resolved": "resumeValue"}
+"""Type of event -> the member in which a wish to steer finds its tag again."""
 NODE_ENDS = ("node.completed", "node.failed", "node.skipped", "node.cancelled")
 
 Log = list[dict[str, Any]]
@@ -24,14 +26,20 @@ def audit(host: Host, ledger: Ledger, patience: float = PATIENCE) -> dict[str, L
     _settle(client)
     runs = listing(host)
     _check_runs(ledger, runs)
+    _check_deletes(host, ledger, runs)
     for run_id, run in runs.items():
-        if run["workflowId"] == "long" and run["status"] in ("pending", "running"):
+        if run["workflowId"] == "long" and run["status"] in ("pending", "running", "paused"):
             client.cancel(run_id)
+        elif run["status"] == "paused":
+            client.steer(run_id, ":resume")
+        if run["workflowId"] == "asks":
+            client.steer(run_id, "/interrupts/ask")
     logs = {run_id: follow(host, run_id, patience) for run_id in runs}
     for run_id, run in listing(host).items():
         check_log(run_id, run["workflowId"], logs[run_id])
         _check_views(host, run_id, run, logs[run_id])
     _check_cancels(client, logs)
+    _check_steers(ledger, logs)
     _check_seen(host, ledger, logs)
     for key in ledger.keys:
         assert host.call("GET", "/v1/runs?limit=1", key=key).status == 200, "a key that was shown does not work"
@@ -76,12 +84,19 @@ def check_log(run_id: str, workflow: str, log: Log) -> None:
     assert [kind for kind in kinds if kind in TERMINAL] == kinds[-1:], f"{run_id} has not one end, at its end"
     begun: dict[tuple[str, int], int] = {}
     ended: Counter[str] = Counter()
+    due: set[str] = set()
     for event in log:
         node, at = event.get("nodeId", ""), instant(event)
         if event["type"] == "node.started":
             entry = (node, event["payload"]["attempt"])
             assert entry not in begun, f"{run_id} started {entry} twice"
+            assert entry[1] == 1 or node in due, f"{run_id} started {node} twice, and nobody wanted {entry}"
             begun[entry] = at
+            due.discard(node)
+        elif event["type"] == "node.retried":
+            due.add(node)
+        elif event["type"] == "run.resumed":
+            due |= {name for name, _ in begun if not ended[name]}
         elif event["type"] in NODE_ENDS:
             ended[node] += 1
             if event["type"] == "node.completed":
@@ -98,6 +113,10 @@ def _settle(client: Client) -> None:
         if wish.key is not None:
             assert client.send(wish) is not None
             client.send(wish)
+    for doomed in client.ledger.deletes:
+        if doomed.key is not None:
+            client.send_delete(doomed)
+            client.send_delete(doomed)
 
 
 def _check_runs(ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
@@ -108,6 +127,14 @@ def _check_runs(ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
         assert runs[run_id]["tags"] == [wish.tag], f"{run_id} is another run now"
 
 
+def _check_deletes(host: Host, ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
+    """A run that was deleted is gone; one of which nobody knows is either whole, like all that are listed, or gone."""
+    for wish in ledger.deletes:
+        gone = host.call("GET", f"/v1/runs/{wish.run_id}").status == 404
+        assert gone is (wish.run_id not in runs), f"{wish.run_id} is listed and not there, or the other way round"
+        assert gone or not wish.done, f"{wish.run_id} was deleted and is back"
+
+
 def _check_views(host: Host, run_id: str, run: dict[str, Any], log: Log) -> None:
     """The listing and the snapshot say what the log says."""
     status = TERMINAL[log[-1]["type"]]
@@ -115,7 +142,9 @@ def _check_views(host: Host, run_id: str, run: dict[str, Any], log: Log) -> None
     snapshot = host.snapshot(run_id)
     assert snapshot["status"] == status, f"{run_id} is shown as {snapshot['status']}, its log says {status}"
     ends = {event["nodeId"]: event["type"].removeprefix("node.") for event in log if event["type"] in NODE_ENDS}
-    assert {node: state["status"] for node, state in snapshot["nodeStates"].items()} == ends
+    states = {node: state["status"] for node, state in snapshot["nodeStates"].items()}
+    # A node that a pause interrupted has not ended if its run was not resumed.
+    assert {node: shown for node, shown in states.items() if shown != "pending"} == ends
 
 
 def _check_cancels(client: Client, logs: dict[str, Log]) -> None:
@@ -125,6 +154,23 @@ def _check_cancels(client: Client, logs: dict[str, Log]) -> None:
         if wish.status is not None:
             wanted = "cancelled" if wish.status == "cancelling" else wish.status
             assert TERMINAL[logs[wish.run_id][-1]["type"]] == wanted, f"{wish.run_id}: the cancel is lost"
+
+
+def tags(log: Log) -> list[Any]:
+    """What was asked of a run, as its log has it."""
+    return [event["payload"].get(HOLDS[event["type"]]) for event in log if event["type"] in HOLDS]
+
+
+def _check_steers(ledger: Ledger, logs: dict[str, Log]) -> None:
+    """A pause, resume or answer that was taken is there once, one that was refused is not."""
+    for wish in ledger.steers:
+        if wish.run_id in logs:
+            found = tags(logs[wish.run_id]).count(wish.tag)
+            assert found <= 1, f"{wish.tag} counts twice"
+            assert wish.taken is None or found == wish.taken, f"{wish.tag} was taken and is lost, or was refused and is"
+    for run_id, log in logs.items():
+        answered = [event["interruptId"] for event in log if event["type"] == "interrupt.resolved"]
+        assert len(set(answered)) == len(answered), f"{run_id}: a question has two answers"
 
 
 def _check_seen(host: Host, ledger: Ledger, logs: dict[str, Log]) -> None:

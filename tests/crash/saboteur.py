@@ -11,10 +11,11 @@ from typing import Any
 
 from weftwork.adapters.http import events
 from weftwork.adapters.sqlite import create as creating
+from weftwork.adapters.sqlite import deletion
 from weftwork.adapters.sqlite.eventlog import SqliteEventLog
 from weftwork.adapters.system import faults
 from weftwork.cli.main import main
-from weftwork.engine import live, performer
+from weftwork.engine import live, performer, timers
 from weftwork.engine.executor import Executor
 from weftwork.ports.eventlog import Created
 from weftwork.protocol.streams import Cursor
@@ -61,12 +62,37 @@ def repeating() -> None:
 
 def tardy() -> None:
     """A wait begins anew when its node is entered again."""
-    begin = performer._Context.__init__
+    begin = performer.Context.__init__
 
-    def anew(self: Any, runtime: Any, started_at: int) -> None:
-        begin(self, runtime, runtime.clock.now())
+    def anew(self: Any, runtime: Any, *rest: Any) -> None:
+        begin(self, runtime, *rest)
+        self.started_at = runtime.clock.now()
 
-    performer._Context.__init__ = anew  # type: ignore[method-assign]
+    performer.Context.__init__ = anew  # type: ignore[method-assign]
+
+
+def restless() -> None:
+    """A node that failed is tried again as soon as a host is there, whatever its time."""
+    wait = timers.Timers._wait
+
+    def at_once(self: timers.Timers, place: tuple[str, int], due: int, *rest: Any) -> Any:
+        return wait(self, place, 0, *rest)
+
+    timers.Timers._wait = at_once  # type: ignore[method-assign]
+
+
+def rash() -> None:
+    """What a run decides is told at once and stored half a second later."""
+    store = SqliteEventLog.append
+
+    async def append(self: SqliteEventLog, *arguments: Any) -> None:
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await store(self, *arguments)
+
+        self.late = asyncio.create_task(later())  # type: ignore[attr-defined]
+
+    SqliteEventLog.append = append  # type: ignore[method-assign]
 
 
 def keyless() -> None:
@@ -93,6 +119,33 @@ def halving() -> None:
         return await _create(self, header, hidden, record, *rest)
 
     SqliteEventLog.create = create  # type: ignore[method-assign]
+
+
+def deceiving() -> None:
+    """A run is said to be deleted and is only hidden, for as long as this process lives."""
+    find = SqliteEventLog.stored
+
+    async def delete(self: SqliteEventLog, run: Any, *_: Any) -> bool:
+        hidden.add(run)
+        return True
+
+    async def stored(self: SqliteEventLog, run: Any) -> Any:
+        return None if run in hidden else await find(self, run)
+
+    hidden: set[Any] = set()
+    SqliteEventLog.delete = delete  # type: ignore[method-assign]
+    SqliteEventLog.stored = stored  # type: ignore[method-assign]
+
+
+def littering() -> None:
+    """A deleted run is marked as purged although most of it is there."""
+    take_away = deletion._take_away
+
+    def careless(*arguments: Any) -> bool:
+        take_away(*arguments)
+        return False
+
+    deletion._take_away = careless
 
 
 def skipping() -> None:

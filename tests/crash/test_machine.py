@@ -1,5 +1,6 @@
 """Whatever clients do and however often the host dies, it agrees with a model that has never heard of crashes."""
 
+import contextlib
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,10 @@ from tests.crash.oracle import audit, follow
 pytestmark = pytest.mark.slow
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-FLOWS = st.sampled_from(["quick", "waits", "fork", "long"])
+FLOWS = st.sampled_from(["quick", "waits", "fork", "long", "asks"])
+STEERS = st.sampled_from([":pause", ":resume", "/interrupts/ask"])
+ENDLESS = ("long", "asks")
+"""Do not end by themselves."""
 CROWD = st.integers(2, 64 if FULL else 8)
 LENGTH = settings(
     max_examples=60 if FULL else 6,
@@ -97,6 +101,26 @@ class Lives(RuleBasedStateMachine):
         if wish.run_id is not None:
             self.client.cancel(wish.run_id, keyed)
 
+    @rule(wish=wishes, how=st.lists(STEERS, min_size=1, max_size=4))
+    def steer(self, wish: Create, how: list[str]) -> None:
+        if wish.run_id is not None:
+            for each in how:
+                self.client.steer(wish.run_id, each)
+
+    @rule(wish=wishes, how=STEERS)
+    def steer_and_die(self, wish: Create, how: str) -> None:
+        """The host dies while somebody steers a run."""
+        if wish.run_id is not None:
+            with ThreadPoolExecutor(1) as pool:
+                steering = pool.submit(self._steer, wish.run_id, how)
+                self.host.kill()
+                steering.result(60)
+            self._live()
+
+    def _steer(self, run_id: str, how: str) -> None:
+        with contextlib.suppress(Gone):
+            self.client.steer(run_id, how)
+
     @rule(wish=wishes)
     def read(self, wish: Create) -> None:
         if wish.run_id is not None:
@@ -104,13 +128,17 @@ class Lives(RuleBasedStateMachine):
 
     @rule(wish=wishes)
     def watch(self, wish: Create) -> None:
-        if wish.run_id is not None and wish.workflow != "long":
+        if wish.run_id is not None and self._ends(wish):
             self.client.watch(wish.run_id)
 
     @rule(wish=wishes)
     def wait(self, wish: Create) -> None:
-        if wish.run_id is not None and wish.workflow != "long":
+        if wish.run_id is not None and self._ends(wish):
             self.ledger.pages.append((wish.run_id, follow(self.host, wish.run_id)))
+
+    def _ends(self, wish: Create) -> bool:
+        """Whether the run ends if nobody does anything."""
+        return wish.workflow not in ENDLESS and self.host.snapshot(wish.run_id or "")["status"] != "paused"
 
     @rule()
     def make_key(self) -> None:

@@ -12,7 +12,7 @@ from tests.crash.killer import Ground, check_killed_at, stop
 from tests.crash.ledger import Ledger
 from tests.crash.oracle import audit
 from tests.crash.visit import SCENARIOS, Remains, leave_behind, prepare, send_away, take_over, visit
-from tests.live import frames, weftwork
+from tests.live import frames, until, weftwork
 from weftwork.ports.faults import POINTS
 
 pytestmark = pytest.mark.slow
@@ -86,13 +86,20 @@ def test_a_host_that_fails_there_says_so_and_goes_on(
         ledger = prepare(ground, scenario, remains)
         host = ground.launch(f"{name}:{nth}:raise")
         clients = visit(host, ledger, scenario, rounds(name, nth))
-        assert f'"point":"{name}"' in host.errors, f"{name} was not reached"
+        until(lambda: f'"point":"{name}"' in host.errors, f"{name} to be reached")
         assert "Traceback" not in host.errors
         if not clients:
             assert name in AT_START or name.startswith("writer."), host.errors
             assert host.process.wait(10) == 1, host.errors
         else:
-            if name in ("create.checked", "create.durable", "cancel.durable", "key.stored", "admin.answer"):
+            if name in (
+                "create.checked",
+                "create.durable",
+                "cancel.durable",
+                "delete.durable",
+                "key.stored",
+                "admin.answer",
+            ):
                 assert sum(client.refusals for client in clients) == 1
             audit(host, ledger)
             stop(host)

@@ -76,6 +76,28 @@ def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
             check_image(ground.data, tmp_path / "image")
 
 
+def test_a_run_that_is_deleted_and_comes_back_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "deceiving") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        run_id = client.create("quick")
+        assert run_id is not None
+        client.delete(run_id)
+        client.host.kill()
+        with pytest.raises(AssertionError, match="was deleted and is back"):
+            audit(ground.start(), client.ledger)
+
+
+def test_what_a_deleted_run_leaves_for_ever_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "littering") as ground:
+        client = Client(ground.start(), Ledger(), "c")
+        run_id = client.create("bulk", text="x" * 400_000)
+        assert run_id is not None
+        client.delete(run_id)
+        client.host.kill()
+        with pytest.raises(AssertionError, match="neither there nor being taken away"):
+            check_image(ground.data, tmp_path / "image")
+
+
 def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
     with Ground(tmp_path, "skipping") as ground:
         client = Client(ground.start("stream.frame:3:kill"), Ledger(), "c")

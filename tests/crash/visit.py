@@ -96,3 +96,14 @@ def _turn(client: Client, turn: int) -> None:
     if doomed is not None:
         client.read(doomed)
         client.cancel(doomed, keyed=True)
+    _delete_some(client, turn)
+
+
+def _delete_some(client: Client, turn: int) -> None:
+    """One of which so much is left that it goes in pieces, and others that are gone at once."""
+    if turn == 0 and client.name == "c0" and (bulk := client.create("bulk", text=BULK)) is not None:
+        client.delete(bulk, keyed=True)
+    # Each of these waits for a commit, while pieces of the other one go.
+    for number in range(2):
+        if (ended := client.create("quick", keyed=number == 0, text="x")) is not None:
+            client.delete(ended, keyed=number == 0)

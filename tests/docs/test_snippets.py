@@ -83,7 +83,7 @@ def test_settings_in_toml_are_settings(tmp_path: Path) -> None:
 def test_a_bad_definition_is_reported_as_shown(tmp_path: Path) -> None:
     definition = json.loads((ROOT / "examples" / "workflows" / "hello.json").read_text("utf-8"))
     definition["nodes"][0]["typeId"] = "core.unknown"
-    definition["edges"][0]["condition"] = {"type": "expression", "expression": "true"}
+    definition["edges"][0]["targetNodeId"] = "nowhere"
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "bad.json").write_text(json.dumps(definition), "utf-8")
     # The folder that is not there ends the host once it has looked at the first one.

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.conformance import CONFORMANCE
-from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
@@ -16,14 +15,15 @@ from weftwork.engine.live import LiveRun
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
+from weftwork.engine.workflows import Workflows
 from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
 from weftwork.protocol.events import Event
-from weftwork.protocol.fold import RunState
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.run import TERMINAL, RunHeader, RunKey
+from weftwork.protocol.state import RunState
 from weftwork.protocol.wire_v1 import SCOPES
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.ids import SequentialIds
@@ -123,13 +123,14 @@ class Bench:
         self.log: Any = wrap(self.store.log)
         self.mortal: Any = Mortal(self.log)
         self.feeds = Feeds(self.mortal)
-        self.types = {node.declaration.type_id: node for node in (*CORE, *CONFORMANCE, self.stage.type, *types)}
+        self.types = {node.declaration.type_id: node for node in (*BUILTIN, self.stage.type, *types)}
         self._made = {"limits": limits, "provided": provided, "types": types}
         self.runtime = Runtime(self.mortal, self.feeds, self.clock, self.ids, self.types, limits or Limits(), provided)
         declarations = {type_id: node.declaration for type_id, node in self.types.items()}
         self.catalog = Catalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)
         self.service = Service(self.runtime, self.catalog, self.executor)
+        self.workflows = Workflows(self.runtime, self.catalog)
 
     def again(self, **changes: Any) -> "Bench":
         made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}

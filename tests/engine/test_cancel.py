@@ -10,7 +10,7 @@ from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.engine.test_nodes import Stubborn
 from tests.protocol.definition import edge, node, workflow
 from weftwork.engine import performer
-from weftwork.engine.decide import CancelAsked
+from weftwork.engine.inputs import CancelAsked
 from weftwork.engine.request import RunOver
 from weftwork.ports.eventlog import EventLog, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault

@@ -6,11 +6,10 @@ import pytest
 
 from tests.protocol.definition import edge, header_of, node, plan_of, variable, workflow
 from weftwork.engine import decide as module
-from weftwork.engine.decide import (
-    NOTHING,
-    Bounds,
+from weftwork.engine.decide import decide, run_outputs
+from weftwork.engine.decision import NOTHING, Bounds, Decision
+from weftwork.engine.inputs import (
     CancelAsked,
-    Decision,
     HostBroke,
     Input,
     NodeCompleted,
@@ -18,8 +17,6 @@ from weftwork.engine.decide import (
     NodeStopped,
     Step,
     TimeUp,
-    decide,
-    run_outputs,
 )
 from weftwork.protocol import schema
 from weftwork.protocol.events import Fact

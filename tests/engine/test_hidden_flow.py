@@ -12,7 +12,7 @@ from tests.engine.bench import Bench, quiet, run
 from tests.engine.test_hiding import everything_shown
 from tests.protocol.definition import edge, examples, node, variable, workflow
 from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol import graph, schema
+from weftwork.protocol import schema
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.run import TERMINAL
@@ -145,7 +145,7 @@ def test_no_reader_sees_a_secret_and_every_node_gets_its_value(seed: int) -> Non
 
 
 def test_without_the_flow_a_secret_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "_takes_hidden", lambda node, incoming, sensitive, above: False)
+    monkeypatch.setattr("weftwork.protocol.taint._Flow.begins", lambda flow, node: False)
     assert run(lambda: all_leaks(range(30)))
 
 

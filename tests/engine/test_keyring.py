@@ -10,8 +10,10 @@ from tests.engine.bench import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine import keyring as module
 from weftwork.engine.administration import Administration
+from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.principal import Principal, require
+from weftwork.engine.retention import Retention
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.wire_v1 import SCOPES
 from weftwork.testing.clock import ManualClock
@@ -25,7 +27,8 @@ class Desk:
         self.clock = ManualClock()
         self.store = store or MemoryStore()
         self.ring = Keyring(self.store.keys, self.clock, SequentialIds(), SCOPES)
-        self.office = Administration(self.ring)
+        catalog = Catalog(self.store.definitions, {})
+        self.office = Administration(self.ring, Retention(self.store.log, self.clock), catalog)
 
     async def opened(self) -> "Desk":
         await self.store.open()

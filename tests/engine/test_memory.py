@@ -25,7 +25,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
     def make(executor: Executor, state: Any) -> LiveRun:
         made = honest(executor, state)
-        references.extend((ref(made), ref(made._performer)))
+        references.extend((ref(made), ref(made._activity._performer)))
         return made
 
     monkeypatch.setattr(Executor, "_make", make)

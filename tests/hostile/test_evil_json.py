@@ -9,9 +9,10 @@ import pytest
 
 from tests.hostile.evil import CAP, DOCUMENTS, FRAGMENTS, MARK
 from tests.hostile.wire import POST, connect, hear, say
-from tests.live import Answer, Host, delays, elsewhere, open_served
+from tests.live import Answer, Host, delays, elsewhere, open_served, until
 from weftwork.adapters.http import message
 from weftwork.protocol import schema
+from weftwork.protocol.annotation import MAX_TEXT
 from weftwork.protocol.wire_v1 import ROUTES
 
 pytestmark = pytest.mark.usefixtures("nothing_failed")
@@ -20,21 +21,68 @@ pytestmark = pytest.mark.usefixtures("nothing_failed")
 TEMPLATES: dict[str, bytes] = {
     "createRun": b'{"workflowId":"conformance-noop","inputs":{"x":%b}}',
     "cancelRun": b'{"reason":%b}',
+    "createAnnotation": b'{"signal":{"kind":"flag"},"note":%b}',
+    "pauseRun": b'{"drainPolicy":"immediate","reason":%b}',
+    "resumeRun": b'{"reason":%b}',
+    "resolveInterruptByRun": b'{"resumeValue":%b}',
+    "bulkCancelRuns": b'{"runIds":["01zzzzzzzzzzzzzzzzzzzzzzzz"],"reason":%b}',
+    "registerWorkflow": b'{"id":"evil","name":"Evil","version":"VERSION","nodes":[{"id":"n","typeId":"core.identity",'
+    b'"name":"n","position":{"x":0,"y":0},"config":{},"inputs":{"x":{"type":"static","value":%b}}}],"edges":[],'
+    b'"triggers":[],"variables":[],"metadata":{},"settings":{}}',
+    "registerSampleWorkflow": b'{"workflowId":"evil-sample","version":"VERSION","nodes":[{"nodeId":"n",'
+    b'"typeId":"core.identity","inputs":{"x":{"type":"static","value":%b}}}]}',
 }
 """Where a fragment stands in the body of each route."""
 BODIES = {route.operation: route for route in ROUTES if route.request is not None}
 JSON = {"Content-Type": "application/json"}
-LONGEST_REASON = schema.document("cancel-run")["properties"]["reason"]["maxLength"]
+REASONS = {"cancelRun": 200, "bulkCancelRuns": 200, "pauseRun": 409, "resumeRun": 409}
+"""Routes whose fragment is a reason, and how they answer a good one for a run that has ended."""
+LONGEST_REASON = 512
+ASK = {"kind": "custom", "data": {"customKind": "evil"}}
+ASKS: dict[str, Any] = {
+    **delays("evil-asks"),
+    "nodes": [
+        {"id": "ask", "typeId": "core.interrupt", "name": "Ask", "position": {"x": 0, "y": 0}}
+        | {"config": ASK, "inputs": {}}
+    ],
+}
+"""One node that takes any answer."""
 
 
 def test_every_route_with_a_body_has_a_template() -> None:
     assert set(TEMPLATES) == set(BODIES)
+    for name in ("cancel-run", "bulk-cancel", "pause-run", "resume-run"):
+        assert schema.document(name)["properties"]["reason"]["maxLength"] == LONGEST_REASON
     assert len(FRAGMENTS) + len(DOCUMENTS) >= 120
 
 
 def send(host: Host, operation: str, run_id: str, body: bytes, **headers: str) -> Answer:
     route = BODIES[operation]
-    return host.call(route.method, route.path.replace("{runId}", run_id), body=body, headers={**JSON, **headers})
+    path = route.path.replace("{runId}", run_id).replace("{nodeId}", "ask")
+    return host.call(route.method, path, body=body, headers={**JSON, **headers})
+
+
+@pytest.fixture(scope="module")
+def waiting(host: Host) -> str:
+    """A run that nobody has answered yet."""
+    assert host.call("POST", "/v1/workflows", ASKS).status in (200, 201)
+    return host.create(ASKS["id"])
+
+
+@pytest.mark.rule("json-01", "int-06")
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_an_answer_is_refused_or_taken_as_it_is(host: Host, waiting: str, name: str) -> None:
+    evil = FRAGMENTS[name]
+    run_id = waiting if evil.refused else host.create(ASKS["id"])
+    answer = send(host, "resolveInterruptByRun", run_id, TEMPLATES["resolveInterruptByRun"] % evil.data)
+    if evil.refused:
+        refused(answer)
+        assert host.snapshot(waiting)["status"] == "waiting-input"
+    else:
+        # A large one is a long turn, and the rest of its run the next one.
+        assert (answer.status, answer.document["status"] in ("running", "completed")) == (200, True)
+        until(lambda: host.snapshot(run_id)["status"] == "completed", "the run to end")
+        assert same(host.snapshot(run_id)["outputs"]["ask"]["output"], json.loads(evil.data))
 
 
 def refused(answer: Answer) -> None:
@@ -57,21 +105,33 @@ def test_an_evil_document_is_refused(host: Host, run_id: str, name: str, operati
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, name: str, operation: str) -> None:
     evil = FRAGMENTS[name]
-    body = TEMPLATES[operation] % evil.data
+    body = TEMPLATES[operation].replace(b"VERSION", name.encode().hex().encode()[-100:]) % evil.data
     assert len(body) <= CAP
     answer = send(host, operation, run_id, body)
-    if evil.refused:
+    # Deep fragments are as deep as they may be in the inputs of a run; in a definition they stand lower.
+    if evil.refused or (name.endswith(", deep") and operation.startswith("register")):
         refused(answer)
         return
     value = json.loads(evil.data)
-    if operation == "cancelRun":
+    if operation == "resolveInterruptByRun":
+        assert (answer.status, answer.document["error"]) == (404, "interrupt_not_found")
+        return
+    if operation in REASONS:
         if isinstance(value, str) and len(value) <= LONGEST_REASON:
-            assert answer.status == 200
+            assert answer.status == REASONS[operation]
         else:
             refused(answer)
         return
+    if operation == "createAnnotation" and not (isinstance(value, str) and len(value) <= MAX_TEXT):
+        refused(answer)
+        return
     assert answer.status == 201, answer.body[:300]
-    given = host.snapshot(answer.document["runId"])["inputs"]["x"]
+    if operation == "createAnnotation":
+        given = answer.document["note"]
+    elif operation == "createRun":
+        given = host.snapshot(answer.document["runId"])["inputs"]["x"]
+    else:
+        given = host.call("GET", answer.headers["location"]).document["nodes"][0]["inputs"]["x"]["value"]
     assert same(given, value)
 
 
@@ -129,5 +189,5 @@ def test_a_body_may_be_as_large_as_the_cap_and_no_larger(host: Host, run_id: str
     template = TEMPLATES[operation]
     exact = template % (b'"' + b"x" * (CAP - len(template)) + b'"')
     assert len(exact) == CAP
-    assert send(host, operation, run_id, exact).status in (200, 201, 400)
+    assert send(host, operation, run_id, exact).status in (200, 201, 400, 404)
     assert send(host, operation, run_id, exact + b" ").status == 413

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from weftwork.adapters.http import connection, door, head, outflow, server
-from weftwork.protocol import decode, options
+from weftwork.engine import annotations
+from weftwork.protocol import annotation, bulk, decode, diff, options
 from weftwork.protocol.route import MAX_POLL_SECONDS
 from weftwork.settings import Settings
 
@@ -21,7 +22,14 @@ ROWS: dict[str, list[str]] = {
     "Body | 1 MiB": [f"{Settings().max_request_body_bytes // 2**20} MiB"],
     "JSON": [str(decode.MAX_DEPTH), f"{decode.MAX_NODES:,}"],
     "Members of `inputs`": [f"{options.MAX_INPUTS:,}"],
+    "Runs that are cancelled": [str(bulk.MAX_BULK)],
     "Metadata": [f"{options.MAX_METADATA_BYTES // 1024} KiB", f"{options.MAX_METADATA_DEPTH} levels"],
+    "Texts of an annotation": [f"{annotation.MAX_TEXT:,} characters", f"{annotation.MAX_LABEL} characters"],
+    "An annotation as it is kept": [f"{annotation.MAX_BYTES // 1024} KiB"],
+    "Annotations of a run": [f"{annotation.MAX_ANNOTATIONS:,}"],
+    "Events among which": [f"{annotations.EVENTS_SEARCHED:,}"],
+    "Events that are compared": [f"{diff.MOST_EVENTS:,}"],
+    "Differences of two runs": [f"{diff.EVENT_BYTES // 2**20} MiB", f"{diff.STATE_BYTES // 2**20} MiB"],
     "Requests that wait": [str(connection.PIPELINED)],
     "First byte": [f"{connection.HEAD_SECONDS:g} s"],
     "Whole head": [f"{connection.HEAD_SECONDS:g} s"],
@@ -35,6 +43,7 @@ ROWS: dict[str, list[str]] = {
     "Open streams": [f"{Settings().max_streams:,}"],
     "Unfinished runs |": [f"{Settings().max_live_runs:,}"],
     "Nodes of a run": [str(Settings().max_parallel_nodes)],
+    "Workflows that a tenant": [f"{Settings().max_workflows_per_tenant:,}"],
     "Node executions": [f"{Settings().max_node_executions:,}"],
 }
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from openwop_client import CreateRunRequest, OpenwopClient
-from openwop_client.types import RunEventDoc, RunSnapshot
+from openwop_client import CreateRunRequest, OpenwopClient, WopError
+from openwop_client.types import RunConfigurable, RunEventDoc, RunSnapshot
 from tests.live import KEY, Host
 
 from weftwork.protocol import schema
@@ -131,6 +131,49 @@ def test_capability_missing(client: OpenwopClient) -> None:
     assert snapshot.error.details is not None
     assert snapshot.error.details["capability"] == "conformance.never-provided"
     assert types(events)[-1] == "run.failed"
+
+
+@pytest.mark.rule("opt-04")
+def test_configurable_schema(client: OpenwopClient) -> None:
+    refused: list[dict[str, Any]] = [{"recursionLimit": "many"}, {"recursionLimit": 0}, {"tags": [1]}, {"more": True}]
+    for configurable in refused:
+        with pytest.raises(WopError) as caught:
+            client.runs_create(CreateRunRequest("conformance-configurable-schema", configurable=configurable))
+        assert caught.value.envelope is not None
+        assert (caught.value.status, caught.value.envelope.error) == (400, "validation_error")
+        assert caught.value.envelope.details is not None
+        assert caught.value.envelope.details["pointer"].startswith("/configurable")
+    for configurable in ({"recursionLimit": 1}, {"tags": ["a"]}, {}, RunConfigurable(recursionLimit=1)):
+        events, snapshot = run(client, "conformance-configurable-schema", configurable=configurable)
+        assert types(events) == ["run.started", "node.started", "node.completed", "run.completed"]
+        assert snapshot.status == "completed"
+
+
+@pytest.mark.rule("run-14")
+def test_channel_ttl(client: OpenwopClient) -> None:
+    """Three entries are too old when the fourth is written."""
+    events, snapshot = run(client, "conformance-channel-ttl")
+    assert snapshot.status == "completed"
+    written = [event for event in events if event.type == "channel.written"]
+    assert [event.nodeId for event in written] == ["write-a", "write-b", "write-c", "write-d"]
+    assert [event.payload["reducer"] for event in written] == ["append"] * 4
+    assert snapshot.variables is not None
+    assert snapshot.channels is not None
+    (left,) = snapshot.variables["events"]
+    assert left["value"] == "d"
+    assert isinstance(left["_ts"], int)
+    assert set(left) == {"value", "_ts"}
+    assert snapshot.channels["events"] == [left]
+
+
+@pytest.mark.rule("run-14")
+def test_message_reducer(client: OpenwopClient) -> None:
+    events, snapshot = run(client, "conformance-message-reducer")
+    assert snapshot.status == "completed"
+    written = [event.payload["value"]["messageId"] for event in events if event.type == "channel.written"]
+    assert written == ["msg-1", "msg-2", "msg-2"]
+    assert snapshot.channels is not None
+    assert [entry["messageId"] for entry in snapshot.channels["messages"]] == ["msg-1", "msg-2"]
 
 
 def test_every_advertised_workflow_is_proved_here(host: Host) -> None:

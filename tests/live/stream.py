@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Frame(NamedTuple):
-    """One server-sent event; `raw` is all of its bytes."""
+    """One server-sent event; `raw` is all of its bytes. The id is empty if it has none."""
 
     id: str
     event: str
@@ -25,8 +25,9 @@ def frames(body: bytes) -> list[Frame]:
     for block in body.split(b"\n\n")[:-1]:
         if not block.startswith(b":"):
             fields = dict(line.split(b": ", 1) for line in block.split(b"\n"))
-            assert list(fields) == [b"id", b"event", b"data"], block
-            found.append(Frame(fields[b"id"].decode(), fields[b"event"].decode(), fields[b"data"], block + b"\n\n"))
+            assert list(fields) in ([b"id", b"event", b"data"], [b"event", b"data"]), block
+            name = fields.get(b"id", b"").decode()
+            found.append(Frame(name, fields[b"event"].decode(), fields[b"data"], block + b"\n\n"))
     return found
 
 

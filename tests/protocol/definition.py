@@ -3,13 +3,12 @@
 import os
 from typing import Any
 
-from weftwork.adapters.nodes.conformance import CONFORMANCE
-from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.protocol.graph import Plan, plan_workflow
 from weftwork.protocol.run import Owner, RunHeader
 from weftwork.protocol.workflow import parse_workflow
 
-TYPES = {node.declaration.type_id: node.declaration for node in (*CORE, *CONFORMANCE)}
+TYPES = {node.declaration.type_id: node.declaration for node in BUILTIN}
 
 
 def examples(count: int) -> int:

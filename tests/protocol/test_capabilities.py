@@ -29,7 +29,7 @@ ROOT = {
     "supportedTransports",
     "capabilities",
 }
-FAMILIES = {"idempotency", "testing", "runtimeCapabilities", "observability"}
+FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"}
 
 
 def offers() -> st.SearchStrategy[Offer]:
@@ -95,6 +95,13 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
     assert {route.operation: route.scope for route in ROUTES if route.method == "POST"} == {
         "createRun": "runs:create",
         "cancelRun": "runs:cancel",
+        "createAnnotation": "approvals:respond",
+        "bulkCancelRuns": "runs:cancel",
+        "pauseRun": "runs:cancel",
+        "resumeRun": "runs:cancel",
+        "resolveInterruptByRun": "approvals:respond",
+        "registerWorkflow": "manifest:write",
+        "registerSampleWorkflow": "manifest:write",
     }
 
 
@@ -154,6 +161,8 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     responses = operation["responses"]
     assert str(route.ok) in responses
     assert ("401" in responses) is (route.scope is not None)
-    assert ("text/event-stream" in responses[str(route.ok)]["content"]) is route.stream
+    content = responses[str(route.ok)].get("content", {})
+    assert ("application/json" in content) is (route.ok != 204)
+    assert ("text/event-stream" in content) is route.stream
     for code in route.errors:
         assert code in responses[str(ERRORS[code].status)]["description"]

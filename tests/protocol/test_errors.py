@@ -10,11 +10,20 @@ from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, HostFault, error_document, invalid
 
 OUR_OWN = {
+    "interrupt_already_resolved",
+    "interrupt_gone",
+    "channel_access_denied",
+    "channel_cross_engine_write_forbidden",
+    "annotation_limit_reached",
+    "conflict",
+    "run_terminal",
     "unsupported_mock_provider",
     "method_not_allowed",
     "payload_too_large",
     "unsupported_media_type",
     "service_unavailable",
+    "workflow_version_conflict",
+    "workflow_limit_reached",
 }
 """Codes that are settled but that the official client does not list."""
 

@@ -11,8 +11,10 @@ from weftwork.protocol import run
 from weftwork.protocol.dataflow import Missing, resolve_inputs
 from weftwork.protocol.errors import RUN_ERRORS
 from weftwork.protocol.events import CATALOGUE, Fact
-from weftwork.protocol.fold import BREACH_CODES, NodeState, RunState, Stop, apply, fold, initial_variables
+from weftwork.protocol.fold import BREACH_CODES, FOLDED, apply, fold, initial_variables
 from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS, Status, next_status
+from weftwork.protocol.state import NodeState, RunState, Stop
+from weftwork.protocol.view import first_view
 
 PLAN = plan_of(
     workflow(
@@ -56,11 +58,7 @@ def test_a_status_changes_only_as_the_table_says(kinds: list[str]) -> None:
         status = after
 
 
-HANDLED = {
-    *("run.started", "run.completed", "run.failed", "run.cancelled", "cap.breached", "variable.changed"),
-    *("node.started", "node.completed", "node.failed", "node.skipped", "node.cancelled"),
-    "weftwork.run.cancel-requested",
-}
+HANDLED = set(FOLDED)
 
 
 @pytest.mark.rule("fold-01")
@@ -100,7 +98,8 @@ def test_a_log_folds_step_by_step() -> None:
     assert (state.status, state.started_at, state.ready, state.current_node) == ("running", 5, [(0, "a")], None)
     apply(state, Fact(1, "node.started", {"attempt": 2}, 6, "a"))
     assert (state.ready, state.current_node, state.executions) == ([], "a", 1)
-    assert state.nodes["a"] == NodeState("running", attempt=2, started_at=6)
+    given = first_view({"x": "d", "y": "d"})
+    assert state.nodes["a"] == NodeState("running", attempt=2, entered=1, started_at=6, view=given)
     apply(state, Fact(2, "node.completed", {"outputs": {"o": 1}}, 7, "a"))
     assert (state.running, state.ready, state.nodes["a"].outputs) == ({}, [(1, "b")], {"o": 1})
     apply(state, Fact(3, "node.failed", {"error": {"code": "c", "message": "m"}}, 8, "b"))

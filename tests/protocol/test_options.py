@@ -171,3 +171,59 @@ def test_a_callback_is_a_web_address(url: str | None, fits: bool) -> None:
         options.check_callback(url)
     else:
         assert refusal(options.check_callback, url).details == {"pointer": "/callbackUrl"}
+
+
+TUNABLE = {
+    "type": "object",
+    "properties": {"recursionLimit": {"type": "integer", "minimum": 1}, "acme.x": {"items": {"type": "string"}}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.rule("opt-04")
+@pytest.mark.parametrize(
+    ("configurable", "pointers"),
+    [
+        ({}, []),
+        ({"recursionLimit": 3, "acme.x": ["a"]}, []),
+        ({"recursionLimit": "many"}, ["/configurable/recursionLimit"]),
+        ({"acme.x": ["a", 1]}, ["/configurable/acme.x/1"]),
+        ({"recursionLimit": 0, "a/b": 1}, ["/configurable/a~1b", "/configurable/recursionLimit"]),
+        ({f"k{i:02}": 1 for i in range(30)}, [f"/configurable/k{i:02}" for i in range(20)]),
+    ],
+)
+def test_what_is_configured_fits_the_schema_of_the_definition(
+    configurable: dict[str, Any], pointers: list[str]
+) -> None:
+    options.check_configurable(None, configurable)
+    options.check_configurable({}, configurable)
+    if not pointers:
+        options.check_configurable(TUNABLE, configurable)
+        return
+    fault = refusal(options.check_configurable, TUNABLE, configurable)
+    assert fault.code == "validation_error"
+    assert fault.details is not None
+    assert fault.details["pointer"] == pointers[0]
+    assert [each["pointer"] for each in fault.details["violations"]] == pointers
+    assert "many" not in repr(fault.details) + fault.message
+
+
+@pytest.mark.rule("opt-04")
+def test_what_the_official_client_adds_does_not_count_against_the_schema() -> None:
+    sent = sent_by_client(RunConfigurable(recursionLimit=3, extras={"acme.x": ["a"]}))
+    assert refusal(options.check_configurable, TUNABLE, sent["configurable"]).code == "validation_error"
+    options.check_configurable(TUNABLE, options.normalise_options(sent)["configurable"])
+
+
+def test_without_the_schema_everything_could_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal(options.check_configurable, TUNABLE, {"other": 1})
+    monkeypatch.setattr(options, "check_value", lambda *_: [])  # sabotage
+    options.check_configurable(TUNABLE, {"other": 1})
+
+
+@pytest.mark.rule("data-04")
+def test_an_input_cannot_have_the_name_of_a_channel() -> None:
+    options.check_inputs((), {"a": 1}, {"c"})
+    with pytest.raises(ClientFault) as caught:
+        options.check_inputs((), {"a": 1, "c": 2}, {"c"})
+    assert (caught.value.details or {})["pointer"] == "/inputs/c"

@@ -59,7 +59,11 @@ def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: Stored) -> No
     assert (document["tags"], document["metadata"]) == (list(header.tags), header.metadata)
     assert (document["configurable"], document["inputs"]) == (header.configurable, header.inputs)
     assert document["owner"] == {"tenant": "acme", "principal": "key_1"}
-    assert document["variables"] == {row.name: json.loads(row.value) for row in run.rows if row.kind == "variable"}
+    assert document["variables"] == {
+        row.name: json.loads(row.value)
+        for row in sorted(run.rows, key=lambda row: row.kind)
+        if row.kind in ("channel", "variable")
+    }
     assert document["nodeStates"] == {"a": {"status": "running", "attempt": 1}}
     assert document.get("channels") == ({"c": [1]} if any(row.kind == "channel" for row in run.rows) else None)
     assert (document["engineVersion"], document["eventLogSchemaVersion"]) == ("1", 2)

@@ -93,8 +93,34 @@ PROMPTS = "/defaults/promptRefs"
         ("create-run", "/configurable/temperature", 2.1, HERE, "maximum"),
         ("create-run", "/configurable/recursionLimit", 0, HERE, "minimum"),
         ("create-run", "/configurable/mockProvider/x", 1, HERE, "additionalProperties"),
+        ("bulk-cancel", "/runIds", GONE, "", "required"),
+        ("bulk-cancel", "/runIds", [], HERE, "minItems"),
+        ("bulk-cancel", "/runIds/0", "", HERE, "minLength"),
+        ("bulk-cancel", "/runIds/0", "r" * 129, HERE, "maxLength"),
+        ("bulk-cancel", "/runIds/0", 1, HERE, "type"),
+        ("bulk-cancel", "/reason", "r" * 513, HERE, "maxLength"),
+        ("bulk-cancel", "/all", True, HERE, "additionalProperties"),
+        ("bulk-cancel-response", "/results/0/status", "completed", HERE, "enum"),
+        ("bulk-cancel-response", "/results/0/status", GONE, "/results/0", "required"),
+        ("bulk-cancel-response", "/results/1/error", GONE, "/results/1", "required"),
+        ("bulk-cancel-response", "/results/1/error/code", "gone", HERE, "enum"),
         ("cancel-run", "/reason", "r" * 513, HERE, "maxLength"),
         ("cancel-run", "/why", "r", HERE, "additionalProperties"),
+        ("annotation-create", "/signal", GONE, "", "required"),
+        ("annotation-create", "/signal/kind", "praise", HERE, "enum"),
+        ("annotation-create", "/signal/kind", "label", "/signal", "required"),
+        ("annotation-create", "/signal/rating", 6, HERE, "maximum"),
+        ("annotation-create", "/signal/rating", 0, HERE, "minimum"),
+        ("annotation-create", "/signal/rating", 4.5, HERE, "type"),
+        ("annotation-create", "/signal/weight", 1, HERE, "additionalProperties"),
+        ("annotation-create", "/target/runId", "run-2", HERE, "additionalProperties"),
+        ("annotation-create", "/note", None, HERE, "type"),
+        ("annotation", "/target/runId", GONE, "/target", "required"),
+        ("annotation", "/signal/rating", GONE, "/signal", "required"),
+        ("annotation", "/actor/tenant", "acme", HERE, "additionalProperties"),
+        ("run-diff-response", "/eventDiffs/0/op", "moved", HERE, "enum"),
+        ("run-diff-response", "/divergedAtSeq", -1, HERE, "minimum"),
+        ("run-diff-response", "/eventDiffs/0/aEvent", None, HERE, "type"),
         ("error-envelope", "/correlationId", "c", HERE, "additionalProperties"),
         ("agent-ref", "/channel", "stable", HERE, "falseSchema"),
         ("run-event", "/nodeId", None, HERE, "type"),
@@ -218,7 +244,7 @@ def test_payloads_have_the_shape_of_their_type() -> None:
     definitions = schema.document("run-event-payloads")["$defs"]
     index = definitions["_typeIndex"]["properties"]
     assert sorted(index) == sorted(PAYLOADS)
-    assert set(index) - events.CATALOGUE == {events.CANCEL_REQUESTED}
+    assert set(index) - events.CATALOGUE == {events.CANCEL_REQUESTED, events.PAUSE_REQUESTED, events.MAP_ITEM}
     for name, payload in PAYLOADS.items():
         words = name.replace("-", ".").split(".")
         camel = words[0] + "".join(word.title() for word in words[1:])
@@ -229,7 +255,7 @@ def test_payloads_have_the_shape_of_their_type() -> None:
             assert [each.rule for each in schema.check_payload(name, edited(payload, f"/{member}", GONE))] == [
                 "required"
             ]
-    assert schema.check_payload("run.paused", ["anything"]) == []
+    assert schema.check_payload("lease.acquired", ["anything"]) == []
 
 
 def test_statuses_are_those_of_a_run() -> None:

@@ -1,36 +1,18 @@
 """Workflow definitions: each check with the place it points at."""
 
-import copy
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import TYPES, edge, examples, node, plan_of, variable, workflow
+from tests.protocol.bad_definitions import CASES, GOOD, changed, linked
+from tests.protocol.definition import TYPES, examples, node, plan_of, workflow
 from weftwork.protocol import canonical, schema
 from weftwork.protocol import workflow as module
 from weftwork.protocol.graph import plan_workflow
 from weftwork.protocol.node_type import NEVER_PROVIDED, missing_capabilities
-from weftwork.protocol.workflow import has_type, parse_workflow
-
-
-def linked(node_id: str, output: str = "out", **more: Any) -> dict[str, Any]:
-    return {"type": "connection", "nodeId": node_id, "outputKey": output, **more}
-
-
-GOOD = workflow(
-    [
-        node("a", "core.identity", inputs={"x": {"type": "variable", "variableName": "v"}}, outputRole="primary"),
-        node(
-            "b", inputs={"y": linked("a", "x", optional=True)}, disabled=True, outputSensitivity={"p": True, "q": False}
-        ),
-        node("c", "core.fail", config={"code": "boom"}, inputs={"z": {"type": "static", "value": None}}),
-    ],
-    [edge("a", "b"), edge("b", "c", "any_failed", sourceOutput="o", targetInput="i")],
-    [variable("v", defaultValue="x", sensitive=True), variable("n", "number", required=True)],
-    settings={"timeout": 5},
-)
+from weftwork.protocol.workflow import Retry, has_type, parse_workflow
 
 
 def violations(document: dict[str, Any]) -> list[str]:
@@ -64,57 +46,32 @@ def test_a_good_definition_is_read_whole() -> None:
     assert (n.has_default, n.default, n.sensitive, n.required) == (False, None, False, True)
 
 
-def changed(changes: dict[str, Any]) -> dict[str, Any]:
-    """GOOD with other values at these pointers."""
-    document = copy.deepcopy(GOOD)
-    for pointer, value in changes.items():
-        *parents, last = [int(token) if token.isdecimal() else token for token in pointer.split("/")[1:]]
-        place: Any = document
-        for step in parents:
-            place = place[step]
-        place[last] = value
-    return document
-
-
-LONG = "c" * 129
-EXPRESSION = {"type": "expression", "expression": "1"}
-CASES: dict[str, tuple[dict[str, Any], str]] = {
-    "node id twice": (
-        {"/nodes/1/id": "a"},
-        "/nodes/1/id unique, /edges/0/targetNodeId reference, /edges/1/sourceNodeId reference",
-    ),
-    "long node id": ({"/nodes/2/id": LONG, "/edges/1/targetNodeId": LONG}, "/nodes/2/id maxLength"),
-    "unknown type": ({"/nodes/1/typeId": "acme.gone"}, "/nodes/1/typeId known"),
-    "bad config": ({"/nodes/2/config": {"code": 1}}, "/nodes/2/config/code type"),
-    "config of a type without": ({"/nodes/0/config": {"x": 1}}, "/nodes/0/config/x additionalProperties"),
-    "edge id twice": ({"/edges/1/id": "a-b"}, "/edges/1/id unique"),
-    "edge from nowhere": ({"/edges/1/sourceNodeId": "gone"}, "/edges/1/sourceNodeId reference"),
-    "edge to nowhere": ({"/edges/1/targetNodeId": "gone"}, "/edges/1/targetNodeId reference"),
-    "connection to nowhere": ({"/nodes/1/inputs": {"a/b": linked("gone")}}, "/nodes/1/inputs/a~1b/nodeId reference"),
-    "connection to a later node": ({"/nodes/0/inputs/x": linked("c")}, "/nodes/0/inputs/x/nodeId order"),
-    "connection to itself": ({"/nodes/2/inputs/x": linked("c")}, "/nodes/2/inputs/x/nodeId order"),
-    "variable twice": ({"/variables/1/name": "v"}, "/variables/1/name unique"),
-    "default of another type": ({"/variables/1/defaultValue": True}, "/variables/1/defaultValue type"),
-    "expression port": ({"/nodes/2/inputs/x": EXPRESSION}, "/nodes/2/inputs/x unsupported"),
-    "edge condition": ({"/edges/1/condition": EXPRESSION}, "/edges/1/condition unsupported"),
-    "retries": ({"/settings/maxRetries": 1}, "/settings/maxRetries unsupported"),
-    "configurable schema": ({"/configurableSchema": {"type": "object"}}, "/configurableSchema unsupported"),
-    "envelope contract": ({"/nodes/0/envelopeContract": {}}, "/nodes/0/envelopeContract unsupported"),
-    "loop": ({"/edges": [*GOOD["edges"], edge("c", "b")]}, "/nodes/1 unsupported"),
-    "loop of one": ({"/edges": [*GOOD["edges"], edge("c", "c")]}, "/nodes/2 unsupported"),
-    "several at once": (
-        {"/nodes/0/typeId": "gone.x", "/edges/0/id": "b-c", "/variables/1/name": "v"},
-        "/nodes/0/typeId known, /edges/1/id unique, /variables/1/name unique",
-    ),
-}
-"""What is wrong -> what to change in GOOD, and where the violations point, with the rule each breaks."""
-
-
-@pytest.mark.rule("wf-01", "wf-02", "wf-03")
+@pytest.mark.rule("wf-01", "wf-02", "wf-03", "wf-13", "wf-14", "wf-17", "wf-18")
 @pytest.mark.parametrize("name", CASES)
 def test_a_bad_definition_is_refused_with_every_violation(name: str) -> None:
     changes, expected = CASES[name]
     assert ", ".join(violations(changed(changes))) == expected
+
+
+@pytest.mark.rule("wf-13")
+def test_settings_of_a_node_win_over_those_of_the_workflow() -> None:
+    own = {"maxRetries": 1, "retryDelayMs": 7, "retryBackoff": 1.5, "retryMaxDelayMs": 9, "timeoutMs": 11, "other": 1}
+    parsed, found = parse_workflow(changed({"/settings/maxRetries": 3, "/nodes/0/settings": own}), TYPES)
+    assert parsed is not None, found
+    assert (parsed.nodes[0].retry, parsed.nodes[0].timeout_ms) == (Retry(1, 7, 1.5, 9), 11)
+    assert (parsed.nodes[1].retry, parsed.nodes[1].timeout_ms) == (Retry(3), 0)
+
+
+def test_what_only_describes_is_kept() -> None:
+    more = {
+        "/nodes/0/envelopeContract": {"accepts": ["x"]},
+        "/nodes/0/agent": {"agentId": "writer"},
+        "/nodes/0/groupId": "g",
+        "/groups": [
+            {"id": "g", "name": "G", "nodeIds": ["a"], "position": {"x": 0, "y": 0}, "size": {"width": 1, "height": 1}}
+        ],
+    }
+    assert violations(changed(more)) == []
 
 
 def test_nothing_is_refused_for_being_empty() -> None:
@@ -136,10 +93,12 @@ def test_shape_is_judged_by_the_schema_first(name: str) -> None:
 @pytest.mark.parametrize(
     ("guard", "case"),
     [
-        ("_check_edges", "edge id twice"),
+        ("_check_unique", "edge id twice"),
         ("_check_ports", "connection to nowhere"),
-        ("_check_variables", "variable twice"),
-        ("_check_not_yet", "retries"),
+        ("_check_unique", "variable twice"),
+        ("_check_unique", "trigger twice"),
+        ("_check_writes", "channel written as a variable"),
+        ("_check_outputs", "sensitivity of an output that is not given"),
     ],
 )
 def test_without_its_check_a_bad_definition_would_be_read(
@@ -177,7 +136,7 @@ def test_every_built_in_type_declares_schemas_that_compile() -> None:
     for type_id, declaration in TYPES.items():
         assert declaration.type_id == type_id
         for part in (declaration.inputs, declaration.outputs, declaration.config):
-            assert schema.check_inline(part, {}, "") == []
+            assert {each.rule for each in schema.check_inline(part, {}, "")} <= {"required", "anyOf", "minProperties"}
 
 
 def test_the_plan_knows_what_must_be_hidden() -> None:

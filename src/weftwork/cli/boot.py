@@ -24,6 +24,7 @@ from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json_value import is_object
+from weftwork.protocol.problem import MAX_DEFINITION_BYTES
 from weftwork.settings import Settings, SettingsError
 
 log = logging.getLogger("weftwork")
@@ -33,7 +34,6 @@ STOP_SECONDS: Final = 9.0
 GARBAGE: Final = (10_000, 20, 100)
 """Objects, young and middle collections after which Python looks for garbage that holds on to itself."""
 FIRST_TENANT: Final = "default"
-MAX_DEFINITION_BYTES: Final = 16 * 2**20
 
 
 async def boot(settings: Settings) -> int:
@@ -144,8 +144,11 @@ async def _first_key(host: Host) -> str | None:
     return key
 
 
-async def _register(host: Host) -> int:
-    """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
+async def _register(host: Host) -> str:
+    """Register workflows; a bad file is reported by name and pointer and does not stop the others.
+
+    Says how many there are.
+    """
     if host.settings.conformance:
         for file in sorted(
             resources.files("weftwork.conformance").joinpath("fixtures").iterdir(), key=lambda f: f.name
@@ -157,7 +160,8 @@ async def _register(host: Host) -> int:
         for file in sorted(Path(folder).glob("*.json")):
             for problem in await _register_file(host, file):
                 click.echo(f"weftwork: {file}: {problem}", err=True)
-    return len(host.catalog)
+    files, registered = await host.catalog.counts()
+    return f"{files} from files, {registered} registered" if registered else str(files)
 
 
 async def _register_file(host: Host, file: Path) -> list[str]:
@@ -179,12 +183,12 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _announce(host: Host, address: str, key: str | None, count: int, recovered: int) -> None:
+def _announce(host: Host, address: str, key: str | None, count: str, recovered: int) -> None:
     for line in _lines(host, address, key, count, recovered):
         click.echo(line)
 
 
-def _lines(host: Host, address: str, key: str | None, count: int, recovered: int) -> Iterator[str]:
+def _lines(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:
     settings = host.settings
     place = "in memory, gone at exit" if settings.store == "memory" else settings.data
     yield f"weftwork {host.version} listens on {address}"

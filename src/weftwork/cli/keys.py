@@ -1,14 +1,12 @@
 """`weftwork keys`: create, list and revoke API keys, on a running host or on its store."""
 
-import asyncio
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
-from weftwork.settings import SettingsError, load_settings
+from weftwork.cli.operator import Operator
 
 _data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -50,7 +48,7 @@ def create(
         arguments["scopes"] = scopes
     if expires_in is not None:
         arguments["expires_at"] = int(time.time() * 1000) + expires_in * 86_400_000
-    made = _ask(data, "keys.create", arguments)
+    made = _ask(data, "keys.create", arguments, makes_store=True)
     if as_json:
         click.echo(json.dumps(made, indent=2))
         return
@@ -84,41 +82,6 @@ def revoke(key_id: str, data: str | None, as_json: bool) -> None:
     click.echo(json.dumps(row, indent=2) if as_json else f"{row['keyId']} is revoked.")
 
 
-def _ask(data: str | None, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    request = {"operation": operation, "arguments": arguments}
-    try:
-        folder = load_settings({"data": data} if data else {}).data_folder
-        answer = asyncio.run(_administer(folder, request))
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
-    if "error" in answer:
-        raise click.ClickException(str(answer["message"]))
-    return answer
-
-
-async def _administer(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    # Imported late: `weftwork --help` needs none of it.
-    from weftwork.adapters.admin.client import ask
-    from weftwork.app import DATABASE, SOCKET, open_administration
-    from weftwork.ports.eventlog import StoreUnavailable
-    from weftwork.ports.seat import SeatTaken
-    from weftwork.protocol.errors import HostFault
-
-    try:
-        answer = ask(folder / SOCKET, request)
-    except OSError as error:
-        raise click.ClickException(f"the host in {folder} does not answer: {error}") from None
-    if answer is not None:
-        return answer
-    if request["operation"] != "keys.create" and not (folder / DATABASE).exists():
-        raise click.ClickException(f"there is no store in {folder}; name the host's data folder with --data.")
-    try:
-        administration, close = await open_administration(folder)
-    except SeatTaken as error:
-        raise click.ClickException(f"{error}. It does not answer on its socket; try again.") from None
-    except (StoreUnavailable, HostFault) as error:
-        raise click.ClickException(str(error)) from None
-    try:
-        return await administration.answer(request)
-    finally:
-        await close()
+def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
+    with Operator(data) as operator:
+        return operator.ask(operation, arguments, makes_store)

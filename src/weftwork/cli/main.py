@@ -5,7 +5,9 @@ from importlib.metadata import version
 import click
 
 from weftwork.cli.keys import keys
+from weftwork.cli.runs import runs
 from weftwork.cli.serve import serve
+from weftwork.cli.workflows import workflows
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -16,6 +18,8 @@ def main() -> None:
 
 main.add_command(serve)
 main.add_command(keys)
+main.add_command(runs)
+main.add_command(workflows)
 
 if __name__ == "__main__":
     main()

@@ -1,17 +1,24 @@
 """Administration: what the operator may do on this machine, without a key. Requests and answers are JSON."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
+from weftwork.engine.retention import SLICE, Retention
+from weftwork.ports.definitions import Listed
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.keys import KeyRow
-from weftwork.protocol.errors import ClientFault, error_document, invalid
+from weftwork.protocol.errors import ClientFault, HostFault, error_document, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_object
 from weftwork.protocol.timestamp import iso
+from weftwork.protocol.workflow import Workflow
+
+WORKFLOWS_LISTED: Final = 200
+"""In one answer."""
 
 
 class CreateKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,15 +37,44 @@ class RevokeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key_id: str
 
 
+class EndedRuns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask about runs that ended before an instant, in milliseconds since 1970."""
+
+    completed_before: int
+    tenant: str | None = None
+    limit: int = SLICE
+
+
+class GetWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask for a definition as a tenant sees it."""
+
+    tenant: str
+    workflow_id: str
+    version: str | None = None
+
+
+class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask for the workflows that a tenant can start, those behind an id."""
+
+    tenant: str
+    after: str | None = None
+
+
 class Administration:
     """One answer per request, the same through the socket and straight on the store."""
 
-    def __init__(self, keyring: Keyring) -> None:
+    def __init__(self, keyring: Keyring, retention: Retention, catalog: Catalog) -> None:
         self._keyring = keyring
+        self._retention = retention
+        self._catalog = catalog
         self._operations: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
             "keys.create": self._create,
             "keys.list": self._list,
             "keys.revoke": self._revoke,
+            "runs.count": self._count,
+            "runs.prune": self._prune,
+            "workflows.get": self._get_workflow,
+            "workflows.list": self._list_workflows,
         }
 
     async def answer(self, request: Any) -> dict[str, Any]:
@@ -54,6 +90,8 @@ class Administration:
             return error_document("validation_error", str(error))
         except StoreUnavailable as error:
             return error_document("service_unavailable", f"The store cannot be used now: {error}")
+        except HostFault as error:
+            return error_document("internal_error", str(error))
 
     async def _create(self, arguments: Any) -> dict[str, Any]:
         wanted = msgspec.convert(arguments, CreateKey)
@@ -67,6 +105,39 @@ class Administration:
 
     async def _revoke(self, arguments: Any) -> dict[str, Any]:
         return _shown(await self._keyring.revoke(msgspec.convert(arguments, RevokeKey).key_id))
+
+    async def _count(self, arguments: Any) -> dict[str, Any]:
+        wanted = msgspec.convert(arguments, EndedRuns)
+        return {"runs": await self._retention.count(wanted.completed_before, wanted.tenant)}
+
+    async def _prune(self, arguments: Any) -> dict[str, Any]:
+        """A slice of the work; ask again as long as there is more."""
+        wanted = msgspec.convert(arguments, EndedRuns)
+        limit = max(1, min(wanted.limit, SLICE))
+        pruned = await self._retention.prune(wanted.completed_before, wanted.tenant, limit)
+        return {"deleted": pruned.deleted, "more": pruned.more}
+
+    async def _get_workflow(self, arguments: Any) -> dict[str, Any]:
+        wanted = msgspec.convert(arguments, GetWorkflow)
+        found = await self._catalog.read(wanted.tenant, wanted.workflow_id, wanted.version)
+        if found is None:
+            raise ClientFault("not_found", "There is no such workflow for this tenant.")
+        # As text: a definition may be as deep as a request may be.
+        return {"definition": found.decode()}
+
+    async def _list_workflows(self, arguments: Any) -> dict[str, Any]:
+        wanted = msgspec.convert(arguments, ListWorkflows)
+        found, more = await self._catalog.page(wanted.tenant, wanted.after, WORKFLOWS_LISTED)
+        return {"workflows": [_listed(each) for each in found], "more": more}
+
+
+def _listed(found: Listed | Workflow) -> dict[str, Any]:
+    if isinstance(found, Workflow):
+        shown = {"id": found.id, "version": found.version, "name": found.document["name"], "from": "file"}
+        return {**shown, "versions": [found.version]}
+    of = found.current
+    shown = {"id": of.workflow_id, "version": of.version, "name": of.name, "from": "registered"}
+    return {**shown, "versions": list(found.versions)}
 
 
 def _shown(row: KeyRow) -> dict[str, Any]:

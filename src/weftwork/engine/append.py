@@ -6,15 +6,20 @@ to anybody until the batch is durable. If the commit fails, the state that ran a
 folded again from the log.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from weftwork.ports.eventlog import Batch, Hidden, Projection, Record, StateRow
 from weftwork.ports.ids import Ids
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Draft, Event, Fact, is_event_type
-from weftwork.protocol.fold import RunState, apply
-from weftwork.protocol.redaction import Redactor, shown_variable
+from weftwork.protocol.fold import apply
+from weftwork.protocol.redaction import Redactor, shown_channel, shown_variable
+from weftwork.protocol.state import RunState
+from weftwork.protocol.timestamp import iso
+
+_TIMED: Final = {"channel.written": "writtenAt"}
+"""evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time."""
 
 
 class Append:
@@ -43,16 +48,19 @@ class Append:
         if not is_event_type(draft.type):
             raise HostFault(f"no event may have the type {draft.type}")
         sequence = self.expected + 1 + len(self._staged)
-        shown: Any = draft.payload
+        payload = draft.payload
+        if draft.type in _TIMED:
+            payload = {**payload, _TIMED[draft.type]: iso(self._now)}
+        shown: Any = payload
         if self._redactor is not None:
-            shown, removed = self._redactor.hide_payload(draft.type, draft.node_id, draft.payload)
+            shown, removed = self._redactor.hide_payload(draft.type, draft.node_id, payload)
             self._hidden += [Hidden(sequence, pointer, encode_stored(value)) for pointer, value in removed]
         self._staged.append((draft, encode_stored(shown)))
         if draft.type == "run.failed":
             self._error = encode_stored(shown["error"])
         elif draft.type == "run.completed":
             self._outputs = encode_stored(shown["outputs"])
-        apply(self._state, Fact(sequence, draft.type, draft.payload, self._now, draft.node_id))
+        apply(self._state, Fact(sequence, draft.type, payload, self._now, draft.node_id))
 
     def batch(self, ids: Ids, record: Record | None) -> Batch:
         """What the store commits. Rows hold only what changed."""
@@ -68,6 +76,7 @@ class Append:
                 draft.node_id,
                 draft.causation_id,
                 engine_version=state.header.engine_version,
+                interrupt_id=draft.interrupt_id,
             )
             for offset, ((draft, payload), event_id) in enumerate(
                 zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
@@ -91,18 +100,44 @@ class Append:
 
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state
-        rows: list[StateRow] = []
-        for kind, name in sorted(state.touched):
-            if kind == "node":
-                value: Any = self._node_row(name)
-            elif kind == "variable":
-                value = shown_variable(state.plan, name, state.variables[name])
-                value = value if name in state.plan.sensitive else self._shown(value)
-            else:
-                value = self._shown(state.channels[name])
-            rows.append(StateRow(kind, name, encode_stored(value)))
+        rows = [StateRow(kind, name, encode_stored(self._row(kind, name))) for kind, name in sorted(state.touched)]
         state.touched.clear()
         return tuple(rows)
+
+    def _row(self, kind: str, name: str) -> Any:
+        state = self._state
+        if kind == "node":
+            return self._node_row(name)
+        if kind == "variable":
+            value = shown_variable(state.plan, name, state.variables[name])
+            return value if name in state.plan.sensitive else self._shown(value)
+        if kind == "channel":
+            value = shown_channel(state.plan, name, state.channels[name].value)
+            return value if name in state.plan.taint.channels else self._shown(value)
+        if kind == "artifact":
+            made = state.artifacts[name]
+            return {
+                "artifactType": made.artifact_type,
+                "nodeId": made.node_id,
+                "version": made.version,
+                "sequence": made.sequence,
+            }
+        return self._interrupt_row(name)
+
+    def _interrupt_row(self, name: str) -> dict[str, Any]:
+        """An interrupt as readers of a snapshot and of lists see it."""
+        asked = self._state.interrupts[name]
+        row: dict[str, Any] = {
+            "interruptId": name,
+            "nodeId": asked.node_id,
+            "kind": asked.kind,
+            "key": asked.key,
+            "status": asked.status,
+            "requestedAt": iso(asked.requested_at),
+        }
+        if asked.status == "open":
+            row["data"] = asked.data if self._redactor is None else self._redactor.shown_data(asked.node_id, asked.data)
+        return row
 
     def _node_row(self, node_id: str) -> dict[str, Any]:
         """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from weftwork.engine.decide import TimeUp
+from weftwork.engine.inputs import TimeUp
 from weftwork.ports.clock import Clock
 
 

@@ -1,82 +1,37 @@
 """The heart: from a state and one input to events and effects. Pure; the caller does everything else.
 
-Every event that starts, ends or stops something is decided here. `decide` never changes the state:
-the caller folds the events it returns and asks again until nothing more is to be done.
+Every event that starts, ends or stops something is decided here and in `steer`. `decide` never changes the
+state: the caller folds the events it returns and asks again until nothing more is to be done.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from weftwork.protocol.events import CANCEL_REQUESTED, Draft
-from weftwork.protocol.fold import RunState
+from weftwork.engine.decision import NOTHING, Bounds, Decision, error
+from weftwork.engine.inputs import (
+    AnswerGiven,
+    CancelAsked,
+    HostBroke,
+    Input,
+    NodeCompleted,
+    NodeFailed,
+    NodeRecorded,
+    NodeStopped,
+    NodeSuspended,
+    PauseAsked,
+    ResumeAsked,
+    RetryDue,
+    Step,
+    TimeUp,
+)
+from weftwork.engine.steer import answer, cancel, pause, resume
+from weftwork.protocol.events import MAP_ITEM, Draft
 from weftwork.protocol.graph import HANDLES_FAILURE
+from weftwork.protocol.interrupt import Interrupt, interrupt_id, payload_of
 from weftwork.protocol.node_type import missing_capabilities
-
-
-class Step(msgspec.Struct, frozen=True):
-    """Do the next thing the state allows."""
-
-
-class NodeCompleted(msgspec.Struct, frozen=True):
-    """A running node ended well."""
-
-    node_id: str
-    outputs: dict[str, Any]
-
-
-class NodeFailed(msgspec.Struct, frozen=True):
-    """A running node ended badly."""
-
-    node_id: str
-    code: str
-    message: str
-    details: dict[str, Any] | None = None
-
-
-class NodeStopped(msgspec.Struct, frozen=True):
-    """A running node was stopped because the run is to end."""
-
-    node_id: str
-
-
-class CancelAsked(msgspec.Struct, frozen=True):
-    """Somebody wants the run cancelled."""
-
-    reason: str | None = None
-
-
-class TimeUp(msgspec.Struct, frozen=True):
-    """The run's time limit has passed; `observed` is the elapsed time in milliseconds."""
-
-    limit: int
-    observed: int
-
-
-class HostBroke(msgspec.Struct, frozen=True):
-    """The host found an error of its own while it moved this run."""
-
-
-Input = Step | NodeCompleted | NodeFailed | NodeStopped | CancelAsked | TimeUp | HostBroke
-
-
-class Bounds(msgspec.Struct, frozen=True):
-    """What the host and the run's options allow."""
-
-    parallel: int
-    executions: int
-    provided: frozenset[str]
-
-
-class Decision(msgspec.Struct, frozen=True):
-    """Events to append, in order; a node to run once they are folded; whether to stop what runs."""
-
-    events: tuple[Draft, ...] = ()
-    start: str | None = None
-    stop: bool = False
-
-
-NOTHING: Final = Decision()
+from weftwork.protocol.retry import retry_delay
+from weftwork.protocol.state import RunState
 
 
 def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
@@ -86,14 +41,26 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
     match given:
         case Step():
             return _step(state, bounds)
-        case NodeCompleted(node_id, outputs):
-            return _end(state, node_id, "node.completed", {"outputs": outputs})
-        case NodeFailed(node_id, code, message, details):
-            return _end(state, node_id, "node.failed", {"error": error(code, message, details)})
+        case NodeCompleted(node_id, outputs, effects, entered):
+            return _end(state, node_id, entered, (*effects, _ending("node.completed", node_id, outputs=outputs)))
+        case NodeFailed():
+            return _failed(state, given)
+        case NodeSuspended(node_id, interrupt, entered):
+            return _suspend(state, node_id, interrupt, entered)
+        case NodeRecorded(node_id, items, _, entered):
+            return _record(state, node_id, items, entered)
         case NodeStopped(node_id):
-            return _end(state, node_id, "node.cancelled", {}) if state.stop is not None else NOTHING
+            return _end(state, node_id, -1, (_ending("node.cancelled", node_id),)) if state.stop else NOTHING
+        case RetryDue(node_id, attempt):
+            return _retry(state, bounds, node_id, attempt)
         case CancelAsked(reason):
-            return _cancel(state, reason)
+            return cancel(state, reason)
+        case PauseAsked(policy, reason):
+            return pause(state, policy, reason)
+        case ResumeAsked(reason):
+            return resume(state, reason)
+        case AnswerGiven(node_id, value, by):
+            return answer(state, node_id, value, by)
         case TimeUp(limit, observed):
             return _time_up(state, limit, observed)
         case HostBroke():
@@ -101,25 +68,56 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
             return Decision((Draft("run.failed", {"error": error("host_invariant_broken", message)}),))
 
 
-def error(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The error object of node.failed, run.failed and the snapshot."""
-    document: dict[str, Any] = {"code": code, "message": message}
-    return {**document, "details": details} if details else document
+def _ending(kind: str, node_id: str, /, **members: Any) -> Draft:
+    return Draft(kind, {"nodeId": node_id, **members}, node_id)
 
 
-def _end(state: RunState, node_id: str, kind: str, extra: dict[str, Any]) -> Decision:
-    if node_id not in state.running:
+def _is_running(state: RunState, node_id: str, entered: int) -> bool:
+    """Whether this entry is the one that runs; word of an older one comes too late."""
+    node = state.running.get(node_id)
+    return node is not None and entered in (-1, node.entered)
+
+
+def _end(state: RunState, node_id: str, entered: int, drafts: tuple[Draft, ...]) -> Decision:
+    return Decision(drafts) if _is_running(state, node_id, entered) else NOTHING
+
+
+def _record(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], entered: int) -> Decision:
+    """Items once each: word of them comes twice when a commit was thought to have failed."""
+    if not _is_running(state, node_id, entered):
         return NOTHING
-    return Decision((Draft(kind, {"nodeId": node_id, **extra}, node_id),))
+    known = state.running[node_id].items
+    drafts = [
+        Draft(MAP_ITEM, {"index": index, "output": output}, node_id) for index, output in items if index not in known
+    ]
+    return Decision(tuple(drafts)) if drafts else NOTHING
 
 
-def _cancel(state: RunState, reason: str | None) -> Decision:
-    """run-03 (RFC 0094 B): `cancelling` while a node still runs, `cancelled` at once otherwise."""
-    if state.stop is not None:
+def _failed(state: RunState, given: NodeFailed) -> Decision:
+    """node-12 (readings, Retries): tried again while there are attempts left and it can get better."""
+    node_id = given.node_id
+    if not _is_running(state, node_id, given.entered):
         return NOTHING
-    payload = {"reason": reason} if reason else {}
-    kind = CANCEL_REQUESTED if state.running else "run.cancelled"
-    return Decision((Draft(kind, payload),))
+    node = state.running[node_id]
+    failure = error(given.code, given.message, given.details)
+    retry = state.plan.nodes[node_id].node.retry
+    if given.retryable and node.failures < retry.most and state.stop is None:
+        delay = retry_delay(retry, node.failures, given.chance)
+        again = {"attempt": node.attempt + 1, "delayMs": delay, "lastError": failure}
+        return Decision((_ending("node.retried", node_id, **again),))
+    attempts = {"attempts": node.attempt} if node.attempt > 1 else {}
+    return Decision((_ending("node.failed", node_id, error=failure, **attempts),))
+
+
+def _suspend(state: RunState, node_id: str, interrupt: Interrupt, entered: int) -> Decision:
+    """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
+    if not _is_running(state, node_id, entered) or state.stop is not None:
+        return NOTHING
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    waits = {"interruptId": name, "kind": interrupt.kind, "key": interrupt.key}
+    suspended = msgspec.structs.replace(_ending("node.suspended", node_id, **waits), interrupt_id=name)
+    return Decision((asked, suspended))
 
 
 def _time_up(state: RunState, limit: int, observed: int) -> Decision:
@@ -147,41 +145,81 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
     if state.started_at is None:
         return Decision((_opening(state),))
     if state.stop is not None:
-        return Decision(stop=True) if state.running else Decision((_stopped(state),))
+        return Decision(stop=True) if state.running else Decision(_stopped(state))
+    if state.status == "paused":
+        return NOTHING
+    if state.pausing is not None:
+        paused = Draft("run.paused", {"drainPolicy": state.pausing, **_reason(state.pause_reason)})
+        return NOTHING if state.running else Decision((paused,))
+    if state.answered:
+        return _resumed(state, state.answered[0][1])
+    if state.failing:
+        node_id = state.failing[0][1]
+        return Decision((_ending("node.failed", node_id, error=state.nodes[node_id].error),))
     if state.doomed:
         return Decision(tuple(_skip(state, node_id) for _, node_id in state.doomed))
     if state.ready:
-        return _start(state, bounds) if len(state.running) < bounds.parallel else NOTHING
-    if state.running:
+        busy = len(state.running) + len(state.retrying)
+        return _start(state, bounds, state.ready[0][1]) if busy < bounds.parallel else NOTHING
+    if state.running or state.retrying or state.suspended:
         return NOTHING
-    return Decision((_finished(state),))
+    return Decision((_stuck(state) if state.stuck else _finished(state),))
+
+
+def _resumed(state: RunState, node_id: str) -> Decision:
+    """int-05 (OpenWOP interrupt): the node goes on with its answer, as the same attempt."""
+    ordinal = state.nodes[node_id].interrupts
+    return Decision((_ending("node.resumed", node_id, interruptId=interrupt_id(node_id, ordinal)),), start=node_id)
+
+
+def _stuck(state: RunState) -> Draft:
+    """lim-09 (OpenWOP workflow-definition, readings, Determinism): a loop that cannot go on fails the run as a failed
+    node does, when all else is done; so it is the same loop and the same rest, whichever was faster."""
+    number, failure = min(state.stuck.items(), key=lambda each: each[0])
+    if failure is not None:
+        return Draft("run.failed", {"error": failure})
+    limit = state.plan.workflow.max_loopbacks
+    node_id = state.plan.loops[number].target
+    return _ending("workflow.loopback-limit", node_id, iterations=state.rounds.get(number, 0) + 1, limit=limit)
 
 
 def _skip(state: RunState, node_id: str) -> Draft:
     reason = "disabled" if state.plan.nodes[node_id].node.disabled else "trigger-rule"
-    return Draft("node.skipped", {"nodeId": node_id, "reason": reason}, node_id)
+    return _ending("node.skipped", node_id, reason=reason)
 
 
-def _start(state: RunState, bounds: Bounds) -> Decision:
-    _, node_id = state.ready[0]
+def _retry(state: RunState, bounds: Bounds, node_id: str, attempt: int) -> Decision:
+    idle = state.status == "paused" or state.pausing is not None or state.stop is not None
+    node = state.retrying.get(node_id)
+    return NOTHING if idle or node is None or node.attempt != attempt else _start(state, bounds, node_id)
+
+
+def _start(state: RunState, bounds: Bounds, node_id: str) -> Decision:
     if state.executions >= bounds.executions:
         # lim-03 (OpenWOP capabilities, limits): found before the node starts, so at most `limit` nodes ever start.
         return Decision((_breach("node-executions", bounds.executions, state.executions + 1, node_id),))
     declaration = state.plan.nodes[node_id].node.declaration
-    missing = missing_capabilities(declaration.requires, bounds.provided)
-    if missing:
+    if declaration.requires and (missing := missing_capabilities(declaration.requires, bounds.provided)):
         message = f"The node needs the runtime capability {missing[0]}, which this host does not provide."
         failure = error("capability_not_provided", message, {"capability": missing[0]})
-        return Decision((Draft("node.failed", {"nodeId": node_id, "error": failure}, node_id),))
-    payload = {"nodeId": node_id, "typeId": declaration.type_id, "attempt": 1}
+        return Decision((_ending("node.failed", node_id, error=failure),))
+    attempt = state.nodes[node_id].attempt + 1
+    payload = {"nodeId": node_id, "typeId": declaration.type_id, "attempt": attempt}
     return Decision((Draft("node.started", payload, node_id),), start=node_id)
 
 
-def _stopped(state: RunState) -> Draft:
+def _reason(reason: str | None) -> dict[str, Any]:
+    return {"reason": reason} if reason else {}
+
+
+def _stopped(state: RunState) -> tuple[Draft, ...]:
+    """What still waited is cancelled along with the run."""
+    waiting = sorted((*state.suspended, *state.retrying), key=lambda node_id: state.plan.nodes[node_id].index)
+    cancelled = tuple(_ending("node.cancelled", node_id) for node_id in waiting)
     stop = state.stop
     if stop is not None and stop.error is not None:
-        return Draft("run.failed", {"error": stop.error})
-    return Draft("run.cancelled", {"reason": stop.reason} if stop and stop.reason else {})
+        return (*cancelled, Draft("run.failed", {"error": stop.error}))
+    return (*cancelled, Draft("run.cancelled", _reason(stop.reason if stop else None)))
 
 
 def _finished(state: RunState) -> Draft:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.census import Census, Population
-from weftwork.engine.decide import CancelAsked, HostBroke, Step
 from weftwork.engine.doubts import Doubts
+from weftwork.engine.inputs import CancelAsked, HostBroke, Input, Step
 from weftwork.engine.live import LiveRun
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, RunOver
@@ -28,9 +28,9 @@ from weftwork.ports.eventlog import (
 from weftwork.ports.faults import point
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.fold import RunState
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.run import ENGINE_VERSION, TERMINAL, RunHeader, RunKey, Status
+from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.run")
 
@@ -126,26 +126,42 @@ class Executor:
 
     async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
+        answer = await self.ask(run, CancelAsked(reason), record)
+        if isinstance(answer, Stored):
+            status = answer.projection.status
+            taken = await self._runtime.log.remember(record(status)) if record else None
+            return taken or status
+        return answer
+
+    async def ask(self, run: RunKey, given: Input, record: MakeRecord | None) -> Status | Recorded | Stored | None:
+        """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.
+
+        None when there is no such run. Raises ClientFault if what is asked is refused.
+        """
         woken = False
         while True:
             live = self._live.get(run)
             if live is None:
                 stored = await self._runtime.log.stored(run)
-                if stored is None:
-                    return None
-                status = stored.projection.status
-                if status in TERMINAL:
-                    taken = await self._runtime.log.remember(record(status)) if record else None
-                    return taken or status
+                if stored is None or stored.projection.status in TERMINAL:
+                    return stored
                 live = await self._wake(run)
                 if live is None and woken:
                     raise HostFault(f"the run {run.run_id} cannot be woken")
                 woken = True
             if live is not None:
                 try:
-                    return await live.ask(CancelAsked(reason), record)
+                    return await live.ask(given, record)
                 except RunOver:
                     continue
+
+    def forget(self, run: RunKey) -> bool:
+        """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
+        if run in self._live or run in self._loading:
+            return False
+        self._recent.pop(run, None)
+        self._runtime.feeds.end(run)
+        return True
 
     async def recover(self) -> int:
         """Go on with every unfinished run, from its log. Returns how many. Raises StoreUnavailable."""

@@ -7,11 +7,14 @@ Neither costs more memory than a few events: a page is bounded in bytes, and so 
 """
 
 import asyncio
+from itertools import takewhile
 from typing import Final
 
+from weftwork.engine.notes import Note, Notes
 from weftwork.ports.eventlog import EventLog
 from weftwork.protocol.events import Event, reaching
 from weftwork.protocol.run import RunKey
+from weftwork.protocol.streams import Frame
 
 TAIL: Final = 64
 TAIL_BYTES: Final = 1_048_576
@@ -83,26 +86,51 @@ def _end_wait(waiter: asyncio.Future[None]) -> None:
 class Reader:
     """One reader's place in one run. `sequence` is the last event it was given."""
 
-    __slots__ = ("_feed", "_log", "_run", "_turns", "ended", "sequence")
+    __slots__ = ("_feed", "_log", "_notes", "_run", "_told", "_turns", "ended", "hears", "sequence")
 
-    def __init__(self, feed: Feed, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int) -> None:
+    def __init__(
+        self, feed: Feed, notes: Notes, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int
+    ) -> None:
         self._feed = feed
+        self._notes = notes
+        self._told = notes.count
         self._log = log
         self._turns = turns
         self._run = run
         self.sequence = sequence
         self.ended = False
         """No further event will come: the run is over, or the host is shutting down."""
+        self.hears = False
+        """Whether this reader wants notes; then `next` returns early while there is one, and `told` gives it."""
+
+    @property
+    def noted(self) -> bool:
+        """Whether there is a note to take before the next event."""
+        return bool(self._due())
+
+    def told(self) -> list[Note]:
+        """The notes that are due, each given once."""
+        notes = self._due()
+        if notes:
+            self._told = notes[-1].number
+        return notes
+
+    def _due(self) -> list[Note]:
+        untold = self._untold()
+        return list(takewhile(lambda note: note.sequence <= self.sequence, untold)) if untold else untold
+
+    def _untold(self) -> list[Note]:
+        return self._notes.after(self._run, self._told) if self.hears else []
 
     async def next(self, timeout: float, limit: int = PAGE, budget: int = READ_BYTES) -> list[Event]:
-        """The next events, as soon as there are any; empty after `timeout` seconds or when ended.
+        """The next events, as soon as there are any; empty after `timeout` seconds, when ended, or for a note.
 
         None behind the one that reaches the budget of bytes, but always one if there is one.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         feed = self._feed
-        while True:
+        while not self.noted:
             events = feed.after(self.sequence)
             if events:
                 return self._take(reaching(events[:limit], budget))
@@ -113,7 +141,8 @@ class Reader:
                 if events is None:
                     async with self._turns:
                         events = await self._log.read(self._run, self.sequence, limit, budget)
-                if self._take(events) or self.ended or loop.time() >= until:
+                events = self._take(events)
+                if events or self.ended or loop.time() >= until:
                     return events
                 timer = loop.call_at(until, _end_wait, waiter)
                 try:
@@ -123,7 +152,8 @@ class Reader:
             finally:
                 feed.waiters.discard(waiter)
             if loop.time() >= until and not feed.after(self.sequence):
-                return []
+                break
+        return []
 
     async def again(self, first: int, last: int) -> list[Event]:
         """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
@@ -134,13 +164,15 @@ class Reader:
         return reaching([event for event in events if event.sequence <= last], READ_BYTES)
 
     def _take(self, events: list[Event]) -> list[Event]:
-        """Stand after these."""
-        if events:
-            self.sequence = events[-1].sequence
-            self.ended = events[-1].terminal
-        else:
+        """Stand after these, or after the one that the next note comes behind."""
+        untold = self._untold()
+        given = [event for event in events if event.sequence <= untold[0].sequence] if untold else events
+        if given:
+            self.sequence = given[-1].sequence
+            self.ended = given[-1].terminal
+        elif not events:
             self.ended = self._feed.closed
-        return events
+        return given
 
 
 class Feeds:
@@ -153,6 +185,7 @@ class Feeds:
         self._tails: dict[RunKey, Feed] = {}
         """Feeds with a tail, the newest news last."""
         self._weight = 0
+        self._notes = Notes()
         self._closed = False
         self.readers = 0
 
@@ -170,6 +203,13 @@ class Feeds:
             self._drop(next(iter(self._tails)))
         feed.wake()
 
+    def tell(self, run: RunKey, sequence: int, frame: Frame) -> None:
+        """Give those who read the run now a frame that is not in its log, behind the event of that sequence."""
+        feed = self._feeds.get(run)
+        if feed is not None:
+            self._notes.add(run, sequence, frame)
+            feed.wake()
+
     def doubt(self, run: RunKey) -> None:
         """The log may hold events of this run that were not published: its readers look there again."""
         feed = self._feeds.get(run)
@@ -185,7 +225,7 @@ class Feeds:
             feed.closed = self._closed
         feed.readers += 1
         self.readers += 1
-        return Reader(feed, self._log, self._turns, run, sequence)
+        return Reader(feed, self._notes, self._log, self._turns, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
@@ -193,7 +233,16 @@ class Feeds:
         self.readers -= 1
         if feed.readers == 0:
             self._drop(run)
+            self._notes.forget(run)
             del self._feeds[run]
+
+    def end(self, run: RunKey) -> None:
+        """End the readers of a run that is deleted: no event of it will come any more."""
+        feed = self._feeds.get(run)
+        if feed is not None:
+            self._drop(run)
+            feed.closed = True
+            feed.wake()
 
     def close(self) -> None:
         """End every reader cleanly: what is committed is still given, nothing more is waited for."""

@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Iterable
 
-from weftwork.engine.decide import Input, NodeCompleted, NodeFailed, Step
+from weftwork.engine.inputs import Input, NodeCompleted, NodeFailed, NodeSuspended, Step
 from weftwork.engine.request import Request
 from weftwork.engine.work import Work
+from weftwork.protocol.state import RunState
 
 
 class Inbox:
@@ -39,9 +40,11 @@ class Inbox:
         work.inputs.append(item)
         return item
 
-    def reported(self) -> set[str]:
-        """Nodes whose end is in here."""
-        return {item.node_id for item in self._items if isinstance(item, NodeCompleted | NodeFailed)}
+    def reported(self, state: RunState) -> set[str]:
+        """Running nodes whose end is in here; word of an older entry of a node is none."""
+        found = [item for item in self._items if isinstance(item, NodeCompleted | NodeFailed | NodeSuspended)]
+        running = {node_id: node.entered for node_id, node in state.running.items()}
+        return {item.node_id for item in found if running.get(item.node_id) == item.entered}
 
     def refuse(self, reason: Exception) -> None:
         """Nobody waits for ever: requests that were not answered get a reason."""

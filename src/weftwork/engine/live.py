@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Final
 from weakref import WeakMethod
 
+from weftwork.engine.activity import Activity, tell_recorded
 from weftwork.engine.append import Append
 from weftwork.engine.committed import Committed
-from weftwork.engine.deadline import Deadline
-from weftwork.engine.decide import NOTHING, Bounds, Input, Step, decide
+from weftwork.engine.decide import decide
+from weftwork.engine.decision import NOTHING, Bounds
 from weftwork.engine.inbox import Inbox
-from weftwork.engine.performer import Performer
+from weftwork.engine.inputs import CancelAsked, Input, Step
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, Request, RunOver
 from weftwork.engine.runtime import Runtime
@@ -25,13 +26,15 @@ from weftwork.engine.work import Work
 from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict, Stored, StoreUnavailable
 from weftwork.ports.faults import point
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.fold import RunState
-from weftwork.protocol.limits import execution_limit, time_limit
+from weftwork.protocol.limits import execution_limit
 from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.run import RunKey, Status
+from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.run")
 
+TURN_MS: Final = 10
+"""Milliseconds after which a batch is closed, so that others get a turn."""
 MAX_BATCH: Final = 256
 """Events per append: a long chain of pure nodes commits and yields now and then."""
 
@@ -56,17 +59,15 @@ class LiveRun:
             self._redactor = Redactor(state.plan)
             self._redactor.learn_inputs(state.inputs)
             self._redactor.learn_state(state)
-        configurable = state.header.configurable
-        executions = execution_limit(runtime.limits, configurable)
+        executions = execution_limit(runtime.limits, state.header.configurable)
         self._bounds = Bounds(runtime.limits.max_parallel_nodes, executions, runtime.provided)
-        limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, configurable)
-        report = _weakly(self)
-        self._deadline = Deadline(runtime.clock, limit, report)
-        self._performer = Performer(runtime, report)
+        self._activity = Activity(runtime, state, _weakly(self))
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
         self._over = False
+        self._astray = False
+        """The state is ahead of a log that could not be read again before the host went away."""
         self._first: Work | None = None
         self._store_away = False
         self._store_has = Committed(state.header)
@@ -110,13 +111,13 @@ class LiveRun:
         assert work is not None, "prepare comes first"
         try:
             self._committed(first)
-            self._follow(work)
+            self._activity.follow(self.state, work)
         except Exception:
             self._abandon()
             return
         if self.state.terminal:
             self._end()
-        elif self._inbox or len(work.append) >= MAX_BATCH:
+        elif self._inbox or work.cut:
             self.send(Step())
 
     def resume(self, stored: Stored) -> None:
@@ -131,7 +132,7 @@ class LiveRun:
     async def close(self) -> None:
         """Stop without a word in the log: the run goes on from there when a host starts again."""
         self._closing = True
-        ending = [*self._performer.close(), *self._deadline.cancel()]
+        ending = self._activity.close()
         if self._driver is not None:
             ending.append(self._driver)
         if ending:
@@ -148,8 +149,11 @@ class LiveRun:
                         continue
                     return
                 if await self._commit(work):
-                    self._follow(work)
-            if self.state.terminal:
+                    self._activity.follow(self.state, work)
+                if not self.state.terminal:
+                    # A store may answer without a wait, and others want a turn too.
+                    await asyncio.sleep(0)
+            if self.state.terminal and not self._astray:
                 self._end()
         except asyncio.CancelledError:
             self._closing = True
@@ -163,25 +167,32 @@ class LiveRun:
 
     def _gather(self) -> Work:
         """Take inputs and follow them as far as they lead without waiting."""
-        work = Work(Append(self.state, self._redactor, self._runtime.clock.now()))
+        clock = self._runtime.clock
+        began = clock.now()
+        work = Work(Append(self.state, self._redactor, began))
         outcomes: deque[Input] = deque()
-        while len(work.append) < MAX_BATCH:
+        work.cut = True
+        while len(work.append) < MAX_BATCH and not self.state.terminal:
             given = outcomes.popleft() if outcomes else self._inbox.take(work)
             decision = decide(self.state, self._bounds, given)
             for draft in decision.events:
                 work.append.add(draft)
             if decision.start is not None:
-                outcome = self._performer.instant(self.state, decision.start)
+                outcome = self._activity.instant(self.state, decision.start)
                 if outcome is None:
                     work.launches.append(decision.start)
                 else:
                     outcomes.append(outcome)
-            if decision.stop:
-                work.stop = True
+            if decision.marked:
+                work.note(given, decision)
             if isinstance(given, Step) and (decision.stop or decision is NOTHING):
+                work.cut = False
+                break
+            if len(work.append) and clock.now() - began > TURN_MS:
                 break
         self._inbox.put_back(outcomes)
-        if work.request is not None and self.state.status == "running":
+        stop = self.state.stop
+        if work.asks(CancelAsked) and stop is not None and stop.error is not None:
             # A limit is ending the run already: how it ends is the answer.
             work.request = None
         return work
@@ -211,13 +222,6 @@ class LiveRun:
         self._runtime.feeds.publish(self.key, batch.events)
         point("append.published")
 
-    def _follow(self, work: Work) -> None:
-        """What the decisions of a committed batch ask for."""
-        for node_id in work.launches:
-            self._launch(node_id)
-        if work.stop:
-            self._performer.stop(self.state)
-
     async def _answer(self, work: Work) -> None:
         """Nothing to append. A request still leaves its record behind before it is answered."""
         request = work.request
@@ -229,8 +233,9 @@ class LiveRun:
                 request.refuse(error)
             else:
                 request.answer(taken or self.state.status)
+        tell_recorded(work.inputs)
         if work.stop:
-            self._performer.stop(self.state)
+            self._activity.stop(self.state)
 
     async def _rewind(self, inputs: list[Input], pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
@@ -252,23 +257,13 @@ class LiveRun:
                 if stored is not None:
                     self._enter(stored)
                 return
+        self._astray = True
 
     def _enter(self, stored: Stored) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
         self._store_has.replace(stored)
         self.state.touched.clear()
-        if self.state.stop is not None:
-            return
-        reported = self._inbox.reported()
-        for node_id in sorted(self.state.running, key=lambda node_id: self.state.plan.nodes[node_id].index):
-            if node_id not in reported and not self._performer.holds(node_id):
-                self._launch(node_id)
-
-    def _launch(self, node_id: str) -> None:
-        if self._closing:
-            return
-        self._performer.launch(self.state, node_id)
-        self._deadline.watch(self.state.started_at or self.state.header.created_at)
+        self._activity.enter(self.state, self._inbox.reported(self.state))
 
     def _end(self) -> None:
         self._halt(RunOver())
@@ -283,8 +278,7 @@ class LiveRun:
     def _halt(self, reason: Exception) -> None:
         self._over = True
         self._closing = True
-        self._deadline.cancel()
-        self._performer.close()
+        self._activity.close()
         self._inbox.refuse(reason)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from weftwork.engine.decide import Input, NodeCompleted, NodeFailed, NodeStopped
+from weftwork.engine.call import make_call, outcome_input, raised
+from weftwork.engine.inputs import Input, NodeFailed, NodeStopped
+from weftwork.engine.node_context import Context, within
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.faults import point
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
-from weftwork.protocol import schema
-from weftwork.protocol.dataflow import Missing, resolve_inputs
-from weftwork.protocol.fold import RunState
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
+from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.node")
 
@@ -27,29 +27,31 @@ class Performer:
         self._runtime = runtime
         self._report = report
         self._tasks: dict[str, asyncio.Task[Input]] = {}
+        self._entered: dict[str, int] = {}
         self._grace: asyncio.TimerHandle | None = None
         self._closing = False
 
     def instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
-        call = _call(state, node_id)
+        call = make_call(state, node_id)
         if isinstance(call, NodeFailed):
             return call
         node_type = self._type(state, node_id)
         if not isinstance(node_type, InstantNode):
             return None
         try:
-            return _input(node_id, node_type.run(call))
+            return outcome_input(self._runtime, state, call, node_type.run(call))
         except Exception:
-            return _raised(state, node_id)
+            return raised(self._runtime, state, call)
 
     def launch(self, state: RunState, node_id: str) -> None:
         """Run a node whose start is durable. After a crash this enters it again for the same attempt."""
         point("node.launch")
         node_type = self._type(state, node_id)
-        call = _call(state, node_id) if isinstance(node_type, WaitingNode) else None
+        call = make_call(state, node_id) if isinstance(node_type, WaitingNode) else None
         if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
             task = self._tasks[node_id] = asyncio.create_task(self._wait_for(state, node_type, call))
+            self._entered[node_id] = call.entered
             # A callback, because a task that is cancelled before its first step runs no code of its own.
             task.add_done_callback(partial(self._done, node_id))
         else:
@@ -67,9 +69,21 @@ class Performer:
                 task.cancel()
             self._grace = asyncio.get_running_loop().call_later(STOP_GRACE, self._abandon)
 
-    def holds(self, node_id: str) -> bool:
-        """Whether that node runs here and has not reported its end."""
-        return node_id in self._tasks
+    def drop(self) -> None:
+        """Let go of everything that runs; no word of it is heard any more."""
+        tasks, self._tasks = self._tasks, {}
+        for task in tasks.values():
+            task.cancel()
+
+    def drop_others(self, state: RunState) -> None:
+        """Let go of what the log no longer says is running."""
+        running = {node_id: node.entered for node_id, node in state.running.items()}
+        for node_id in [each for each in self._tasks if running.get(each) != self._entered[each]]:
+            self._tasks.pop(node_id).cancel()
+
+    def holds(self, node_id: str, entered: int) -> bool:
+        """Whether that entry of a node runs here and has not reported its end."""
+        return node_id in self._tasks and self._entered[node_id] == entered
 
     def close(self) -> list[asyncio.Task[Any]]:
         """Cancel without reporting, for a host that goes away; returns what is still ending."""
@@ -86,16 +100,22 @@ class Performer:
 
     async def _wait_for(self, state: RunState, node_type: WaitingNode, call: NodeCall) -> Input:
         node_id = call.node_id
-        context = _Context(self._runtime, state.nodes[node_id].started_at)
+        node = state.nodes[node_id]
+        limit = state.plan.nodes[node_id].node.timeout_ms
+        context = Context(self._runtime, self._report, call, node)
         try:
-            return _input(node_id, await node_type.run(call, context))
+            work = node_type.run(call, context)
+            outcome = await (
+                within(self._runtime.clock, work, max(node.started_at, node.resumed_at), limit) if limit else work
+            )
+            return outcome_input(self._runtime, state, call, outcome)
         except asyncio.CancelledError:
             if _is_stopped():
                 raise
             # Nobody stopped this node: something that it waited for was cancelled.
-            return _raised(state, node_id)
+            return raised(self._runtime, state, call)
         except Exception:
-            return _raised(state, node_id)
+            return raised(self._runtime, state, call)
 
     def _done(self, node_id: str, task: asyncio.Task[Input]) -> None:
         if self._tasks.get(node_id) is not task:
@@ -118,43 +138,3 @@ def _is_stopped() -> bool:
     the exception that the task keeps, would outlive both."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
-
-
-def _call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
-    node = state.plan.nodes[node_id].node
-    inputs = resolve_inputs(state, node_id)
-    if isinstance(inputs, Missing):
-        message = f"The input {inputs.port} has no value: {inputs.source} is not set."
-        return NodeFailed(node_id, "node_input_missing", message)
-    violations = schema.check_inline(node.declaration.inputs, inputs, "/inputs")
-    if violations:
-        message = f"An input does not fit the node type: {violations[0].message}."
-        return NodeFailed(node_id, "node_config_invalid", message, {"pointer": violations[0].pointer})
-    return NodeCall(state.header.run_id, node_id, inputs, node.config)
-
-
-def _input(node_id: str, outcome: Outcome) -> Input:
-    match outcome:
-        case Completed(outputs):
-            return NodeCompleted(node_id, outputs)
-        case Failed(code, message, details):
-            return NodeFailed(node_id, code, message, details)
-
-
-def _raised(state: RunState, node_id: str) -> NodeFailed:
-    """What a node raised goes to the log file; the wire learns only that it failed."""
-    log.exception("node raised", extra={"runId": state.header.run_id, "nodeId": node_id})
-    return NodeFailed(node_id, "node_failed", "The node raised an error; the host's log has the details.")
-
-
-class _Context:
-    """The host as a waiting node sees it."""
-
-    __slots__ = ("_runtime", "started_at")
-
-    def __init__(self, runtime: Runtime, started_at: int) -> None:
-        self._runtime = runtime
-        self.started_at = started_at
-
-    async def sleep_until(self, when: int) -> None:
-        await self._runtime.clock.sleep_until(when)

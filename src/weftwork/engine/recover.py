@@ -8,11 +8,14 @@ import msgspec
 
 from weftwork.ports.eventlog import EventLog
 from weftwork.protocol.events import Event, Fact
-from weftwork.protocol.fold import RunState, apply
+from weftwork.protocol.fold import apply
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.redaction import reveal
 from weftwork.protocol.run import RunHeader
+from weftwork.protocol.state import RunState
 
+LEARNT: Final = 256
+"""Hidden values of a log from which copies are known again."""
 PAGE: Final = 1000
 PAGE_BYTES: Final = 4 * 2**20
 
@@ -26,6 +29,7 @@ async def load_state(log: EventLog, header: RunHeader, plan: Plan) -> RunState:
     # A deep copy: readers are shown the header, which keeps its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
+    state.hidden = [value for sequence in sorted(removed) for _, value in removed[sequence]][:LEARNT]
     while page := await log.read(header.key, state.last_sequence, PAGE, PAGE_BYTES):
         for event in page:
             apply(state, fact_of(event, removed.get(event.sequence, ())))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from weftwork.engine.decide import Input
+from weftwork.engine.inputs import Input
 from weftwork.ports.eventlog import Record, Recorded
 from weftwork.protocol.run import Status
 

@@ -1,18 +1,18 @@
 """The facade: one method per operation. Every edge calls this and nothing behind it."""
 
+from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from weftwork.engine.catalog import Catalog
+from weftwork.engine.claim import Claim, Repeatable
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Reader
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.span_recorder import SpanRecorder
-from weftwork.ports.eventlog import Active, Hidden, Projection, Record, Recorded, RunQuery, Stored
+from weftwork.ports.eventlog import Active, Hidden, Projection, Recorded, RunQuery, Stored
 from weftwork.ports.faults import point
-from weftwork.protocol import idempotency, options, schema
+from weftwork.protocol import options, schema
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import Event
@@ -25,29 +25,21 @@ RETRY_SECONDS: Final = 5
 """What callers are told to wait when a run of their scope is live or the host is full."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """The outcome of a mutation; kept under the caller's idempotency key and given again as it was."""
+class Outcome(Repeatable, frozen=True):
+    """How a run stands after it was created or cancelled."""
 
     run_id: str
     status: str
-    replayed: bool = False
 
 
 class Service:
-    """Runs, events and workflows for callers. Raises ClientFault, StoreUnavailable or HostFault."""
+    """Runs and events for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
     def __init__(self, runtime: Runtime, catalog: Catalog, executor: Executor) -> None:
         self._runtime = runtime
         self._catalog = catalog
         self._executor = executor
         self._spans = SpanRecorder(runtime.log)
-
-    def get_workflow(self, principal: Principal, workflow_id: str) -> dict[str, Any]:
-        """The definition, verbatim."""
-        plan = self._catalog.get(principal.tenant, workflow_id)
-        if plan is None:
-            raise ClientFault("not_found", "There is no such workflow.")
-        return plan.workflow.document
 
     async def create_run(
         self,
@@ -58,21 +50,20 @@ class Service:
         traceparent: str | None = None,
     ) -> Outcome:
         """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
-        slot, fingerprint = self._slot(principal, "createRun", key, document)
-        if slot is not None and (known := await self._recall(principal, slot)) is not None:
-            return _replay(known, fingerprint)
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, "createRun", key, document)
+        if (known := await claim.known(Outcome)) is not None:
+            return known
         document = options.normalise_options(document)
-        plan = self._check_create(principal, document)
-        now = self._runtime.clock.now()
+        plan = await self._check_create(principal, document)
         inputs: dict[str, Any] = document.get("inputs", {})
         shown, hidden = _hide_inputs(plan, inputs)
         header = RunHeader(
-            run_id=self._runtime.ids.run_id(now),
+            run_id=self._runtime.ids.run_id(claim.now),
             partition=principal.partition,
             owner=principal.owner,
             workflow_id=plan.workflow.id,
             definition=plan.workflow.digest,
-            created_at=now,
+            created_at=claim.now,
             inputs=shown,
             configurable=document.get("configurable", {}),
             tags=tuple(document.get("tags", ())),
@@ -82,11 +73,11 @@ class Service:
             traceparent=traceparent,
         )
         outcome = Outcome(header.run_id, "pending")
-        record = _record(principal, slot, fingerprint, outcome, now) if slot is not None else None
+        record = claim.record(outcome)
         point("create.checked")
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
         if isinstance(created, Recorded):
-            return _replay(created.record, fingerprint)
+            return claim.replay(created.record, Outcome)
         if isinstance(created, Active):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
@@ -107,22 +98,17 @@ class Service:
 
     async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Outcome:
         """Cancel a run; an ended run answers with how it ended."""
-        slot, fingerprint = self._slot(principal, f"cancelRun/{run_id}", key, document)
-        if slot is not None and (known := await self._recall(principal, slot)) is not None:
-            return _replay(known, fingerprint)
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"cancelRun/{run_id}", key, document)
+        if (known := await claim.known(Outcome)) is not None:
+            return known
         schema.require("cancel-run", document)
-        now = self._runtime.clock.now()
-
-        def record(status: str) -> Record:
-            return _record(principal, slot or "", fingerprint, Outcome(run_id, status), now)
-
-        make = record if slot is not None else None
-        status = await self._executor.cancel(principal.run(run_id), document.get("reason"), make)
+        record = claim.record_of(partial(Outcome, run_id))
+        status = await self._executor.cancel(principal.run(run_id), document.get("reason"), record)
         if status is None:
             raise ClientFault("not_found", "There is no such run.")
         point("cancel.durable")
         if isinstance(status, Recorded):
-            return _replay(status.record, fingerprint)
+            return claim.replay(status.record, Outcome)
         return Outcome(run_id, status)
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
@@ -188,7 +174,7 @@ class Service:
             raise ClientFault("not_found", "There is no such run.")
         return stored
 
-    def _check_create(self, principal: Principal, document: Any) -> Plan:
+    async def _check_create(self, principal: Principal, document: Any) -> Plan:
         """run-07 (OpenWOP rest-endpoints): the order of checks after the idempotency key."""
         schema.require("create-run", document)
         if document.get("mode") == "eval":
@@ -197,12 +183,13 @@ class Service:
         options.check_mock_provider(configurable, principal.mode)
         if document.get("tenantId", principal.tenant) != principal.tenant:
             raise ClientFault("forbidden", "tenantId is not the tenant of this key; leave it out.")
-        plan = self._catalog.get(principal.tenant, document["workflowId"])
+        plan = await self._catalog.find(principal.tenant, document["workflowId"])
         if plan is None:
             raise invalid("There is no workflow with this id.", "/workflowId")
+        options.check_configurable(plan.workflow.configurable_schema, configurable)
         options.check_options(configurable, document.get("metadata", {}))
         options.check_callback(document.get("callbackUrl"))
-        options.check_inputs(plan.workflow.variables, document.get("inputs", {}))
+        options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_room(principal.partition)
         return plan
 
@@ -216,31 +203,10 @@ class Service:
         if most and self._executor.live_in(partition) >= most:
             raise _too_many("This tenant has as many unfinished runs as it may.", "tenant")
 
-    def _slot(self, principal: Principal, operation: str, key: str | None, body: Any) -> tuple[str | None, str]:
-        if key is None:
-            return None, ""
-        idempotency.check_key(key)
-        return idempotency.slot(principal.partition, operation, key), idempotency.fingerprint(body)
-
-    async def _recall(self, principal: Principal, slot: str) -> Record | None:
-        oldest = idempotency.expired_before(self._runtime.clock.now())
-        return await self._runtime.log.recall(principal.partition, slot, oldest)
-
 
 def _too_many(message: str, scope: str) -> ClientFault:
     details = {"retryAfter": RETRY_SECONDS, "retryAfterMs": RETRY_SECONDS * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
-
-
-def _record(principal: Principal, slot: str, fingerprint: str, outcome: Outcome, now: int) -> Record:
-    oldest = idempotency.expired_before(now)
-    return Record(principal.partition, slot, fingerprint, msgspec.json.encode(outcome), now, oldest)
-
-
-def _replay(record: Record, fingerprint: str) -> Outcome:
-    idempotency.check_fingerprint(record.fingerprint, fingerprint)
-    outcome = msgspec.json.decode(record.outcome, type=Outcome)
-    return Outcome(outcome.run_id, outcome.status, replayed=True)
 
 
 def _hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[Hidden, ...]]:

@@ -1,7 +1,8 @@
-"""The sweeper: forgets idempotency records that no longer answer for their key."""
+"""The sweeper: forgets idempotency records that no longer answer for their key, and does other chores."""
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from weftwork.ports.clock import Clock
@@ -15,11 +16,12 @@ EVERY_MS: Final = 600_000
 
 
 class Sweeper:
-    """Runs in the background from `start` to `stop`. Skipping a sweep harms nothing."""
+    """Runs in the background from `start` to `stop`. Skipping a sweep harms nothing. `chores` are done after each."""
 
-    def __init__(self, events: EventLog, clock: Clock) -> None:
+    def __init__(self, events: EventLog, clock: Clock, *chores: Callable[[], Awaitable[None]]) -> None:
         self._log = events
         self._clock = clock
+        self._chores = chores
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -42,6 +44,8 @@ class Sweeper:
             try:
                 point("sweep.begin")
                 await self.sweep()
+                for chore in self._chores:
+                    await chore()
             except StoreUnavailable:
                 log.warning("store unavailable, sweeping later")
             await self._clock.sleep_until(self._clock.now() + EVERY_MS)

@@ -28,6 +28,7 @@ __all__ = [
     "RunQuery",
     "SequenceConflict",
     "StateRow",
+    "StillLive",
     "StoreUnavailable",
     "Stored",
 ]
@@ -43,6 +44,10 @@ class StoreUnavailable(Exception):
 
 class SequenceConflict(Exception):
     """`expected` is not the last sequence of the run. Nothing was written; reload and decide again."""
+
+
+class StillLive(Exception):
+    """The run has not ended, so it cannot be deleted. Nothing was written."""
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -148,5 +153,31 @@ class EventLog(Protocol):
         ...
 
     async def sweep(self, created_before: int) -> int:
-        """Delete idempotency records older than that; returns how many. Work per call is bounded."""
+        """Delete idempotency records older than that, and forget where runs stood in listings that were deleted
+        before that; returns how many of both. Work per call is bounded."""
+        ...
+
+    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+        """Delete an ended run with everything that belongs to it; False when there is no such run.
+
+        When it returns True the run is not there for any call. What it leaves behind when there was much of it
+        goes by `purge`. Idempotency records that speak of the run stay, and it stays usable as the cursor of a
+        listing. With `record`: stored along with it; if its slot is taken, Recorded and nothing written, which is
+        looked at first. Raises StillLive, StoreUnavailable, or HostFault for a record of another partition.
+        """
+        ...
+
+    async def purge(self) -> bool:
+        """Remove one bounded piece of what deleted runs have left behind; False when nothing was left."""
+        ...
+
+    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        """Runs that ended before that instant, at most `limit`; those of one partition oldest end first.
+
+        The cost does not depend on the number of runs that ended later, or not at all.
+        """
+        ...
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        """How many `ended_before` would give without a limit; the cost is that of counting them."""
         ...

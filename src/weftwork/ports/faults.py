@@ -36,6 +36,8 @@ POINTS: Final[Mapping[str, Place]] = {
     "create.durable": Place("A new run is stored; it does not go on and nobody has been told.", StoreUnavailable),
     "create.started": Place("A new run is stored and goes on; its caller has not been told."),
     "cancel.durable": Place("A cancel is stored; its caller has not been told.", StoreUnavailable),
+    "delete.durable": Place("A run is deleted; its caller has not been told.", StoreUnavailable),
+    "purge.piece": Place("A piece of what a deleted run left is gone; the rest of it is not.", StoreUnavailable),
     "append.begin": Place("A run has decided on events; they are not stored.", StoreUnavailable),
     "append.durable": Place("Events are stored; the run and its readers do not know.", StoreUnavailable),
     "append.published": Place("Readers know of new events; the nodes that they start do not run yet."),

@@ -21,3 +21,7 @@ class Ids(Protocol):
     def trace_id(self) -> str:
         """32 lower-case hex digits, not all zero."""
         ...
+
+    def fraction(self) -> float:
+        """A number from 0 to 1, by chance."""
+        ...

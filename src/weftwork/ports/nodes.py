@@ -1,28 +1,101 @@
 """Node types: a declaration and the code behind it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 
+from weftwork.protocol.interrupt import Interrupt
 from weftwork.protocol.node_type import NodeDeclaration
 
 
+class SetVariable(msgspec.Struct, frozen=True):
+    """A run variable takes a new value."""
+
+    name: str
+    value: Any
+
+
+class WriteChannel(msgspec.Struct, frozen=True):
+    """A value goes into a channel; the reducer is the declared one, or `reducer` where the channel is not declared."""
+
+    channel: str
+    value: Any
+    reducer: str
+
+
+class AppendLog(msgspec.Struct, frozen=True):
+    """A line for those who follow the run."""
+
+    level: Literal["debug", "info", "warn", "error"]
+    message: str
+    fields: dict[str, Any] = {}
+
+
+class EmitArtifact(msgspec.Struct, frozen=True):
+    """Something made by the run, to be fetched by its id. Ids are unique within a run and derived, never random."""
+
+    artifact_id: str
+    artifact_type: str
+    data: Any
+    summary: str = ""
+
+
+NodeEffect = SetVariable | WriteChannel | AppendLog | EmitArtifact
+
+
 class Completed(msgspec.Struct, frozen=True):
-    """The node's outputs by port."""
+    """The node's outputs by port, and what it does to the run, which is committed together with them."""
 
     outputs: dict[str, Any]
+    effects: tuple[NodeEffect, ...] = ()
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A failure the node names itself; code and message go on the wire."""
+    """A failure the node names itself; code and message go on the wire. What cannot get better is not retryable."""
 
     code: str
     message: str
     details: dict[str, Any] | None = None
+    retryable: bool = True
 
 
-Outcome = Completed | Failed
+class Suspended(msgspec.Struct, frozen=True):
+    """The node waits for an answer; it is entered again from its start once there is one."""
+
+    interrupt: Interrupt
+
+
+Outcome = Completed | Failed | Suspended
+
+
+class Scope(Protocol):
+    """What expressions of a node see: the run as it stood when the node started."""
+
+    def variable(self, name: str, default: Any = None) -> Any:
+        """A run variable, or the default."""
+        ...
+
+    def has_variable(self, name: str) -> bool: ...
+
+    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression over inputs, variables, nodes, configurable, ports and the given names.
+
+        Raises ExpressionFault.
+        """
+        ...
+
+    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
+        """A template with its expressions filled in. Raises ExpressionFault."""
+        ...
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A value that an edge brought, in the order of the graph."""
+
+    node_id: str
+    port: str
+    value: Any
 
 
 class NodeCall(msgspec.Struct, frozen=True):
@@ -32,6 +105,18 @@ class NodeCall(msgspec.Struct, frozen=True):
     node_id: str
     inputs: dict[str, Any]
     config: dict[str, Any]
+    scope: Scope
+    iteration: int = 0
+    """How often the loop around this node has come round to it, since the loop was entered."""
+    arrivals: tuple[Arrival, ...] = ()
+    """For gathering types."""
+    answers: Mapping[str, Any] = {}
+    """Recorded answers to interrupts of this run, by key."""
+    visit: int = 0
+    """How often loops have come round to this node, over the whole run: no two entries share it."""
+    attempt: int = 1
+    entered: int = -1
+    """The host's mark of this entry of the node."""
 
 
 class NodeContext(Protocol):
@@ -44,6 +129,19 @@ class NodeContext(Protocol):
 
     async def sleep_until(self, when: int) -> None:
         """Wait for a wall-clock instant. Cancelled when the run is to end."""
+        ...
+
+    @property
+    def items(self) -> Mapping[int, Any]:
+        """Items of this node that are recorded already, by index."""
+        ...
+
+    async def record(self, index: int, output: Any) -> None:
+        """Record an item; returns when it is durable. Items of one turn of the loop share a commit."""
+        ...
+
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+        """Run another node type as a part of this node; `item` tells such calls apart."""
         ...
 
 

@@ -53,12 +53,17 @@ def check_first(header: RunHeader, record: Record | None, first: Batch | None) -
 
     A record belongs to the run and not to its first batch.
     """
-    if record is not None and record.partition != header.partition:
-        raise HostFault("the record belongs to another partition than the run")
+    check_record(header.key, record)
     if first is not None:
         if first.record is not None:
             raise HostFault("the first batch of a run has no record of its own")
         check_batch(header.key, -1, first)
+
+
+def check_record(run: RunKey, record: Record | None) -> None:
+    """fold-02: raises HostFault for a record that does not belong to the run's partition."""
+    if record is not None and record.partition != run.partition:
+        raise HostFault("the record belongs to another partition than the run")
 
 
 def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
@@ -74,5 +79,4 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         raise HostFault(f"the log of a run ends at sequence {MAX_SEQUENCE}")
     if (projection.status in TERMINAL) is (projection.completed_at is None):
         raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
-    if batch.record is not None and batch.record.partition != run.partition:
-        raise HostFault("the record belongs to another partition than the run")
+    check_record(run, batch.record)

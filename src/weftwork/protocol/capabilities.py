@@ -9,11 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.annotation import SIGNALS, TARGETS
+from weftwork.protocol.bulk import MAX_BULK
 from weftwork.protocol.idempotency import RETENTION_SECONDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.options import MOCK_PROVIDERS
-from weftwork.protocol.run import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+from weftwork.protocol.run import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
 
 PROTOCOL_VERSION: Final = "1.1"
 MIN_CLIENT_VERSION: Final = "1.0"
@@ -56,7 +58,12 @@ def _families(offer: Offer) -> dict[str, Any]:
             "layer1RetentionSeconds": RETENTION_SECONDS,
             "crossRegion": "single-region",
         },
+        "runs": {
+            "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
+            "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK},
+        },
         "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
+        "feedback": {"supported": True, "targets": list(TARGETS), "signals": list(SIGNALS)},
         "runtimeCapabilities": sorted(offer.provided),
         "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
     }

@@ -4,8 +4,11 @@ from typing import Any
 
 import msgspec
 
-from weftwork.protocol.fold import RunState
-from weftwork.protocol.workflow import Port
+from weftwork.protocol.definition import Edge, Port
+from weftwork.protocol.expression import ExpressionFault
+from weftwork.protocol.json_value import ABSENT, Absent
+from weftwork.protocol.scope import names_for, output_of
+from weftwork.protocol.state import RunState
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -15,43 +18,75 @@ class Missing(msgspec.Struct, frozen=True):
     source: str
 
 
-class _Absent:
-    """No value, as distinct from null."""
+class Broken(msgspec.Struct, frozen=True):
+    """An expression of a port gave no value."""
+
+    port: str
+    code: str
+    message: str
 
 
-_ABSENT = _Absent()
-
-
-def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | Missing:
+def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | Missing | Broken:
     """data-03 (readings, Data flow): a port's own value wins; an edge fills a port that has none."""
     place = state.plan.nodes[node_id]
     resolved: dict[str, Any] = {}
     for name, port in place.node.ports.items():
-        value = _port_value(state, port)
-        if not isinstance(value, _Absent):
+        try:
+            value = _port_value(state, node_id, port)
+        except ExpressionFault as fault:
+            return Broken(name, fault.code, fault.message)
+        if not isinstance(value, Absent):
             resolved[name] = value
         elif not port.optional:
             source = port.variable or f"{port.node_id}.{port.output_key}"
             return Missing(name, source)
-    for edge in sorted(place.incoming, key=lambda edge: edge.id):
+    for edge in _bringing(state, node_id):
         if edge.target_input in place.node.ports or edge.target_input in resolved:
             continue
-        value = _output(state, edge.source, edge.source_output)
-        if not isinstance(value, _Absent):
+        value = brought(state, edge)
+        if not isinstance(value, Absent):
             resolved[edge.target_input] = value
     return resolved
 
 
-def _port_value(state: RunState, port: Port) -> Any:
+def arrivals(state: RunState, node_id: str) -> list[tuple[Edge, Any]]:
+    """data-07 (readings, Data flow): every value that the edges bring, in the order of the graph."""
+    nodes = state.plan.nodes
+    edges = sorted(nodes[node_id].incoming, key=lambda edge: (nodes[edge.source].index, edge.id))
+    found = [(edge, brought(state, edge)) for edge in edges]
+    return [(edge, value) for edge, value in found if not isinstance(value, Absent)]
+
+
+def brought(state: RunState, edge: Edge) -> Any:
+    """What an edge brings: nothing if it was not taken."""
+    node = state.nodes.get(edge.source)
+    if node is None:
+        return ABSENT
+    outputs = node.outputs if node.status == "completed" else None
+    if edge in state.plan.nodes[edge.target].back:
+        outputs = node.previous
+    elif outputs is not None and state.settled.get(edge.id, "completed") != "completed":
+        outputs = None
+    return ABSENT if outputs is None else outputs.get(edge.source_output, ABSENT)
+
+
+def _bringing(state: RunState, node_id: str) -> list[Edge]:
+    """The edges that may fill ports, the one that wins first: what led back here in this round, then by id."""
+    place = state.plan.nodes[node_id]
+    edges = list(place.incoming) if len(place.incoming) < 2 else sorted(place.incoming, key=lambda edge: edge.id)
+    if not place.back:
+        return edges
+    fired = state.fired.get(place.counts, frozenset()) if place.counts is not None else frozenset[str]()
+    return [*sorted((edge for edge in place.back if edge.id in fired), key=lambda edge: edge.id), *edges]
+
+
+def _port_value(state: RunState, node_id: str, port: Port) -> Any:
     if port.type == "static":
         return port.value
     if port.type == "variable":
-        return state.variables.get(port.variable, _ABSENT)
-    return _output(state, port.node_id, port.output_key)
-
-
-def _output(state: RunState, node_id: str, key: str) -> Any:
-    node = state.nodes.get(node_id)
-    if node is None or node.status != "completed":
-        return _ABSENT
-    return node.outputs.get(key, _ABSENT)
+        entry = state.nodes[node_id].view.get(port.variable)
+        return entry[1] if entry is not None else ABSENT
+    if port.expression is not None:
+        return port.expression.evaluate(names_for(state, node_id, port.expression.references))
+    outputs = output_of(state, node_id, port.node_id)
+    return ABSENT if outputs is None else outputs.get(port.output_key, ABSENT)

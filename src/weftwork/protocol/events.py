@@ -43,6 +43,8 @@ CATALOGUE: Final[frozenset[str]] = frozenset(
 
 TERMINAL_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled"})
 CANCEL_REQUESTED: Final = "weftwork.run.cancel-requested"
+PAUSE_REQUESTED: Final = "weftwork.run.pause-requested"
+MAP_ITEM: Final = "weftwork.map.item"
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
 SCHEMA_VERSION: Final = 1
 AROUND: Final = 256
@@ -68,6 +70,7 @@ class Draft(msgspec.Struct, frozen=True):
     payload: dict[str, Any]
     node_id: str | None = None
     causation_id: str | None = None
+    interrupt_id: str | None = None
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -93,6 +96,8 @@ class Event(msgspec.Struct):
     causation_id: str | None = None
     schema_version: int = SCHEMA_VERSION
     engine_version: int = 1
+    interrupt_id: str | None = None
+    """On the events of an interrupt, whose payloads have no room for it."""
     shown: dict[frozenset[str], bytes] | None = None
     """Frames by stream modes; `streams.shown` fills it."""
     _document: bytes | None = None
@@ -132,6 +137,8 @@ _quote = msgspec.json.encode
 def _document(event: Event) -> bytes:
     node = b'"nodeId":%b,' % _quote(event.node_id) if event.node_id is not None else b""
     cause = b'"causationId":%b,' % _quote(event.causation_id) if event.causation_id is not None else b""
+    if event.interrupt_id is not None:
+        cause += b'"interruptId":%b,' % _quote(event.interrupt_id)
     head = (
         f'{{"eventId":"{event.event_id}","runId":"{event.run_id}","type":"{event.type}",'
         f'"sequence":{event.sequence},"timestamp":"{iso(event.timestamp)}",'

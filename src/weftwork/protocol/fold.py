@@ -5,101 +5,24 @@ A live run advances its state by the facts just decided; a cold one folds the wh
 """
 
 from bisect import insort
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
-import msgspec
+from weftwork.protocol.channel_state import Stamp, initial, reduce
+from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, Fact
+from weftwork.protocol.flow import begin
+from weftwork.protocol.graph import Plan
+from weftwork.protocol.interrupt import WAITING, interrupt_id
+from weftwork.protocol.node_facts import NODE_CHANGES
+from weftwork.protocol.run import RunHeader, next_status
+from weftwork.protocol.state import Artifact, InterruptState, NodeState, RunState, Stop
+from weftwork.protocol.view import first_view, written
 
-from weftwork.protocol.events import CANCEL_REQUESTED, TERMINAL_TYPES, Fact
-from weftwork.protocol.graph import Plan, Settled, Tally, satisfied
-from weftwork.protocol.run import RunHeader, Status, next_status
-
-NodeStatus = Literal["running", "completed", "failed", "skipped", "cancelled"]
-_ENDINGS: dict[str, NodeStatus] = {
-    "node.completed": "completed",
-    "node.failed": "failed",
-    "node.skipped": "skipped",
-    "node.cancelled": "cancelled",
+BREACH_CODES: Final = {
+    "node-executions": ("recursion_limit_exceeded", "The run reached its limit of node executions."),
+    "run-duration": ("run_timeout", "The run reached its time limit."),
 }
-
-
-class NodeState(msgspec.Struct):
-    """What is known of one node."""
-
-    status: NodeStatus
-    attempt: int = 0
-    started_at: int = 0
-    outputs: dict[str, Any] = {}
-    error: dict[str, Any] | None = None
-
-
-class Stop(msgspec.Struct, frozen=True):
-    """The run is to end: nothing new starts and running nodes are stopped. `error` None means cancelled."""
-
-    error: dict[str, Any] | None
-    reason: str | None = None
-
-
-class RunState:
-    """The folded state of one run. Only `apply` changes it."""
-
-    __slots__ = (
-        "channels",
-        "completed_at",
-        "doomed",
-        "error",
-        "executions",
-        "failures",
-        "header",
-        "inputs",
-        "last_sequence",
-        "nodes",
-        "outputs",
-        "plan",
-        "ready",
-        "running",
-        "started_at",
-        "status",
-        "stop",
-        "tallies",
-        "touched",
-        "variables",
-    )
-
-    def __init__(self, plan: Plan, header: RunHeader, inputs: dict[str, Any]) -> None:
-        self.plan = plan
-        self.header = header
-        self.inputs = inputs
-        """The caller's inputs with hidden values resolved; the header holds their masked form."""
-        self.status: Status = "pending"
-        self.last_sequence = -1
-        self.started_at: int | None = None
-        self.completed_at: int | None = None
-        self.error: dict[str, Any] | None = None
-        self.outputs: dict[str, Any] | None = None
-        self.variables: dict[str, Any] = {}
-        self.channels: dict[str, Any] = {}
-        self.nodes: dict[str, NodeState] = {}
-        self.running: dict[str, NodeState] = {}
-        self.ready: list[tuple[int, str]] = []
-        self.doomed: list[tuple[int, str]] = []
-        self.failures: list[tuple[int, str]] = []
-        self.tallies: dict[str, Tally] = {}
-        self.executions = 0
-        self.stop: Stop | None = None
-        self.touched: set[tuple[Literal["variable", "channel", "node"], str]] = set()
-        """What changed since the caller last cleared it: the cached rows that must be written again."""
-
-    @property
-    def terminal(self) -> bool:
-        return self.completed_at is not None
-
-    @property
-    def current_node(self) -> str | None:
-        """The running node that stands first in the plan's order."""
-        if not self.running:
-            return None
-        return min(self.running, key=lambda node_id: self.plan.nodes[node_id].index)
+"""lim-01 (OpenWOP capabilities, limits): breach kind -> code and message of the failed run."""
 
 
 def initial_variables(plan: Plan, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -121,94 +44,190 @@ def apply(state: RunState, fact: Fact) -> None:
     state.last_sequence = fact.sequence
     kind = fact.type
     state.status = next_status(state.status, kind)
-    if kind.startswith("node."):
-        _apply_node(state, fact)
-    elif kind == "run.started":
-        _start(state, fact)
-    elif kind in TERMINAL_TYPES:
-        state.completed_at = fact.timestamp
-        state.error = fact.payload.get("error")
-        state.outputs = fact.payload.get("outputs")
-    elif kind == CANCEL_REQUESTED:
-        state.stop = Stop(None, fact.payload.get("reason"))
-    elif kind == "cap.breached":
-        state.stop = Stop(_breach_error(fact.payload))
-    elif kind == "variable.changed":
-        state.variables[fact.payload["name"]] = fact.payload.get("next")
-        state.touched.add(("variable", fact.payload["name"]))
+    change = _CHANGES.get(kind)
+    if change is not None:
+        change(state, fact)
+    elif kind in NODE_CHANGES:
+        node_id = fact.node_id
+        if node_id is not None and node_id in state.plan.nodes:
+            NODE_CHANGES[kind](state, fact, node_id)
+    if state.suspended or kind in _WAKES:
+        _see_who_waits(state)
+
+
+def _see_who_waits(state: RunState) -> None:
+    """int-01 (RFC 0094 E): a run with an open interrupt waits for it, whatever else still runs."""
+    if state.status == "running" or state.status.startswith("waiting-"):
+        waiting = state.open_interrupt
+        state.status = WAITING[waiting.kind] if waiting is not None else "running"
 
 
 def _start(state: RunState, fact: Fact) -> None:
     state.started_at = fact.timestamp
     state.variables = initial_variables(state.plan, state.inputs)
     state.touched.update(("variable", name) for name in state.variables)
+    for name, channel in state.plan.workflow.channels.items():
+        if (begun := initial(channel)) is not None:
+            state.channels[name] = begun
+            state.touched.add(("channel", name))
+    view = first_view(state.variables)
     for node_id in state.plan.entries:
-        _schedule(state, node_id, True)
+        begin(state, node_id, NodeState("pending", view=view))
 
 
-def _schedule(state: RunState, node_id: str, runs: bool) -> None:
-    place = state.plan.nodes[node_id]
-    target = state.ready if runs and not place.node.disabled else state.doomed
-    insort(target, (place.index, node_id))
+def _end(state: RunState, fact: Fact) -> None:
+    state.completed_at = fact.timestamp
+    state.error = fact.payload.get("error")
+    state.outputs = fact.payload.get("outputs")
+    for each in state.interrupts.values():
+        if each.status == "open":
+            each.status = "cancelled" if fact.type == "run.cancelled" else "closed"
+            state.touched.add(("interrupt", each.interrupt_id))
+    state.suspended.clear()
 
 
-def _apply_node(state: RunState, fact: Fact) -> None:
-    node_id = fact.node_id
-    if node_id is None or node_id not in state.plan.nodes:
-        return
-    if fact.type == "node.started":
-        node = NodeState("running", attempt=fact.payload.get("attempt", 1), started_at=fact.timestamp)
-        state.nodes[node_id] = state.running[node_id] = node
-        state.executions += 1
-        _drop(state.ready, state.plan.nodes[node_id].index, node_id)
-        state.touched.add(("node", node_id))
-        return
-    status = _ENDINGS.get(fact.type)
-    if status is None:
-        return
-    node = state.running.pop(node_id, None) or NodeState(status)
-    node.status = status
-    state.nodes[node_id] = node
-    state.touched.add(("node", node_id))
-    index = state.plan.nodes[node_id].index
-    if status == "completed":
-        node.outputs = fact.payload.get("outputs", {})
-    elif status == "failed":
-        node.error = fact.payload["error"]
-        insort(state.failures, (index, node_id))
-        _drop(state.ready, index, node_id)
-    elif status == "skipped":
-        _drop(state.doomed, index, node_id)
-    if status in ("completed", "failed", "skipped"):
-        _settle(state, node_id, status)
+def _cancel(state: RunState, fact: Fact) -> None:
+    state.stop = Stop(None, fact.payload.get("reason"))
 
 
-def _settle(state: RunState, node_id: str, status: Settled) -> None:
-    """Tell every downstream node how this one ended; a node whose edges are all settled is decided."""
-    nodes = state.plan.nodes
-    for edge in nodes[node_id].outgoing:
-        tally = state.tallies.get(edge.target)
-        if tally is None:
-            tally = state.tallies[edge.target] = Tally(len(nodes[edge.target].incoming))
-        tally.open -= 1
-        setattr(tally, status, getattr(tally, status) + 1)
-        if tally.open == 0:
-            _schedule(state, edge.target, satisfied(nodes[edge.target].rule, tally))
-
-
-def _drop(places: list[tuple[int, str]], index: int, node_id: str) -> None:
-    if (index, node_id) in places:
-        places.remove((index, node_id))
-
-
-BREACH_CODES = {
-    "node-executions": ("recursion_limit_exceeded", "The run reached its limit of node executions."),
-    "run-duration": ("run_timeout", "The run reached its time limit."),
-}
-"""lim-01 (OpenWOP capabilities, limits): breach kind -> code and message of the failed run."""
-
-
-def _breach_error(payload: dict[str, Any]) -> dict[str, Any]:
+def _breach(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
     code, message = BREACH_CODES.get(payload["kind"], ("cap_breached", "The run reached a limit."))
     details = {"kind": payload["kind"], "limit": payload["limit"], "observed": payload["observed"]}
-    return {"code": code, "message": message, "details": details}
+    state.stop = Stop({"code": code, "message": message, "details": details})
+
+
+def _overrun(state: RunState, fact: Fact) -> None:
+    details = {name: fact.payload[name] for name in ("nodeId", "iterations", "limit")}
+    message = (
+        "A loop went round as often as it may. Give an edge that leads back a condition that ends it, "
+        "or let it go round more often with settings.maxLoopbackIterations."
+    )
+    state.stop = Stop({"code": "loop_limit_exceeded", "message": message, "details": details})
+
+
+def _ask_pause(state: RunState, fact: Fact) -> None:
+    state.pausing = fact.payload["drainPolicy"]
+    state.pause_reason = fact.payload.get("reason")
+
+
+def _pause(state: RunState, fact: Fact) -> None:
+    """run-12 (OpenWOP rest-endpoints): what still runs is interrupted, and starts again when the run goes on."""
+    state.pausing = None
+    state.paused_at = fact.timestamp
+    for node_id, node in state.running.items():
+        node.status = "pending"
+        insort(state.ready, (state.plan.nodes[node_id].index, node_id))
+        state.touched.add(("node", node_id))
+    state.running.clear()
+
+
+def _resume(state: RunState, fact: Fact) -> None:
+    state.paused_at = None
+
+
+def _set_variable(state: RunState, fact: Fact) -> None:
+    """data-05 (readings, Determinism): the greatest stamp wins, not the last to arrive."""
+    name, value = fact.payload["name"], fact.payload.get("next")
+    stamp = _stamp(state, fact)
+    if stamp is not None:
+        node = state.nodes[stamp[2]]
+        node.view = written(node.view, name, stamp, value)
+        if node.view.crowded(name):
+            node.view.tidy(name, [each.view for each in state.nodes.values()])
+        if stamp < state.stamps.get(name, stamp):
+            return
+        state.stamps[name] = stamp
+    state.variables[name] = value
+    state.touched.add(("variable", name))
+
+
+def _write_channel(state: RunState, fact: Fact) -> None:
+    """fold-03 (OpenWOP channels): the reducer named in the event governs; bounds are those of the declaration."""
+    payload = fact.payload
+    name = payload["channel"]
+    bounds = _channel_bounds(state, name, fact.node_id)
+    state.channels[name] = reduce(
+        state.channels.get(name),
+        reducer=payload["reducer"],
+        value=payload["value"],
+        at=fact.timestamp,
+        stamp=_stamp(state, fact) or (0, 0, ""),
+        ttl_ms=bounds[0],
+        max_size=bounds[1],
+    )
+    state.touched.add(("channel", name))
+
+
+def _channel_bounds(state: RunState, name: str, node_id: str | None) -> tuple[int | None, int | None]:
+    declared = state.plan.workflow.channels.get(name)
+    if declared is not None:
+        return declared.ttl_ms, declared.max_size
+    place = state.plan.nodes.get(node_id or "")
+    config = place.node.config if place is not None else {}
+    return config.get("ttlMs"), config.get("maxSize")
+
+
+def _stamp(state: RunState, fact: Fact) -> Stamp | None:
+    node_id = fact.node_id
+    if node_id is None or node_id not in state.nodes:
+        return None
+    return state.nodes[node_id].epoch, state.plan.nodes[node_id].index, node_id
+
+
+def _create_artifact(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
+    name = payload["artifactId"]
+    state.artifacts[name] = Artifact(
+        payload["artifactType"], fact.node_id or "", int(payload.get("version", 1)), fact.sequence
+    )
+    state.touched.add(("artifact", name))
+
+
+def _ask(state: RunState, fact: Fact) -> None:
+    node_id = fact.node_id or ""
+    node = state.nodes[node_id]
+    node.interrupts += 1
+    name = interrupt_id(node_id, node.interrupts)
+    payload = fact.payload
+    state.interrupts[name] = InterruptState(
+        name,
+        node_id,
+        payload["kind"],
+        payload["key"],
+        payload["data"],
+        fact.timestamp,
+        payload.get("resumeSchema"),
+        payload.get("timeoutMs"),
+    )
+    state.touched.add(("interrupt", name))
+
+
+def _answer(state: RunState, fact: Fact) -> None:
+    found = state.interrupts[fact.payload["interruptId"]]
+    found.status = "resolved"
+    state.touched.add(("interrupt", found.interrupt_id))
+    state.answers[found.key] = fact.payload.get("resumeValue")
+    if found.node_id in state.suspended:
+        insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))
+
+
+_WAKES: Final = frozenset({"node.resumed", "interrupt.resolved", "run.resumed", "node.cancelled"})
+_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
+    "run.started": _start,
+    **dict.fromkeys(TERMINAL_TYPES, _end),
+    CANCEL_REQUESTED: _cancel,
+    PAUSE_REQUESTED: _ask_pause,
+    "run.paused": _pause,
+    "run.resumed": _resume,
+    "cap.breached": _breach,
+    "workflow.loopback-limit": _overrun,
+    "variable.changed": _set_variable,
+    "channel.written": _write_channel,
+    "artifact.created": _create_artifact,
+    "interrupt.requested": _ask,
+    "interrupt.resolved": _answer,
+}
+
+FOLDED: Final = frozenset((*_CHANGES, *NODE_CHANGES))
+"""The types that mean something to the fold; all others change nothing."""

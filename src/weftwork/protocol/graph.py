@@ -1,25 +1,27 @@
 """The plan: a workflow as the engine walks it, with one deterministic order for everything.
 
 Order is (topological index, node id), so that equal logs come from equal choices. Trigger rules are
-judged when every incoming edge of a node is settled. Which outputs are hidden follows from the definition
-alone. Sources: OpenWOP workflow-definition, readings (Engine), readings (What the log may hide).
+judged when every incoming edge of a node is settled; edges that lead back do not count in them.
+Sources: OpenWOP workflow-definition, readings (Engine).
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from weftwork.protocol.decode import escape
+from weftwork.protocol.definition import Edge, Node, Workflow
+from weftwork.protocol.loops import MAX_LOOPS, Loop, back_edges, exits, find_loops
 from weftwork.protocol.schema import Violation
-from weftwork.protocol.workflow import Edge, Node, Workflow
+from weftwork.protocol.taint import Taint, find_taint
 
 Settled = Literal["completed", "failed", "skipped"]
 
 
 class PlanNode(msgspec.Struct, frozen=True):
-    """A node with its place in the graph."""
+    """A node with its place in the graph. Edges are those that lead forward."""
 
     node: Node
     index: int
@@ -28,6 +30,16 @@ class PlanNode(msgspec.Struct, frozen=True):
     rule: str
     hides: bool
     """Whether something sensitive can reach its inputs, so that whatever it makes of them is hidden."""
+    back: tuple[Edge, ...] = ()
+    """Edges that lead back here; they bring data from the second round on."""
+    exits: dict[str, tuple[int, ...]] = {}
+    """Edge id -> the loops that the edge leaves."""
+    inside: tuple[int, ...] = ()
+    """The loops around this node, inner ones first."""
+    counts: int | None = None
+    """The loop whose rounds this node counts: its own, else the innermost around it."""
+    earlier: frozenset[str] = frozenset()
+    """Nodes that it can read only as they ended in the round before."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -38,10 +50,18 @@ class Plan(msgspec.Struct, frozen=True):
     order: tuple[str, ...]
     entries: tuple[str, ...]
     sinks: tuple[str, ...]
-    sensitive: frozenset[str]
-    """Names of the sensitive variables."""
-    guarded: bool
-    """Whether anything in this workflow must be hidden from the log."""
+    loops: tuple[Loop, ...]
+    taint: Taint
+
+    @property
+    def sensitive(self) -> frozenset[str]:
+        """Names of the variables that nobody may see."""
+        return self.taint.variables
+
+    @property
+    def guarded(self) -> bool:
+        """Whether anything in this workflow must be hidden from the log."""
+        return self.taint.guarded
 
 
 class Tally(msgspec.Struct):
@@ -51,6 +71,8 @@ class Tally(msgspec.Struct):
     completed: int = 0
     failed: int = 0
     skipped: int = 0
+    fault: tuple[str, str] | None = None
+    """Code and message of a condition that could not be judged."""
 
 
 RULES: Final[dict[str, str]] = {
@@ -76,7 +98,7 @@ def satisfied(rule: str, tally: Tally) -> bool:
     return True
 
 
-def rule_of(incoming: list[Edge]) -> str:
+def rule_of(incoming: Sequence[Edge]) -> str:
     """wf-06 (readings, Data flow): when incoming rules disagree, the first edge by id decides."""
     return min(incoming, key=lambda edge: edge.id).rule if incoming else "all_success"
 
@@ -87,30 +109,56 @@ def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> 
     return place.hides or port in place.node.sensitive_outputs
 
 
+class _Graph:
+    """Edges sorted out, nodes in order, and the loops. Ids are unique and edges lead to nodes that are there."""
+
+    def __init__(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+        ids = [node.id for node in nodes]
+        backwards = back_edges(ids, edges)
+        forward = [edge for edge in edges if edge.id not in backwards]
+        back = [edge for edge in edges if edge.id in backwards]
+        self.leading_back: dict[str, list[Edge]] = {}
+        for edge in back:
+            self.leading_back.setdefault(edge.target, []).append(edge)
+        self.incoming: dict[str, list[Edge]] = {node_id: [] for node_id in ids}
+        self.outgoing: dict[str, list[Edge]] = {node_id: [] for node_id in ids}
+        for edge in forward:
+            self.incoming[edge.target].append(edge)
+            self.outgoing[edge.source].append(edge)
+        self.order = _topological(self.incoming, self.outgoing)
+        self.index = {node_id: i for i, node_id in enumerate(self.order)}
+        self.above = _above(self.order, self.index, self.incoming)
+        self.crowded = len(self.leading_back) > MAX_LOOPS
+        self.loops = () if self.crowded else find_loops(back, forward, self.index, self.above)
+
+
 def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
     """wf-07 (OpenWOP workflow-definition): the plan with its deterministic order, or what prevents one."""
-    incoming: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
-    outgoing: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
-    for edge in workflow.edges:
-        incoming[edge.target].append(edge)
-        outgoing[edge.source].append(edge)
-    order = _topological(incoming, outgoing)
-    if len(order) < len(workflow.nodes):
-        stuck = next(i for i, node in enumerate(workflow.nodes) if node.id not in set(order))
-        return None, [Violation(f"/nodes/{stuck}", "unsupported", "this host does not support loops yet")]
-    if violations := _check_connections(workflow, incoming):
+    graph = _Graph(workflow.nodes, workflow.edges)
+    if graph.crowded:
+        return None, [Violation("/edges", "loops", f"a workflow takes {MAX_LOOPS} or fewer loops")]
+    violations, earlier = _check_reads(workflow.nodes, workflow.edges, graph)
+    if violations:
         return None, violations
+    order, incoming, outgoing, loops = graph.order, graph.incoming, graph.outgoing, graph.loops
+    into = {node_id: [*several, *graph.leading_back.get(node_id, ())] for node_id, several in incoming.items()}
+    taint = find_taint(workflow, into)
     by_id = {node.id: node for node in workflow.nodes}
-    sensitive = frozenset(variable.name for variable in workflow.variables if variable.sensitive)
     nodes: dict[str, PlanNode] = {}
-    for index, node_id in enumerate(order):
+    for i, node_id in enumerate(order):
+        left = {edge.id: several for edge in outgoing[node_id] if (several := exits(loops, edge))} if loops else {}
         nodes[node_id] = PlanNode(
             node=by_id[node_id],
-            index=index,
+            index=i,
             incoming=tuple(incoming[node_id]),
             outgoing=tuple(outgoing[node_id]),
             rule=rule_of(incoming[node_id]),
-            hides=_takes_hidden(by_id[node_id], incoming[node_id], sensitive, nodes),
+            hides=node_id in taint.nodes,
+            back=tuple(graph.leading_back.get(node_id, ())),
+            exits=left,
+            inside=tuple(n for n, loop in enumerate(loops) if node_id in loop.body) if loops else (),
+            counts=_counts(loops, node_id),
+            earlier=earlier.get(node_id, frozenset()),
         )
     plan = Plan(
         workflow=workflow,
@@ -118,57 +166,74 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
         order=tuple(order),
         entries=tuple(node_id for node_id in order if not incoming[node_id]),
         sinks=tuple(node_id for node_id in order if not outgoing[node_id]),
-        sensitive=sensitive,
-        guarded=bool(sensitive) or any(node.sensitive_outputs for node in workflow.nodes),
+        loops=loops,
+        taint=taint,
     )
     return plan, []
 
 
-def _takes_hidden(node: Node, incoming: list[Edge], sensitive: frozenset[str], above: Mapping[str, PlanNode]) -> bool:
-    """Whether an input can come from a sensitive variable or a hidden output; `above` holds every node before it."""
-    for port in node.ports.values():
-        if port.type == "variable" and port.variable in sensitive:
-            return True
-        if port.type == "connection" and is_hidden_output(above, port.node_id, port.output_key):
-            return True
-    return any(
-        edge.target_input not in node.ports and is_hidden_output(above, edge.source, edge.source_output)
-        for edge in incoming
-    )
+def _counts(loops: Sequence[Loop], node_id: str) -> int | None:
+    own = next((i for i, loop in enumerate(loops) if loop.target == node_id), None)
+    return own if own is not None else next((i for i, loop in enumerate(loops) if node_id in loop.body), None)
 
 
-def _check_connections(workflow: Workflow, incoming: dict[str, list[Edge]]) -> list[Violation]:
-    """wf-03 (readings, Determinism): a connection leads to a node that has ended before this one starts.
+def check_reads(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[Violation]:
+    """wf-03 (readings, Determinism): what is wrong with the reads of a definition that may have other faults."""
+    graph = _Graph(nodes, edges)
+    return [] if graph.crowded else _check_reads(nodes, edges, graph)[0]
 
-    Otherwise the value would depend on which of the two happened to be faster.
+
+def _check_reads(
+    nodes: Sequence[Node], edges: Sequence[Edge], graph: "_Graph"
+) -> tuple[list[Violation], dict[str, frozenset[str]]]:
+    """wf-03 (readings, Determinism): what is read has ended before, in this round of a loop or in the one before.
+
+    Otherwise the value would depend on which of two nodes happened to be faster.
     """
+    index, above, loops = graph.index, graph.above, graph.loops
     found: list[Violation] = []
-    for index, node in enumerate(workflow.nodes):
-        wanted = {name: port.node_id for name, port in node.ports.items() if port.type == "connection"}
-        if not set(wanted.values()) <= {edge.source for edge in incoming[node.id]}:
-            above = _above(node.id, incoming)
-            found += [
-                Violation(f"/nodes/{index}/inputs/{escape(name)}/nodeId", "order", "no edges lead here from this node")
-                for name, node_id in wanted.items()
-                if node_id not in above
-            ]
-    return found
+    earlier: dict[str, set[str]] = {}
+
+    def check(reader: str, node_id: str, pointer: str, itself: bool) -> None:
+        if node_id not in index:
+            found.append(Violation(pointer, "reference", f"no node has the id {escape(node_id)}"))
+        elif above[index[reader]] >> index[node_id] & 1 or (itself and reader == node_id):
+            return
+        elif _comes_round(loops, reader, node_id):
+            earlier.setdefault(reader, set()).add(node_id)
+        else:
+            found.append(Violation(pointer, "order", f"no edges lead here from the node {escape(node_id)}"))
+
+    for i, node in enumerate(nodes):
+        for below, node_id in node.reads:
+            check(node.id, node_id, f"/nodes/{i}{below}", itself=False)
+    for i, edge in enumerate(edges):
+        if edge.condition is not None and edge.condition.expression is not None:
+            for node_id in sorted(edge.condition.expression.references.nodes):
+                check(edge.source, node_id, f"/edges/{i}/condition/expression", itself=True)
+    return found, {reader: frozenset(several) for reader, several in earlier.items()}
 
 
-def _above(node_id: str, incoming: dict[str, list[Edge]]) -> set[str]:
-    """Every node from which edges lead to this one."""
-    above: set[str] = set()
-    open_ids = [node_id]
-    while open_ids:
-        for edge in incoming[open_ids.pop()]:
-            if edge.source not in above:
-                above.add(edge.source)
-                open_ids.append(edge.source)
+def _comes_round(loops: Sequence[Loop], reader: str, node_id: str) -> bool:
+    """Whether each loop around a node is around its reader too, and there is one."""
+    around = [loop for loop in loops if node_id in loop.body]
+    return bool(around) and all(reader in loop.body for loop in around)
+
+
+def _above(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str, list[Edge]]) -> list[int]:
+    """For each node, by index, a bit for every node from which edges lead to it."""
+    above: list[int] = []
+    for node_id in order:
+        mask = 0
+        for edge in incoming[node_id]:
+            source = index[edge.source]
+            mask |= above[source] | 1 << source
+        above.append(mask)
     return above
 
 
-def _topological(incoming: dict[str, list[Edge]], outgoing: dict[str, list[Edge]]) -> list[str]:
-    """Kahn's order, smallest id first among the ready; nodes on a cycle are left out."""
+def _topological(incoming: Mapping[str, list[Edge]], outgoing: Mapping[str, list[Edge]]) -> list[str]:
+    """Kahn's order, smallest id first among the ready."""
     waiting = {node_id: len(edges) for node_id, edges in incoming.items()}
     ready = [node_id for node_id, count in waiting.items() if count == 0]
     heapq.heapify(ready)

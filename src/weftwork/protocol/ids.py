@@ -12,6 +12,9 @@ Mode = Literal["live", "test"]
 TEST_KEY_PREFIX: Final = "hk_test_"
 """Keys that start with this are test keys; all others are live (readings, Keys)."""
 
+MAX_NODE_ID: Final = 128
+"""What the nodeId of an event may hold; the schema of definitions sets no bound."""
+
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ID_PATTERN: Final = "^[A-Za-z0-9._~-]{1,128}$"
 _ID = re.compile(ID_PATTERN[1:-1])
@@ -26,6 +29,11 @@ def is_tenant(text: str) -> bool:
 def is_path_id(text: str) -> bool:
     """Whether a path segment can name a run or workflow at all; what cannot is simply not found."""
     return _ID.fullmatch(text) is not None
+
+
+def is_node_id(text: str) -> bool:
+    """Whether a path segment can name a node: any text of 1 to 128 characters, as definitions allow it."""
+    return 1 <= len(text) <= MAX_NODE_ID
 
 
 def is_idempotency_key(text: str) -> bool:

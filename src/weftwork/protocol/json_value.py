@@ -1,6 +1,13 @@
-"""Telling JSON values apart, in a way the type checker follows."""
+"""Telling JSON values apart, and from no value, in a way the type checker follows."""
 
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
+
+
+class Absent:
+    """No value, as distinct from null."""
+
+
+ABSENT: Final = Absent()
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:

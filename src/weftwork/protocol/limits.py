@@ -19,6 +19,8 @@ class Limits(msgspec.Struct, frozen=True):
     max_streams: int = 10_000
     """Readers that wait for events: streams and long polls."""
     max_connections: int = 12_000
+    max_workflows_per_tenant: int = 1000
+    """Workflows that a tenant has registered; each version counts."""
     clarification_rounds: int = 3
     schema_rounds: int = 2
     envelopes_per_turn: int = 5

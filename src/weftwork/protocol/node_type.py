@@ -26,6 +26,14 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     `idempotent` and `once` nodes touch the world and are started durably first.
     instant: the node answers at once from its inputs and config and never waits.
     requires: runtime capabilities the host must provide, checked when the node is dispatched.
+    branching: an edge from an output port that the node did not give counts as skipped, except from `output`.
+    gathering: the node is also given every value that its edges bring, not only one per port.
+    expressions: where the config holds expressions, by pointer pattern (`*` is any one member), with the names
+    they may use beside the common ones; templates: the same for texts with expressions in double braces.
+    sets_variable, reads_variable, writes_channel: the config member that names what such a node writes or reads.
+    asks_under: the config member with the key under which such a node asks.
+    bodies: where the config holds another node to run, as {typeId, config, inputs}.
+    notes: what the reference page says beyond the schemas, in Markdown.
     """
 
     type_id: str
@@ -37,6 +45,16 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     config: dict[str, Any] = msgspec.field(default_factory=_no_members)
+    branching: bool = False
+    gathering: bool = False
+    expressions: dict[str, tuple[str, ...]] = {}
+    templates: dict[str, tuple[str, ...]] = {}
+    sets_variable: str = ""
+    reads_variable: str = ""
+    writes_channel: str = ""
+    asks_under: str = ""
+    bodies: tuple[str, ...] = ()
+    notes: str = ""
 
 
 def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) -> list[str]:

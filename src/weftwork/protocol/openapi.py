@@ -1,5 +1,6 @@
 """OpenAPI 3.1, generated from the wire table and our schemas, so that it cannot say anything else."""
 
+import re
 from typing import Any, Final
 
 from weftwork.protocol import schema
@@ -20,6 +21,9 @@ _WITH_KEY: Final[tuple[str, ...]] = (
     "key_revoked",
     "forbidden",
     "not_found",
+)
+_BODY_NEEDED: Final[frozenset[str]] = frozenset(
+    {"createRun", "bulkCancelRuns", "createAnnotation", "registerWorkflow", "registerSampleWorkflow"}
 )
 _WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
@@ -81,17 +85,18 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["parameters"] = parameters
     if route.request:
         content = {"application/json": {"schema": _ref(route.request)}}
-        operation["requestBody"] = {"content": content, "required": route.operation == "createRun"}
+        operation["requestBody"] = {"content": content, "required": route.operation in _BODY_NEEDED}
     return operation
 
 
 def _responses(route: Route) -> dict[str, Any]:
     ok: dict[str, Any] = {"description": "OK"}
-    shape = _ref(route.response) if route.response else {"type": "object"}
-    ok["content"] = {"application/json": {"schema": shape}}
+    if route.ok != 204:
+        shape = _ref(route.response) if route.response else {"type": "object"}
+        ok["content"] = {"application/json": {"schema": shape}}
     if route.stream:
         ok["content"]["text/event-stream"] = {}
-    responses: dict[str, Any] = {str(route.ok): ok}
+    responses: dict[str, Any] = {str(status): dict(ok) for status in (route.ok, *route.also)}
     names = {param.name for param in route.params}
     if "If-None-Match" in names:
         responses["304"] = {"description": "Unchanged"}
@@ -112,7 +117,7 @@ def _responses(route: Route) -> dict[str, Any]:
 def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
     """The headers of an answer; `required` ones are always there."""
     named = dict(_STATUS_HEADERS.get(status, {}))
-    if status in ("200", "201", "304"):
+    if status in ("200", "201", "204", "304"):
         if "If-None-Match" in parameters:
             named["ETag"] = _header("Changes exactly when the document does.", _TEXT)
         if "Idempotency-Key" in parameters:
@@ -122,15 +127,18 @@ def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
 
 def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
     """What can be asked about a run that was just created."""
-    return {
-        route.operation: {"operationId": route.operation, "parameters": {"runId": "$response.body#/runId"}}
-        for route in routes
-        if "{runId}" in route.path
-    }
+    links: dict[str, Any] = {}
+    for route in routes:
+        if "{runId}" in route.path:
+            # Where another run is needed, it can be the same one.
+            names = ["runId", *(param.name for param in route.params if param.required)]
+            parameters = dict.fromkeys(names, "$response.body#/runId")
+            links[route.operation] = {"operationId": route.operation, "parameters": parameters}
+    return links
 
 
 def _names(path: str) -> list[str]:
-    return [part.strip("{}") for part in path.split("/") if part.startswith("{")]
+    return re.findall(r"{(\w+)}", path)
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
@@ -138,7 +146,8 @@ def _path_parameter(name: str) -> dict[str, Any]:
 
 
 def _parameter(param: Param) -> dict[str, Any]:
-    return {"name": param.name, "in": param.where, "description": param.text, "schema": param.schema}
+    shape = {"name": param.name, "in": param.where, "description": param.text, "schema": param.schema}
+    return {**shape, "required": True} if param.required else shape
 
 
 def _ref(name: str) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """Run options: what a caller may ask of a run, checked when it is created. Source: OpenWOP run-options."""
 
 import re
+from collections.abc import Container
 from typing import Any, Final
 
+from weftwork.protocol.caller_schema import check_value
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.decode import escape
+from weftwork.protocol.definition import Variable, has_type
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_array, is_object
-from weftwork.protocol.workflow import Variable, has_type
+from weftwork.protocol.schema import MAX_REPORTED
 
 MAX_INPUTS: Final = 5000
 """Members of `inputs`: each becomes a variable of the run, with a row of its own in the store."""
@@ -60,10 +63,25 @@ def check_options(configurable: dict[str, Any], metadata: dict[str, Any]) -> Non
         raise invalid(f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels.", "/metadata")
 
 
-def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any]) -> None:
+def check_configurable(schema: dict[str, Any] | None, configurable: dict[str, Any]) -> None:
+    """opt-04 (OpenWOP run-options): what is configured fits the schema that the definition gives for it.
+
+    `configurable` is read as `normalise_options` leaves it: an option that a client sent as null is not there.
+    """
+    violations = [] if schema is None else check_value(schema, configurable, "/configurable")
+    if violations:
+        first = violations[0]
+        listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
+        raise invalid(f"configurable: the value at the pointer {first.message}.", first.pointer, violations=listed)
+
+
+def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any], channels: Container[str] = ()) -> None:
     """data-04 (OpenWOP rest-endpoints, readings, Inputs): declared inputs have their type, required ones a value."""
     if len(inputs) > MAX_INPUTS:
         raise invalid(f"inputs takes {MAX_INPUTS} or fewer members.", "/inputs")
+    taken = next((name for name in inputs if name in channels), None)
+    if taken is not None:
+        raise invalid("A channel of the workflow has this name; only nodes write to it.", f"/inputs/{escape(taken)}")
     for variable in variables:
         if variable.name in inputs:
             if not has_type(inputs[variable.name], variable.type):

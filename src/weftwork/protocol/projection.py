@@ -24,9 +24,9 @@ class Projection(msgspec.Struct, frozen=True):
 
 
 class StateRow(msgspec.Struct, frozen=True):
-    """One cached variable, channel or node state, already masked, as JSON bytes."""
+    """One cached variable, channel, node state, interrupt or artifact, already masked, as JSON bytes."""
 
-    kind: Literal["variable", "channel", "node"]
+    kind: Literal["variable", "channel", "node", "interrupt", "artifact"]
     name: str
     value: bytes
 
@@ -63,14 +63,19 @@ def summary(run: Stored) -> dict[str, Any]:
 def snapshot(run: Stored) -> dict[str, Any]:
     """run-06 (OpenWOP run-snapshot): the RunSnapshot, with tags, metadata and configurable echoed."""
     header = run.header
-    rows: dict[str, dict[str, msgspec.Raw]] = {"variable": {}, "channel": {}, "node": {}}
+    rows: dict[str, dict[str, msgspec.Raw]] = {"variable": {}, "channel": {}, "node": {}, "artifact": {}}
+    asked: list[StateRow] = []
     for row in run.rows:
-        rows[row.kind][row.name] = msgspec.Raw(row.value)
+        if row.kind == "interrupt":
+            asked.append(row)
+        else:
+            rows[row.kind][row.name] = msgspec.Raw(row.value)
     document = summary(run)
     document |= {
         "owner": {"tenant": header.owner.tenant, "principal": header.owner.principal},
         "inputs": header.inputs,
-        "variables": rows["variable"],
+        # run-14 (OpenWOP channels): readers look for channels in both places.
+        "variables": {**rows["channel"], **rows["variable"]},
         "nodeStates": rows["node"],
         "metadata": header.metadata,
         "configurable": header.configurable,
@@ -81,4 +86,16 @@ def snapshot(run: Stored) -> dict[str, Any]:
         document["outputs"] = msgspec.Raw(run.projection.outputs)
     if rows["channel"]:
         document["channels"] = rows["channel"]
+    if rows["artifact"]:
+        document["artifacts"] = rows["artifact"]
+    if run.projection.status.startswith("waiting-"):
+        document |= _interrupt(asked, run.projection.current_node)
     return document
+
+
+def _interrupt(rows: list[StateRow], node_id: str | None) -> dict[str, Any]:
+    """int-07 (OpenWOP run-snapshot): what a waiting run waits for."""
+    asked = [msgspec.json.decode(row.value) for row in rows]
+    still = [{name: each[name] for name in each if name != "status"} for each in asked if each["status"] == "open"]
+    first = [each for each in still if each["nodeId"] == node_id]
+    return {"interrupt": first[0], "interrupts": still} if first else {}

@@ -14,23 +14,40 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from weftwork.protocol.copies import Copies
-from weftwork.protocol.events import CANCEL_REQUESTED
-from weftwork.protocol.fold import RunState
+from weftwork.protocol.events import CANCEL_REQUESTED, MAP_ITEM, PAUSE_REQUESTED
 from weftwork.protocol.graph import Plan, is_hidden_output
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.pointer import token, tokens
+from weftwork.protocol.state import RunState
+
+_MADE: Final[dict[str, tuple[str, ...]]] = {
+    "log.appended": ("message", "fields"),
+    "artifact.created": ("data", "summary"),
+    "interrupt.requested": ("data",),
+    "interrupt.resolved": ("resumeValue",),
+    MAP_ITEM: ("output",),
+}
+"""Members that are made by a node: hidden whole when the node hides what it makes."""
 
 _VALUES: Final[dict[str, tuple[str, ...]]] = {
     "run.started": ("inputs",),
     "run.completed": ("outputs",),
     "run.cancelled": ("reason",),
+    "run.paused": ("reason",),
+    "run.resumed": ("reason",),
     CANCEL_REQUESTED: ("reason",),
+    PAUSE_REQUESTED: ("reason",),
     "node.completed": ("outputs",),
     "variable.changed": ("previous", "next"),
     "channel.written": ("value",),
-    "log.appended": ("message", "fields"),
+    **_MADE,
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
+
+_OBJECTS: Final = frozenset({"log.appended", "interrupt.requested"})
+"""Types with a member that must stay an object."""
+_WORDS: Final = frozenset({"customKind", "actions", "eventType"})
+"""Members of such an object that are words of the protocol and never values."""
 
 EXACT_VALUES: Final = 1_000
 EXACT_TEXT: Final = 16_384
@@ -51,6 +68,11 @@ def shown_variable(plan: Plan, name: str, value: Any) -> Any:
     return mask(name) if name in plan.sensitive else value
 
 
+def shown_channel(plan: Plan, name: str, value: Any) -> Any:
+    """hide-02: a channel as everybody may see it."""
+    return mask(name) if name in plan.taint.channels else value
+
+
 class Redactor:
     """Hides what one run must not show. Sensitive texts are learnt as they appear."""
 
@@ -66,6 +88,8 @@ class Redactor:
 
     def learn_state(self, state: RunState) -> None:
         """Learn what a log that was written before must keep hidden: sensitive variables and outputs so far."""
+        for value in state.hidden:
+            self._copies.learn(mask(COPY), value)
         self.learn_inputs(state.variables)
         for node_id, node in state.nodes.items():
             self._learn_outputs(node_id, node.outputs)
@@ -85,14 +109,19 @@ class Redactor:
             if member in payload:
                 shown[member] = self._hide(payload[member], f"/{member}", places, removed)
         # A run that fails by no node fails with words of the host alone.
-        failed = {"node.failed": node_id, "run.failed": payload.get("failedNodeId")}.get(kind)
+        failed = {"node.failed": node_id, "node.retried": node_id, "run.failed": payload.get("failedNodeId")}.get(kind)
         if failed is not None:
-            shown["error"] = self._hide_error(failed, payload["error"], removed)
+            member = "lastError" if kind == "node.retried" else "error"
+            shown[member] = self._hide_error(failed, payload[member], removed, member)
         return shown, removed
 
     def shown_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
         """A node's error as everybody may see it."""
         return self._hide_error(node_id, error, [])
+
+    def shown_data(self, node_id: str, data: Any) -> Any:
+        """What a node asks, as everybody may see it."""
+        return self._hide(data, "/data", self._made_places(node_id, {"/data": data}, True), [])
 
     def shown_value(self, value: Any) -> Any:
         """A value that is not sensitive itself, with accidental copies masked."""
@@ -102,6 +131,10 @@ class Redactor:
         """Pointer -> name of what is hidden whole there."""
         if kind == "run.started":
             return {f"/inputs/{token(name)}": name for name in self._plan.sensitive}
+        if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
+            return {"/value": payload["channel"]}
+        if node_id is not None and kind in _MADE:
+            return self._made_places(node_id, {f"/{name}": payload.get(name) for name in _MADE[kind]}, kind in _OBJECTS)
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive:
             self._copies.learn(mask(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
@@ -115,6 +148,20 @@ class Redactor:
                 places |= self._output_places(f"/outputs/{token(source)}", source, outputs)
         return places
 
+    def _made_places(self, node_id: str, made: dict[str, Any], inside: bool) -> dict[str, str]:
+        """Where a node that hides what it makes has put it; `inside` an object, member by member, if it must be one."""
+        place = self._plan.nodes.get(node_id)
+        if place is None or not (place.hides or place.node.sensitive_outputs):
+            return {}
+        places: dict[str, str] = {}
+        for at, value in made.items():
+            name = f"{node_id}{at.replace('/', '.')}"
+            if inside and is_object(value):
+                places |= {f"{at}/{token(key)}": f"{name}.{key}" for key in value if key not in _WORDS}
+            else:
+                places[at] = name
+        return places
+
     def _output_places(self, at: str, node_id: str, outputs: dict[str, Any]) -> dict[str, str]:
         hidden = [port for port in outputs if is_hidden_output(self._plan.nodes, node_id, port)]
         return {f"{at}/{token(port)}": f"{node_id}.{port}" for port in hidden}
@@ -124,14 +171,16 @@ class Redactor:
             if is_hidden_output(self._plan.nodes, node_id, port):
                 self._copies.learn(mask(f"{node_id}.{port}"), outputs[port])
 
-    def _hide_error(self, node_id: str, error: dict[str, Any], removed: Removed) -> dict[str, Any]:
-        shown = {**error, "message": self._hide(error["message"], "/error/message", {}, removed)}
+    def _hide_error(
+        self, node_id: str, error: dict[str, Any], removed: Removed, member: str = "error"
+    ) -> dict[str, Any]:
+        shown = {**error, "message": self._hide(error["message"], f"/{member}/message", {}, removed)}
         if "details" in error and self._plan.nodes[node_id].hides:
-            removed.append(("/error/details", error["details"]))
+            removed.append((f"/{member}/details", error["details"]))
             # An object, because details must be one.
             shown["details"] = {"redacted": mask(f"{node_id}.error")}
         elif "details" in error:
-            shown["details"] = self._hide(error["details"], "/error/details", {}, removed)
+            shown["details"] = self._hide(error["details"], f"/{member}/details", {}, removed)
         return shown
 
     def _hide(self, value: Any, pointer: str, places: dict[str, str], removed: Removed) -> Any:

@@ -21,10 +21,14 @@ class Param(msgspec.Struct, frozen=True):
     schema: dict[str, Any]
     text: str
     where: Literal["query", "header"] = "query"
+    required: bool = False
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One operation. `scope` None means public; `seam` routes exist only with --test-seams."""
+    """One operation. `scope` None means public; `seam` routes exist only with --test-seams.
+
+    `ok` is the status of success, `also` holds others with the same body.
+    """
 
     operation: str
     method: str
@@ -38,6 +42,7 @@ class Route(msgspec.Struct, frozen=True):
     errors: tuple[str, ...] = ()
     seam: bool = False
     stream: bool = False
+    also: tuple[int, ...] = ()
 
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}

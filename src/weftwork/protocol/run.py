@@ -29,21 +29,29 @@ Status = Literal[
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TERMINAL: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
 
+DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
+"""run-12 (OpenWOP rest-endpoints): how a run can be paused; the last is what happens if nobody says."""
+
 ENGINE_VERSION: Final = 1
 EVENT_LOG_SCHEMA_VERSION: Final = 2
+
+WAITS: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
 
 TRANSITIONS: Final[dict[tuple[str, str], Status]] = {
     ("pending", "run.started"): "running",
     ("pending", "run.cancelled"): "cancelled",
     ("pending", "run.failed"): "failed",
     ("running", "run.completed"): "completed",
-    ("running", "run.failed"): "failed",
-    ("running", "run.cancelled"): "cancelled",
-    ("running", "weftwork.run.cancel-requested"): "cancelling",
+    **{(status, "run.failed"): "failed" for status in ("running", "paused", *WAITS)},
+    **{(status, "run.cancelled"): "cancelled" for status in ("running", "paused", *WAITS)},
+    **{(status, "run.paused"): "paused" for status in ("running", *WAITS)},
+    **{(status, "weftwork.run.cancel-requested"): "cancelling" for status in ("running", *WAITS)},
+    ("paused", "run.resumed"): "running",
     ("cancelling", "run.cancelled"): "cancelled",
     ("cancelling", "run.failed"): "failed",
 }
-"""run-01: (status, event type) -> next status. An event that is not listed leaves the status alone."""
+"""run-01: (status, event type) -> next status. An event that is not listed leaves the status alone; from `running`
+to `waiting-*` and back lead the interrupts that are open."""
 
 
 def next_status(status: Status, event_type: str) -> Status:

@@ -156,7 +156,11 @@ _Path = tuple[str | int, ...]
 def _violations(validator: Draft202012Validator, document: Any, at: str) -> list[Violation]:
     if validator.is_valid(document):
         return []
-    errors = validator.iter_errors(document) if _is_small(document) else _first_error(validator, document)
+    return explained(validator.iter_errors(document) if _is_small(document) else first_error(validator, document), at)
+
+
+def explained(errors: Iterable[ValidationError], at: str) -> list[Violation]:
+    """The violations that errors of the validator stand for, below the pointer `at`; at most 50."""
     places = list(islice((place for error in errors for place in _explain(error)), MAX_VIOLATIONS))
     places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])
     found = (Violation(at + _pointer(path), rule, message) for path, rule, message in places)
@@ -185,7 +189,8 @@ def _is_small(document: Any) -> bool:
     return True
 
 
-def _first_error(validator: Draft202012Validator, document: Any) -> list[ValidationError]:
+def first_error(validator: Draft202012Validator, document: Any) -> list[ValidationError]:
+    """The error that the validator meets first; it goes no further."""
     try:
         validator.validate(document)
     except ValidationError as error:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.events import KEPT, Event
+from weftwork.protocol.events import KEPT, SCHEMA_VERSION, Event
 from weftwork.protocol.projection import Projection
 from weftwork.protocol.run import TERMINAL
 from weftwork.protocol.timestamp import iso
@@ -24,11 +24,13 @@ StreamMode = Literal["updates", "values", "messages", "debug"]
 MODES: Final[tuple[StreamMode, ...]] = ("updates", "values", "messages", "debug")
 MAX_BUFFER_MS: Final = 5000
 KEEPALIVE: Final = b": keepalive\n\n"
+ANNOTATED: Final = "run.annotated"
+"""A type that is shown and never stored."""
 
 UPDATES: Final[frozenset[str]] = frozenset(
     """
-    run.started run.completed run.failed run.cancelled run.paused run.resumed workspace.updated node.completed
-    node.failed node.skipped node.suspended node.dispatched approval.requested approval.received
+    run.started run.completed run.failed run.cancelled run.paused run.resumed run.annotated workspace.updated
+    node.completed node.failed node.skipped node.suspended node.dispatched approval.requested approval.received
     clarification.requested clarification.resolved interrupt.requested interrupt.resolved artifact.created
     eval.started eval.scored eval.completed deployment.promoted deployment.rolled-back deployment.canary.adjusted
     deployment.state.changed proposal.created proposal.activated goal.evaluated goal.closed import.applied
@@ -57,7 +59,7 @@ START: Final = Cursor()
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One server-sent event before encoding."""
+    """One server-sent event before encoding. Without an id it leaves its reader's cursor where it is."""
 
     id: str
     event: str
@@ -65,7 +67,8 @@ class Frame(msgspec.Struct, frozen=True):
     flush: bool = False
 
     def encode(self) -> bytes:
-        return b"id: %b\nevent: %b\ndata: %b\n\n" % (self.id.encode(), self.event.encode(), self.data)
+        name = b"id: %b\n" % self.id.encode() if self.id else b""
+        return b"%bevent: %b\ndata: %b\n\n" % (name, self.event.encode(), self.data)
 
 
 def parse_modes(text: str | None) -> frozenset[StreamMode]:
@@ -178,6 +181,30 @@ def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> F
         "payload": snapshot,
     }
     return Frame(str(sequence), "state.snapshot", msgspec.json.encode(document))
+
+
+def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence: int, timestamp: int) -> Frame:
+    """sse-13 (readings, run.annotated frames): what was said of a run, as an event document that is in no log.
+
+    It has no id: a reader who resumes goes on behind the last stored event it saw, as if this had not been there.
+    """
+    document = {
+        "eventId": f"{annotation_id}-annotated",
+        "runId": run_id,
+        "type": ANNOTATED,
+        "sequence": sequence,
+        "timestamp": iso(timestamp),
+        "schemaVersion": SCHEMA_VERSION,
+        "payload": msgspec.Raw(annotation),
+    }
+    return Frame("", ANNOTATED, msgspec.json.encode(document))
+
+
+def hears_notes(modes: frozenset[StreamMode]) -> bool:
+    """sse-13 (OpenWOP stream-modes): whether an annotation is shown in these modes; in `values` as a snapshot."""
+    if "values" in modes:
+        return ANNOTATED in SNAPSHOT_AFTER
+    return "debug" in modes or ("updates" in modes and ANNOTATED in UPDATES)
 
 
 def batch_frame(batch: list[Frame]) -> Frame:

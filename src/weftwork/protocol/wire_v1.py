@@ -24,8 +24,10 @@ from weftwork.protocol.route import (
 )
 from weftwork.protocol.run import STATUSES
 from weftwork.protocol.streams import MAX_BUFFER_MS
+from weftwork.protocol.submission import MAX_VERSION
 from weftwork.protocol.wire_v1_control import CONTROL
 from weftwork.protocol.wire_v1_review import REVIEW
+from weftwork.protocol.wire_v1_steering import STEERING
 from weftwork.protocol.wire_v1_workflows import WORKFLOWS
 
 SCOPES: Final[tuple[str, ...]] = (
@@ -47,7 +49,7 @@ SCOPES: Final[tuple[str, ...]] = (
     "prompts:read",
     "prompts:write",
 )
-"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Two of them are ours, for what the text leaves out."""
+"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Two are ours."""
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -75,6 +77,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         "A workflow definition, verbatim.",
         scope="manifest:read",
         response="workflow-definition",
+        params=(
+            Param(
+                "version",
+                {"type": "string", "minLength": 1, "maxLength": MAX_VERSION},
+                "This version; by default the one that new runs take.",
+            ),
+        ),
         errors=("not_found",),
     ),
     Route(
@@ -208,6 +217,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(Param("runId", TEXT, "The run."), Param("name", TEXT, "Only spans of this name.")),
         seam=True,
     ),
+    *STEERING,
     *CONTROL,
     *REVIEW,
     *WORKFLOWS,
@@ -221,7 +231,6 @@ UNVERSIONED: Final[frozenset[str]] = frozenset(
 """wire-01 (readings, Paths): protocol names that answer 400 when the /v1 prefix is missing."""
 
 UNOFFERED: Final[tuple[str, ...]] = (
-    "/v1/runs/{runId}/annotations",
     "/v1/prompts",
     "/v1/prompts:render",
     "/v1/prompts/{templateId}",

@@ -1,113 +1,81 @@
-"""The workflow definition: from a JSON document to a checked, immutable plan.
+"""The workflow definition: from a JSON document to a checked, immutable workflow.
 
-The schema (`workflow-definition`) decides the shape; the checks here decide what shape alone cannot:
-references, duplicates, known node types, and what this host can run. Source: OpenWOP workflow-definition.
+The schema (`workflow-definition`) decides the shape; the checks here and in `formulas` decide what shape alone
+cannot: references, duplicates, known node types, expressions. Source: OpenWOP workflow-definition.
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
 
 from weftwork.protocol import schema
-from weftwork.protocol.canonical import digest
+from weftwork.protocol.caller_schema import check_caller_schema
+from weftwork.protocol.canonical import digest, encode_stored
+from weftwork.protocol.channel import parse_channels
 from weftwork.protocol.decode import escape
+from weftwork.protocol.definition import Edge, Node, Port, Retry, Variable, Workflow, has_type
+from weftwork.protocol.formulas import parse_condition, parse_config, parse_port, reads
+from weftwork.protocol.graph import check_reads
+from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.schema import Violation
 
+__all__ = ["Edge", "Node", "Port", "Retry", "Variable", "Workflow", "has_type", "parse_workflow"]
 
-class Port(msgspec.Struct, frozen=True):
-    """Where an input comes from: exactly one of a literal, a variable or another node's output."""
-
-    type: str
-    value: Any = None
-    variable: str = ""
-    node_id: str = ""
-    output_key: str = ""
-    optional: bool = False
-
-
-class Edge(msgspec.Struct, frozen=True):
-    """A dependency, which also carries one output to one input."""
-
-    id: str
-    source: str
-    target: str
-    source_output: str
-    target_input: str
-    rule: str
-
-
-class Node(msgspec.Struct, frozen=True):
-    """One step, with its type's declaration resolved."""
-
-    id: str
-    declaration: NodeDeclaration
-    config: dict[str, Any]
-    ports: dict[str, Port]
-    disabled: bool
-    primary: bool
-    sensitive_outputs: frozenset[str]
-
-
-class Variable(msgspec.Struct, frozen=True):
-    """A declared run variable."""
-
-    name: str
-    type: str
-    required: bool
-    sensitive: bool
-    has_default: bool
-    default: Any
-
-
-class Workflow(msgspec.Struct, frozen=True):
-    """A definition that passed every check. `document` is kept verbatim for readers."""
-
-    id: str
-    version: str
-    digest: str
-    document: dict[str, Any]
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    variables: tuple[Variable, ...]
-    timeout_ms: int
-
-
-_MAX_NODE_ID: Final = 128
-"""What the nodeId of an event may hold; the definition's own schema sets no bound."""
-
-_JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "string": (str,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-    "array": (list,),
+MAX_EXPRESSIONS: Final = 4_000
+MAX_ROUNDS: Final = 10_000
+"""Rounds of a loop, whatever a definition asks for."""
+_NODE_SETTINGS: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "maxRetries": {"type": "integer", "minimum": 0, "maximum": 100},
+        "retryDelayMs": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
+        "retryBackoff": {"type": "number", "minimum": 1, "maximum": 10},
+        "retryMaxDelayMs": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
+        "timeoutMs": {"type": "integer", "minimum": 0, "maximum": 31_536_000_000},
+    },
 }
-
-
-def has_type(value: Any, name: str) -> bool:
-    """wf-04 (OpenWOP workflow-definition): whether a value fits a variable's declared type; a boolean is no number."""
-    if isinstance(value, bool):
-        return name == "boolean"
-    return isinstance(value, _JSON_TYPES[name])
+"""wf-13 (readings, Node settings): the text leaves a node's settings open; these are ours."""
 
 
 def parse_workflow(
-    document: dict[str, Any], types: Mapping[str, NodeDeclaration]
+    document: dict[str, Any], types: Mapping[str, NodeDeclaration], pinned: bool = False
 ) -> tuple[Workflow | None, list[Violation]]:
-    """wf-01 (OpenWOP workflow-definition): the checked workflow, or every violation with its pointer."""
+    """wf-01 (OpenWOP workflow-definition): the checked workflow, or every violation with its pointer.
+
+    `pinned`: a run has it already. It is held to what running it needs, not to what was found wanting since.
+    """
     violations = schema.check("workflow-definition", document)
     if violations:
         return None, violations
-    nodes, violations = _nodes(document["nodes"], types)
-    edges = [_edge(item) for item in document["edges"]]
+    settings = document["settings"]
+    node_ids = {node["id"] for node in document["nodes"]}
+    # Members in the order of the store, which has its own: which of two mistakes a node meets first must not depend on
+    # whether its host was restarted.
+    stored = msgspec.json.decode(encode_stored(document["nodes"]))
+    nodes = _nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
+    edges = [_edge(index, item, violations) for index, item in enumerate(document["edges"])]
     variables = [_variable(item) for item in document["variables"]]
-    violations += _check_edges(document["edges"], {node["id"] for node in document["nodes"]})
-    violations += _check_ports(document["nodes"])
-    violations += _check_variables(variables)
-    violations += _check_not_yet(document)
+    channels, found = parse_channels(document.get("channels", {}))
+    violations += found
+    for place, member in (("edges", "id"), ("triggers", "id"), ("variables", "name")):
+        violations += _check_unique(place, member, document[place])
+    violations += _check_edges(document["edges"], node_ids)
+    violations += _check_ports(document["nodes"], node_ids)
+    violations += _check_triggers(document["triggers"], node_ids) if not pinned else []
+    violations += _check_variables(variables, channels)
+    # Only names that fit their schema can be looked up.
+    violations += [] if violations else _check_writes(document["nodes"], nodes, channels)
+    configurable = document.get("configurableSchema")
+    if configurable is not None:
+        violations += check_caller_schema(configurable, "/configurableSchema")
+    violations += _check_count(nodes, edges)
+    violations += _check_outputs(document, nodes, edges) if not pinned else []
     if violations:
+        if not any(each.rule in ("unique", "reference") for each in violations):
+            violations += check_reads(nodes, edges)
         return None, violations
     workflow = Workflow(
         id=document["id"],
@@ -117,55 +85,85 @@ def parse_workflow(
         nodes=tuple(nodes),
         edges=tuple(edges),
         variables=tuple(variables),
-        timeout_ms=document["settings"].get("timeout", 0),
+        timeout_ms=settings.get("timeout", 0),
+        channels=channels,
+        configurable_schema=configurable,
+        max_loopbacks=min(settings.get("maxLoopbackIterations", 5), MAX_ROUNDS),
+        log_level=settings.get("logLevel", "debug"),
     )
     return workflow, []
 
 
-def _nodes(documents: list[dict[str, Any]], types: Mapping[str, NodeDeclaration]) -> tuple[list[Node], list[Violation]]:
+def _nodes(
+    documents: list[dict[str, Any]],
+    types: Mapping[str, NodeDeclaration],
+    retries: int,
+    violations: list[Violation],
+    pinned: bool,
+) -> list[Node]:
     nodes: list[Node] = []
-    violations: list[Violation] = []
     seen: set[str] = set()
     for index, item in enumerate(documents):
         at = f"/nodes/{index}"
         if item["id"] in seen:
             violations.append(Violation(f"{at}/id", "unique", "two nodes share this id"))
         seen.add(item["id"])
-        if len(item["id"]) > _MAX_NODE_ID:
-            violations.append(Violation(f"{at}/id", "maxLength", f"takes {_MAX_NODE_ID} or fewer characters"))
+        if len(item["id"]) > MAX_NODE_ID:
+            violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
         declaration = types.get(item["typeId"])
         if declaration is None:
-            violations.append(Violation(f"{at}/typeId", "known", "this host has no such node type"))
-            continue
-        violations += schema.check_inline(declaration.config, item["config"], f"{at}/config")
+            violations.append(Violation(f"{at}/typeId", "known", _unknown(item["typeId"], types)))
+            # A stand-in, so that what else is wrong is told too.
+            declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
+        found = schema.check_inline(declaration.config, item["config"], f"{at}/config")
+        settings: dict[str, Any] = item.get("settings", {})
+        wrong = schema.check_inline(_NODE_SETTINGS, settings, f"{at}/settings") if settings else []
+        if wrong and pinned:
+            settings, wrong = {}, []
+        found += wrong
+        violations += found
+        formulas = parse_config(declaration, types, item["config"], f"{at}/config", violations) if not found else {}
+        ports = {
+            name: parse_port(port, f"{at}/inputs/{escape(name)}", violations) for name, port in item["inputs"].items()
+        }
+        hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
         nodes.append(
             Node(
                 id=item["id"],
                 declaration=declaration,
                 config=item["config"],
-                ports={name: _port(port) for name, port in item["inputs"].items()},
+                ports=ports,
                 disabled=item.get("disabled", False),
                 primary=item.get("outputRole") == "primary",
-                sensitive_outputs=frozenset(
-                    name for name, hidden in item.get("outputSensitivity", {}).items() if hidden
-                ),
+                sensitive_outputs=hidden,
+                retry=_retry(settings, retries),
+                timeout_ms=settings.get("timeoutMs", 0),
+                formulas={key: formula for key, (formula, _) in formulas.items()},
+                reads=tuple(reads(ports, formulas)),
             )
         )
-    return nodes, violations
+    return nodes
 
 
-def _port(item: dict[str, Any]) -> Port:
-    return Port(
-        type=item["type"],
-        value=item.get("value"),
-        variable=item.get("variableName", ""),
-        node_id=item.get("nodeId", ""),
-        output_key=item.get("outputKey", ""),
-        optional=item.get("optional", False),
+def _unknown(type_id: str, types: Mapping[str, NodeDeclaration]) -> str:
+    near = get_close_matches(type_id, types, 1, 0.8)
+    return f"this host has no such node type; did you mean {near[0]}?" if near else "this host has no such node type"
+
+
+def _retry(settings: dict[str, Any], most: int) -> Retry:
+    if not most and "maxRetries" not in settings:
+        return Retry()
+    plain = Retry()
+    return Retry(
+        most=settings.get("maxRetries", most),
+        delay_ms=settings.get("retryDelayMs", plain.delay_ms),
+        factor=settings.get("retryBackoff", plain.factor),
+        max_delay_ms=settings.get("retryMaxDelayMs", plain.max_delay_ms),
     )
 
 
-def _edge(item: dict[str, Any]) -> Edge:
+def _edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge:
+    condition = item.get("condition")
     return Edge(
         id=item["id"],
         source=item["sourceNodeId"],
@@ -173,6 +171,7 @@ def _edge(item: dict[str, Any]) -> Edge:
         source_output=item.get("sourceOutput", "output"),
         target_input=item.get("targetInput", "input"),
         rule=item.get("triggerRule", "all_success"),
+        condition=parse_condition(condition, f"/edges/{index}/condition", violations) if condition else None,
     )
 
 
@@ -187,14 +186,21 @@ def _variable(item: dict[str, Any]) -> Variable:
     )
 
 
-def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
-    """wf-02 (OpenWOP workflow-definition): edges join existing nodes and their ids are unique."""
+def _check_unique(place: str, member: str, documents: list[dict[str, Any]]) -> list[Violation]:
+    """wf-02 (OpenWOP workflow-definition): what is known by a name has it for itself."""
     violations: list[Violation] = []
     seen: set[str] = set()
     for index, item in enumerate(documents):
-        if item["id"] in seen:
-            violations.append(Violation(f"/edges/{index}/id", "unique", "two edges share this id"))
-        seen.add(item["id"])
+        if item[member] in seen:
+            violations.append(Violation(f"/{place}/{index}/{member}", "unique", f"two {place} share this {member}"))
+        seen.add(item[member])
+    return violations
+
+
+def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
+    """wf-02 (OpenWOP workflow-definition): edges join existing nodes."""
+    violations: list[Violation] = []
+    for index, item in enumerate(documents):
         violations.extend(
             Violation(f"/edges/{index}/{end}", "reference", "no node has this id")
             for end in ("sourceNodeId", "targetNodeId")
@@ -203,9 +209,8 @@ def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Vi
     return violations
 
 
-def _check_ports(documents: list[dict[str, Any]]) -> list[Violation]:
+def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
     """wf-03 (OpenWOP workflow-definition): a connection names an existing node."""
-    node_ids = {node["id"] for node in documents}
     return [
         Violation(f"/nodes/{index}/inputs/{escape(name)}/nodeId", "reference", "no node has this id")
         for index, node in enumerate(documents)
@@ -214,36 +219,70 @@ def _check_ports(documents: list[dict[str, Any]]) -> list[Violation]:
     ]
 
 
-def _check_variables(variables: list[Variable]) -> list[Violation]:
+def _check_count(nodes: list[Node], edges: list[Edge]) -> list[Violation]:
+    """lim-11 (host): so many expressions as can be parsed in a moment."""
+    count = sum(len(node.formulas) + sum(port.expression is not None for port in node.ports.values()) for node in nodes)
+    count += sum(edge.condition is not None for edge in edges)
+    what = f"a workflow takes {MAX_EXPRESSIONS:,} or fewer expressions and conditions"
+    return [Violation("/nodes", "expressions", what)] if count > MAX_EXPRESSIONS else []
+
+
+def _check_outputs(document: dict[str, Any], nodes: list[Node], edges: list[Edge]) -> list[Violation]:
+    """wf-18 (host): an output that is named is one that its node type gives, where the type says all it gives."""
+    given = {
+        node.id: set(node.declaration.outputs.get("properties", ()))
+        for node in nodes
+        if node.declaration.outputs.get("additionalProperties") is False
+    }
+    named: list[tuple[str, str, str]] = []
+    for index, (item, edge) in enumerate(zip(document["edges"], edges, strict=True)):
+        if "sourceOutput" in item and edge.source_output != "output":
+            named.append((f"/edges/{index}/sourceOutput", edge.source, edge.source_output))
+    for index, item in enumerate(document["nodes"]):
+        for name, port in item["inputs"].items():
+            if port["type"] == "connection":
+                named.append((f"/nodes/{index}/inputs/{escape(name)}/outputKey", port["nodeId"], port["outputKey"]))
+        for name in item.get("outputSensitivity", ()):
+            named.append((f"/nodes/{index}/outputSensitivity/{escape(name)}", item["id"], name))
+    return [
+        Violation(
+            at, "output", f"the node gives no such output; it gives {', '.join(sorted(given[node_id])) or 'none'}"
+        )
+        for at, node_id, output in named
+        if node_id in given and output not in given[node_id]
+    ]
+
+
+def _check_triggers(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
+    """wf-02 (OpenWOP workflow-definition): triggers start at existing nodes."""
+    return [
+        Violation(f"/triggers/{index}/nodeId", "reference", "no node has this id")
+        for index, item in enumerate(documents)
+        if "nodeId" in item and item["nodeId"] not in node_ids
+    ]
+
+
+def _check_variables(variables: list[Variable], channels: Mapping[str, Any]) -> list[Violation]:
     violations: list[Violation] = []
-    seen: set[str] = set()
     for index, variable in enumerate(variables):
-        if variable.name in seen:
-            violations.append(Violation(f"/variables/{index}/name", "unique", "two variables share this name"))
-        seen.add(variable.name)
+        if variable.name in channels:
+            violations.append(Violation(f"/variables/{index}/name", "unique", "a channel has this name"))
         if variable.has_default and not has_type(variable.default, variable.type):
             violations.append(Violation(f"/variables/{index}/defaultValue", "type", f"must be of type {variable.type}"))
     return violations
 
 
-def _check_not_yet(document: dict[str, Any]) -> list[Violation]:
-    """What the schema allows and this host does not run: refused by name, never ignored."""
-    found: list[tuple[str, str]] = []
-    for index, node in enumerate(document["nodes"]):
-        found.extend(
-            (f"/nodes/{index}/inputs/{escape(name)}", "expression ports")
-            for name, port in node["inputs"].items()
-            if port["type"] == "expression"
-        )
-        if "envelopeContract" in node:
-            found.append((f"/nodes/{index}/envelopeContract", "envelope contracts"))
-    for index, edge in enumerate(document["edges"]):
-        if "condition" in edge:
-            found.append((f"/edges/{index}/condition", "edge conditions"))
-    if document.get("channels"):
-        found.append(("/channels", "channels"))
-    if document.get("configurableSchema"):
-        found.append(("/configurableSchema", "a configurable schema"))
-    if document["settings"].get("maxRetries", 0) > 0:
-        found.append(("/settings/maxRetries", "retries"))
-    return [Violation(at, "unsupported", f"this host does not support {what} yet") for at, what in found]
+def _check_writes(documents: list[dict[str, Any]], nodes: list[Node], channels: Mapping[str, Any]) -> list[Violation]:
+    """wf-17 (OpenWOP channels): a declared channel is written as a channel, with its own reducer, and never as a
+    variable."""
+    at = {item["id"]: f"/nodes/{index}/config" for index, item in enumerate(documents)}
+    violations: list[Violation] = []
+    for node in nodes:
+        if node.sets_variable in channels:
+            pointer = f"{at[node.id]}/{node.declaration.sets_variable}"
+            violations.append(Violation(pointer, "reference", "this is a channel; write it with core.channelWrite"))
+        channel = channels.get(node.writes_channel or "")
+        if channel is not None and node.config.get("reducer", channel.reducer) != channel.reducer:
+            pointer = f"{at[node.id]}/reducer"
+            violations.append(Violation(pointer, "reference", f"the channel is declared with {channel.reducer}"))
+    return violations

@@ -23,3 +23,6 @@ class SequentialIds:
 
     def trace_id(self) -> str:
         return f"{next(self._traces):032x}"
+
+    def fraction(self) -> float:
+        return 1.0

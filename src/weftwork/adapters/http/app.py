@@ -14,7 +14,7 @@ from weftwork.engine.principal import require
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.ids import Ids
 from weftwork.protocol.errors import ClientFault, error_document
-from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.ids import is_node_id, is_path_id
 from weftwork.protocol.route import Route
 from weftwork.protocol.trace import parse_traceparent, traceparent
 from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED
@@ -126,7 +126,7 @@ def _params(found: dict[str, str]) -> dict[str, str]:
             params[name] = segment(text)
         except UnicodeDecodeError:
             raise ClientFault("not_found", "There is nothing at this path.") from None
-        if not is_path_id(params[name]):
+        if not (is_node_id if name == "nodeId" else is_path_id)(params[name]):
             raise ClientFault("not_found", "There is nothing at this path.")
     return params
 
@@ -170,7 +170,7 @@ def fault_response(fault: ClientFault) -> Response:
 
 async def _send(request: Request, response: Response) -> None:
     headers = [(b"traceparent", request.traceparent.encode()), _NOSNIFF, *response.headers]
-    if response.status != 304:
+    if response.status not in (204, 304):
         headers.append((b"content-type", response.content_type))
         headers.append((b"content-length", str(len(response.body)).encode()))
     if not any(name == b"cache-control" for name, _ in response.headers):

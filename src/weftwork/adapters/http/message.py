@@ -14,7 +14,8 @@ from weftwork.adapters.http.turns import Turns
 from weftwork.engine.principal import Principal
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.route import Route
+from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.route import REPLAY_HEADER, Route
 
 T = TypeVar("T")
 
@@ -30,6 +31,7 @@ DISCARD_SECONDS: Final = 1.0
 
 
 _turns = Turns()
+_REPLAYED: Final = (REPLAY_HEADER.lower().encode(), b"true")
 
 
 class Disconnected(Exception):
@@ -47,6 +49,11 @@ class Response(msgspec.Struct):
 
 def json_response(status: int, document: Any, headers: Headers | None = None) -> Response:
     return Response(status, msgspec.json.encode(document), headers or [])
+
+
+def replay_headers(replayed: bool) -> Headers:
+    """How a caller sees that its key had led to this answer before."""
+    return [_REPLAYED] if replayed else []
 
 
 class Request:
@@ -129,6 +136,17 @@ class Request:
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 16) or not low <= int(text) <= high:
             raise invalid(f"{name} must be a whole number from {low} to {high}.", parameter=name)
         return int(text)
+
+    def path_id(self, name: str, message: str) -> str | None:
+        """An id, None if it was not given, or 400 with the message."""
+        given = self.query(name)
+        if given is not None and not is_path_id(given):
+            raise invalid(message, parameter=name)
+        return given
+
+    def cursor(self) -> str | None:
+        """Where a page begins."""
+        return self.path_id("cursor", "cursor must be the nextCursor of a page.")
 
     async def body(self) -> bytes:
         """wire-04 (RFC 0094 H): the body, refused by its declared length or, on the stream, at the cap."""

@@ -33,10 +33,14 @@ class Router:
         plain = self._plain.get(path)
         if plain is not None:
             return plain, {}
-        if not path.startswith("/") or path.endswith(":"):
+        if not path.startswith("/"):
             return None
-        # No id holds a colon, so a verb that is not in the table cannot be a part of one.
-        return self._walk(*split_path(path))
+        found = None if path.endswith(":") else self._walk(*split_path(path))
+        if found is None:
+            # Of all ids only that of a node may hold a colon; elsewhere what follows one is a verb we do not know.
+            found = self._walk(path.split("/")[1:], "")
+            return found if found is not None and "nodeId" in found[1] else None
+        return found
 
     def _walk(self, segments: list[str], verb: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
         branch = self._root

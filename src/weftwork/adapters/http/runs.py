@@ -1,20 +1,17 @@
-"""Routes of runs and workflows."""
+"""Routes of runs."""
 
-from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.engine.service import Outcome, Service
+from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
+from weftwork.engine.service import Service
 from weftwork.ports.eventlog import RunQuery
 from weftwork.protocol import idempotency
-from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.ids import is_path_id
-from weftwork.protocol.route import MAX_PAGE, REPLAY_HEADER
+from weftwork.protocol.errors import invalid
+from weftwork.protocol.route import MAX_PAGE
 from weftwork.protocol.run import STATUSES
 from weftwork.protocol.trace import parse_traceparent
 
-_REPLAYED = [(REPLAY_HEADER.lower().encode(), b"true")]
-
 
 class RunRoutes:
-    """createRun, listRuns, getRun, cancelRun, getWorkflow."""
+    """createRun, listRuns, getRun, cancelRun."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -35,14 +32,14 @@ class RunRoutes:
             "eventsUrl": f"{base}/events",
             "statusUrl": base,
         }
-        return json_response(201, body, [*_replayed(outcome), (b"location", base.encode())])
+        return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", base.encode())])
 
     async def list_runs(self, request: Request) -> Response:
         query = RunQuery(
             statuses=_statuses(request),
             workflow_id=request.query("workflowId"),
             tags=tuple(request.queries("tag")),
-            before=_cursor(request),
+            before=request.cursor(),
             limit=request.integer("limit", 1, MAX_PAGE, 50),
         )
         return json_response(200, await self._service.list_runs(request.caller, query))
@@ -55,14 +52,7 @@ class RunRoutes:
         key = request.header(b"idempotency-key")
         outcome = await self._service.cancel_run(request.caller, request.params["runId"], document, key)
         body = {"runId": outcome.run_id, "status": outcome.status}
-        return json_response(200, body, _replayed(outcome))
-
-    async def get_workflow(self, request: Request) -> Response:
-        return json_response(200, self._service.get_workflow(request.caller, request.params["workflowId"]))
-
-
-def _replayed(outcome: Outcome) -> list[tuple[bytes, bytes]]:
-    return list(_REPLAYED) if outcome.replayed else []
+        return json_response(200, body, replay_headers(outcome.replayed))
 
 
 def _traceparent(request: Request) -> str | None:
@@ -75,10 +65,3 @@ def _statuses(request: Request) -> tuple[str, ...]:
     if any(name not in STATUSES for name in wanted):
         raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
     return tuple(dict.fromkeys(wanted))
-
-
-def _cursor(request: Request) -> str | None:
-    cursor = request.query("cursor")
-    if cursor is not None and not is_path_id(cursor):
-        raise ClientFault("validation_error", "cursor must be the nextCursor of a page.", {"parameter": "cursor"})
-    return cursor

@@ -26,6 +26,7 @@ from weftwork.protocol.streams import (
     StreamMode,
     batch_frame,
     frames,
+    hears_notes,
     shown,
 )
 
@@ -83,6 +84,7 @@ class Pump:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, standing = await self._service.join(self._caller, self._run_id, after)
+        reader.hears = hears_notes(self._modes)
         last, over = standing.last_sequence, standing.status in TERMINAL
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
@@ -106,6 +108,17 @@ class Pump:
                 body = self._encode(await self._again(reader, first, last))
                 at = await self._offer(body, at)
             del body
+            if not reader.ended:
+                await self._tell(reader)
+
+    async def _tell(self, reader: Reader) -> None:
+        """Frames that are in no log, so each is kept until the client has room: it is smaller than a piece."""
+        for note in reader.told():
+            body = batch_frame([note.frame]).encode() if self._buffer else note.frame.encode()
+            at = 0
+            while at < len(body):
+                await self._out.room()
+                at = await self._offer(body, at)
 
     async def _take(self, reader: Reader) -> tuple[int, int, bytes]:
         """The first and the last of the next events, and what is shown of them."""
@@ -121,6 +134,9 @@ class Pump:
         events: list[Event] = []
         while first <= last:
             page = await reader.again(first, last)
+            if not page:
+                # The run was deleted: a frame of which a part is sent cannot be finished any more.
+                raise Broken
             events += self._shown(page)
             first = page[-1].sequence + 1
         return events
@@ -139,7 +155,8 @@ class Pump:
         until = clock.time() + self._buffer
         while events and not reader.ended and not any(frame.flush for frame in self._frames(events)):
             left = until - clock.time()
-            if left <= 0 or sum([event.weight for event in events]) >= READ_BYTES:
+            # A note comes behind these events, and until it is taken there are no others.
+            if left <= 0 or reader.noted or sum([event.weight for event in events]) >= READ_BYTES:
                 break
             events += self._shown(await reader.next(left))
         return events
@@ -164,11 +181,14 @@ class Pump:
             if news is not None:
                 sent, over = await self._send_snapshot(*news)
 
-    async def _due(self, reader: Reader, sent: int) -> tuple[int, int] | None:
-        """Sequence and time of the newest event, if there is news that a snapshot must follow."""
+    async def _due(self, reader: Reader, sent: int) -> tuple[int, ...] | None:
+        """If there is news that a snapshot must follow: sequence and time of the newest event, as far as known here."""
         events = await self._next(reader)
         due = sent < 0 or any(event.type in SNAPSHOT_AFTER and event.sequence > sent for event in events)
-        return (events[-1].sequence, events[-1].timestamp) if events and due else None
+        told = reader.told()
+        if events and due:
+            return events[-1].sequence, events[-1].timestamp
+        return () if told and sent >= 0 else None
 
     async def _send_snapshot(self, *news: int) -> tuple[int, bool]:
         """One snapshot. Returns its sequence, and whether it is the last."""

@@ -1,14 +1,21 @@
-"""The definitions port in memory."""
+"""The definitions port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
 from weftwork.adapters.memory.door import Door
+from weftwork.ports.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
+from weftwork.ports.eventlog import EventLog, Record, Recorded
+
+Versions = dict[str, Registration]
+"""By version, in the order of registration."""
 
 
 class MemoryDefinitions:
-    """Implements ports.definitions.Definitions."""
+    """Implements ports.definitions.Definitions. Records are those of the log, which is in memory too."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, log: EventLog) -> None:
         self._door = door
+        self._log = log
         self._documents: dict[str, bytes] = {}
+        self._tenants: dict[str, dict[str, Versions]] = {}
 
     async def put(self, digest: str, document: bytes) -> None:
         self._door.enter()
@@ -17,3 +24,48 @@ class MemoryDefinitions:
     async def get(self, digest: str) -> bytes | None:
         self._door.enter()
         return self._documents.get(digest)
+
+    async def register(
+        self, registration: Registration, document: bytes, most: int, record: Record | None = None
+    ) -> Registered | Known | Full | Recorded:
+        self._door.enter()
+        if record is not None:
+            taken = await self._log.recall(record.partition, record.slot, record.expired_before)
+            if taken is not None:
+                return Recorded(taken)
+        new = registration
+        own = self._tenants.get(new.tenant, {})
+        known = own.get(new.workflow_id, {}).get(new.version)
+        if known is not None:
+            return Known(known)
+        if sum(map(len, own.values())) >= most:
+            return Full()
+        self._documents.setdefault(new.digest, document)
+        self._tenants.setdefault(new.tenant, {}).setdefault(new.workflow_id, {})[new.version] = new
+        if record is not None:
+            await self._log.remember(record)
+        return Registered()
+
+    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> Registration | None:
+        self._door.enter()
+        versions = self._tenants.get(tenant, {}).get(workflow_id, {})
+        return _current(versions) if version is None else versions.get(version)
+
+    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[Listed]:
+        self._door.enter()
+        own = self._tenants.get(tenant, {})
+        page = sorted(workflow_id for workflow_id in own if workflow_id > (after or ""))[: max(limit, 0)]
+        return [listed for workflow_id in page if (listed := _listed(own[workflow_id])) is not None]
+
+    async def count(self) -> int:
+        self._door.enter()
+        return sum(map(len, self._tenants.values()))
+
+
+def _current(versions: Versions) -> Registration | None:
+    return next(reversed(versions.values()), None)
+
+
+def _listed(versions: Versions) -> Listed | None:
+    current = _current(versions)
+    return Listed(current, tuple(versions)[: -MOST_VERSIONS - 1 : -1]) if current is not None else None

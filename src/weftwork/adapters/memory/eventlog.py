@@ -1,6 +1,8 @@
 """The event log port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
 import heapq
+from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -19,9 +21,10 @@ from weftwork.ports.eventlog import (
     Recorded,
     RunQuery,
     SequenceConflict,
+    StillLive,
     Stored,
 )
-from weftwork.protocol.batch import check_batch, check_first
+from weftwork.protocol.batch import check_batch, check_first, check_record
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Event, reaching
 from weftwork.protocol.run import RunHeader, RunKey
@@ -40,6 +43,9 @@ class MemoryEventLog:
         self._live: dict[RunKey, MemoryRun] = {}
         self._records: dict[tuple[str, str], Record] = {}
         self._ages: list[tuple[int, str, str]] = []
+        self._deleted: dict[int, tuple[int, RunKey]] = {}
+        """By its number, when a run was deleted and how it was called."""
+        self._created = 0
 
     async def create(
         self,
@@ -61,7 +67,8 @@ class MemoryEventLog:
         if header.key in self._runs:
             raise HostFault(f"the run id {header.run_id} is in use")
         siblings = self._by_partition.setdefault(header.partition, [])
-        run = MemoryRun(header, hidden, len(self._runs), len(siblings))
+        run = MemoryRun(header, hidden, self._created)
+        self._created += 1
         siblings.append(run)
         self._runs[run.key] = self._live[run.key] = run
         if first is not None:
@@ -101,6 +108,10 @@ class MemoryEventLog:
         events = found.events[start : start + max(limit, 0)] if found is not None else []
         return events if budget is None else reaching(events, budget)
 
+    def find(self, run: RunKey) -> MemoryRun | None:
+        """The run itself, for the ports that keep something beside its log."""
+        return self._runs.get(run)
+
     async def stored(self, run: RunKey) -> Stored | None:
         self._door.enter()
         found = self._runs.get(run)
@@ -121,8 +132,7 @@ class MemoryEventLog:
         siblings = self._by_partition.get(partition, [])
         end = len(siblings)
         if query.before is not None:
-            before = self._runs.get(RunKey(partition, query.before))
-            end = before.place if before is not None else 0
+            end = _place(siblings, self._number(RunKey(partition, query.before)) or 0)
         start = max(end - MOST_CANDIDATES, 0)
         found: list[MemoryRun] = []
         for place in range(end - 1, start - 1, -1):
@@ -138,11 +148,9 @@ class MemoryEventLog:
 
     async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
         self._door.enter()
-        number = -1
-        if after is not None:
-            if after not in self._runs:
-                return []
-            number = self._runs[after].number
+        number = self._number(after) if after is not None else -1
+        if number is None:
+            return []
         later = (key for key, run in self._live.items() if run.number > number)
         return list(islice(later, max(limit, 0)))
 
@@ -157,7 +165,55 @@ class MemoryEventLog:
             if self._records[partition, slot].created_at == created_at:
                 del self._records[partition, slot]
                 swept += 1
+        old = [number for number, (deleted_at, _) in self._deleted.items() if deleted_at < created_before]
+        for number in old[:SWEEP_MOST]:
+            del self._deleted[number]
+            swept += 1
         return swept
+
+    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+        self._door.enter()
+        check_record(run, record)
+        known = self._taken(record)
+        if known is not None:
+            return known
+        found = self._runs.get(run)
+        if found is None:
+            return False
+        if not found.ended:
+            raise StillLive(f"the run is {found.projection.status}")
+        del self._runs[run]
+        siblings = self._by_partition[run.partition]
+        del siblings[_place(siblings, found.number)]
+        self._deleted[found.number] = (now, run)
+        self._fill(record)
+        return True
+
+    async def purge(self) -> bool:
+        self._door.enter()
+        return False
+
+    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        self._door.enter()
+        found = [(at, run.number, run.key) for at, run in self._ended(partition) if at < completed_before]
+        return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        self._door.enter()
+        return sum(at < completed_before for at, _ in self._ended(partition))
+
+    def _ended(self, partition: str | None) -> Iterator[tuple[int, MemoryRun]]:
+        runs = self._runs.values() if partition is None else self._by_partition.get(partition, ())
+        for run in runs:
+            if run.projection.completed_at is not None:
+                yield run.projection.completed_at, run
+
+    def _number(self, run: RunKey) -> int | None:
+        """The number of a run that is there or was."""
+        found = self._runs.get(run)
+        if found is not None:
+            return found.number
+        return max((number for number, (_, key) in self._deleted.items() if key == run), default=None)
 
     def _apply(self, run: MemoryRun, batch: Batch) -> None:
         run.apply(batch)
@@ -174,6 +230,11 @@ class MemoryEventLog:
         if record is not None:
             self._records[record.partition, record.slot] = replace(record, expired_before=0)
             heapq.heappush(self._ages, (record.created_at, record.partition, record.slot))
+
+
+def _place(siblings: list[MemoryRun], number: int) -> int:
+    """Where the run of that number stands, or would stand."""
+    return bisect_left(siblings, number, key=lambda run: run.number)
 
 
 def _matches(run: MemoryRun, query: RunQuery) -> bool:

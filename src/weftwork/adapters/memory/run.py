@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from weftwork.ports.annotations import Annotation
 from weftwork.ports.eventlog import Batch, Hidden, Projection, StateRow, Stored
 from weftwork.protocol.events import Event
 from weftwork.protocol.run import TERMINAL, RunHeader
@@ -14,12 +15,11 @@ _decode = msgspec.json.Decoder(RunHeader).decode
 
 
 class MemoryRun:
-    """`number` is the order of creation in the whole store, `place` the order in the partition."""
+    """`number` is the order of creation in the whole store."""
 
-    def __init__(self, header: RunHeader, hidden: tuple[Hidden, ...], number: int, place: int) -> None:
+    def __init__(self, header: RunHeader, hidden: tuple[Hidden, ...], number: int) -> None:
         self.key = header.key
         self.number = number
-        self.place = place
         self.workflow_id = header.workflow_id
         self.scope_id = header.scope_id
         self.tags = frozenset(header.tags)
@@ -28,6 +28,7 @@ class MemoryRun:
         self.projection = Projection("pending")
         self.events: list[Event] = []
         self.hidden: list[Hidden] = list(hidden)
+        self.annotations: dict[str, Annotation] = {}
         self.rows: dict[tuple[str, str], StateRow] = {}
 
     @property

@@ -1,9 +1,11 @@
 """Every storage port in memory behind one object."""
 
+from weftwork.adapters.memory.annotations import MemoryAnnotations
 from weftwork.adapters.memory.definitions import MemoryDefinitions
 from weftwork.adapters.memory.door import Door
 from weftwork.adapters.memory.eventlog import MemoryEventLog
 from weftwork.adapters.memory.keys import MemoryKeys
+from weftwork.ports.annotations import Annotations
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
@@ -15,12 +17,14 @@ class MemoryStore:
     log: EventLog
     definitions: Definitions
     keys: Keys
+    annotations: Annotations
 
     def __init__(self) -> None:
         self._door = Door()
         self.log = MemoryEventLog(self._door)
-        self.definitions = MemoryDefinitions(self._door)
+        self.definitions = MemoryDefinitions(self._door, self.log)
         self.keys = MemoryKeys(self._door)
+        self.annotations = MemoryAnnotations(self._door, self.log)
 
     async def open(self) -> None:
         self._door.open = True

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from weftwork.adapters.nodes.conformance import duplicate_messages
 from weftwork.ports.nodes import (
     Completed,
     Failed,
@@ -23,7 +24,7 @@ def _noop(call: NodeCall) -> Outcome:
 
 
 def _identity(call: NodeCall) -> Outcome:
-    return Completed(call.inputs)
+    return Completed(call.inputs, duplicate_messages() if call.config.get("emitDuplicateMessageId") else ())
 
 
 def _fail(call: NodeCall) -> Outcome:
@@ -53,7 +54,20 @@ CORE: Final[tuple[NodeType, ...]] = (
         _noop,
     ),
     InstantNode(
-        NodeDeclaration("core.identity", "Gives each input back as the output of the same name."),
+        NodeDeclaration(
+            "core.identity",
+            "Gives each input back as the output of the same name.",
+            config={
+                "type": "object",
+                "properties": {
+                    "emitDuplicateMessageId": {
+                        "type": "boolean",
+                        "description": "For conformance: also write two messages to the channel messages, one twice.",
+                    }
+                },
+                "additionalProperties": False,
+            },
+        ),
         _identity,
     ),
     InstantNode(

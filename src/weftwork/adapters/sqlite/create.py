@@ -11,10 +11,13 @@ from weftwork.protocol.run import RunHeader
 _LIVE_IN_SCOPE = """
     SELECT run_id FROM runs WHERE partition = ? AND scope_id IS ? AND completed_at IS NULL ORDER BY run_no LIMIT 1
 """
+# The number of a deleted run is not given out again while anything of that run may be there, or while it marks
+# a place in listings; the newest run may be deleted, too.
 _INSERT_RUN = """
-    INSERT INTO runs (partition, run_id, workflow_id, scope_id, status, last_sequence, started_at, completed_at,
-    current_node, executions, error, outputs)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
+    INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
+    completed_at, current_node, executions, error, outputs)
+    VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"

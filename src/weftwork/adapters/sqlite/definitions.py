@@ -2,12 +2,37 @@
 
 from functools import partial
 
+from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.driver import Connection
-from weftwork.adapters.sqlite.reader import Readers
+from weftwork.adapters.sqlite.reader import Readers, snapshot
 from weftwork.adapters.sqlite.writer import Writer
+from weftwork.ports.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
+from weftwork.ports.eventlog import Record, Recorded
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 _GET = "SELECT document FROM definitions WHERE digest = ?"
+_VERSION = """
+    SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
+    WHERE tenant = ? AND workflow_id = ? AND version = ?
+"""
+_CURRENT = """
+    SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
+    WHERE tenant = ? AND workflow_id = ? AND current = 1
+"""
+_NTH = "SELECT 1 FROM workflows WHERE tenant = ? LIMIT 1 OFFSET ?"
+_SUPERSEDE = "UPDATE workflows SET current = 0 WHERE tenant = ? AND workflow_id = ? AND current = 1"
+_REGISTER = """
+    INSERT INTO workflows (tenant, workflow_id, version, digest, created_at, name, description, current)
+    VALUES (?, ?, ?, ?, ?, ?, ?, 1)
+"""
+_PAGE = """
+    SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
+    WHERE tenant = ? AND workflow_id > ? AND current = 1 ORDER BY workflow_id LIMIT ?
+"""
+_VERSIONS = """
+    SELECT version FROM workflows WHERE tenant = ? AND workflow_id = ? ORDER BY workflow_no DESC LIMIT ?
+"""
+_COUNT = "SELECT count(*) FROM workflows WHERE current = 1"
 
 
 class SqliteDefinitions:
@@ -23,6 +48,20 @@ class SqliteDefinitions:
     async def get(self, digest: str) -> bytes | None:
         return await self._read(partial(_get, digest))
 
+    async def register(
+        self, registration: Registration, document: bytes, most: int, record: Record | None = None
+    ) -> Registered | Known | Full | Recorded:
+        return await self._write(partial(_register, registration, document, most, record))
+
+    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> Registration | None:
+        return await self._read(partial(_find, tenant, workflow_id, version))
+
+    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[Listed]:
+        return await self._read(partial(_workflows, tenant, after or "", limit))
+
+    async def count(self) -> int:
+        return await self._read(_count)
+
 
 def _put(digest: str, document: bytes, connection: Connection) -> None:
     connection.execute(_PUT, (digest, document))
@@ -31,3 +70,48 @@ def _put(digest: str, document: bytes, connection: Connection) -> None:
 def _get(digest: str, connection: Connection) -> bytes | None:
     found = connection.execute(_GET, (digest,)).fetchall()
     return found[0][0] if found else None
+
+
+def _register(
+    registration: Registration, document: bytes, most: int, record: Record | None, connection: Connection
+) -> Registered | Known | Full | Recorded:
+    taken = idempotency.taken(connection, record) if record is not None else None
+    if taken is not None:
+        return taken
+    new = registration
+    known = _find(new.tenant, new.workflow_id, new.version, connection)
+    if known is not None:
+        return Known(known)
+    if connection.execute(_NTH, (new.tenant, most - 1)).fetchall():
+        return Full()
+    _put(new.digest, document, connection)
+    connection.execute(_SUPERSEDE, (new.tenant, new.workflow_id))
+    fixed = (new.tenant, new.workflow_id, new.version, new.digest)
+    connection.execute(_REGISTER, (*fixed, new.created_at, new.name, new.description))
+    if record is not None:
+        idempotency.insert(connection, record)
+    return Registered()
+
+
+def _find(tenant: str, workflow_id: str, version: str | None, connection: Connection) -> Registration | None:
+    if version is None:
+        found = connection.execute(_CURRENT, (tenant, workflow_id)).fetchall()
+    else:
+        found = connection.execute(_VERSION, (tenant, workflow_id, version)).fetchall()
+    return Registration(*found[0]) if found else None
+
+
+def _workflows(tenant: str, after: str, limit: int, connection: Connection) -> list[Listed]:
+    with snapshot(connection):
+        rows = connection.execute(_PAGE, (tenant, after, max(limit, 0))).fetchall()
+        page = [Registration(*row) for row in rows]
+        return [Listed(each, _versions(each, connection)) for each in page]
+
+
+def _versions(of: Registration, connection: Connection) -> tuple[str, ...]:
+    found = connection.execute(_VERSIONS, (of.tenant, of.workflow_id, MOST_VERSIONS)).fetchall()
+    return tuple(row[0] for row in found)
+
+
+def _count(connection: Connection) -> int:
+    return connection.execute(_COUNT).fetchall()[0][0]

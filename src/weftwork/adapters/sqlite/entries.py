@@ -21,9 +21,10 @@ MOST_AT_ONCE: Final = 8
 def _insert_events(count: int) -> str:
     into = """
         INSERT INTO events
-        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version) VALUES
+        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version, interrupt_id)
+        VALUES
     """
-    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
 
 
 @cache
@@ -52,6 +53,7 @@ def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
                 event.causation_id,
                 event.schema_version,
                 event.engine_version,
+                event.interrupt_id,
             )
         connection.execute(_insert_events(len(events)), values)
     for rows in _pieces(batch.rows):

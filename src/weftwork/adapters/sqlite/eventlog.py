@@ -4,9 +4,10 @@ from functools import partial
 
 import msgspec
 
-from weftwork.adapters.sqlite import idempotency, listing
+from weftwork.adapters.sqlite import deletion, ended, idempotency, listing
 from weftwork.adapters.sqlite.append import append
 from weftwork.adapters.sqlite.create import create
+from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.reader import Readers
 from weftwork.adapters.sqlite.run import find_projection, find_run, read_events, read_hidden
@@ -24,7 +25,7 @@ from weftwork.ports.eventlog import (
     Stored,
 )
 from weftwork.ports.faults import point
-from weftwork.protocol.batch import check_batch, check_first
+from weftwork.protocol.batch import check_batch, check_first, check_record
 from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunHeader, RunKey
 
@@ -87,4 +88,22 @@ class SqliteEventLog:
         await self._write(lambda _connection: None)
 
     async def sweep(self, created_before: int) -> int:
-        return await self._write(partial(idempotency.sweep, created_before))
+        return await self._write(partial(_sweep, created_before))
+
+    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+        check_record(run, record)
+        return await self._write(partial(deletion.delete, run, now, record))
+
+    async def purge(self) -> bool:
+        # Most of the time there is nothing to do, and then nobody has to wait for the writer.
+        return await self._read(deletion.is_left) and await self._write(deletion.purge)
+
+    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        return await self._read(partial(ended.ended_before, completed_before, limit, partition))
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        return await self._read(partial(ended.count_ended, completed_before, partition))
+
+
+def _sweep(created_before: int, connection: Connection) -> int:
+    return idempotency.sweep(created_before, connection) + deletion.forget(created_before, connection)

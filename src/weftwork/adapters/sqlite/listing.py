@@ -22,6 +22,7 @@ _BEYOND_ALL = 1 << 62
 _EMPTY = Page((), None, False)
 
 _NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+_DELETED = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
 _RUN_ID = "SELECT run_id FROM runs WHERE run_no = ? AND partition = ?"
 BY_STATUS = """
     SELECT run_no FROM runs WHERE partition = ? AND status = ? AND run_no < ? ORDER BY run_no DESC LIMIT ?
@@ -71,8 +72,9 @@ def unfinished(after: RunKey | None, limit: int, connection: Connection) -> list
 
 
 def _number(connection: Connection, run: RunKey) -> int | None:
+    """The number of a run that is there or was: a page goes on where it ended, even if that run was deleted."""
     found = connection.execute(_NUMBER, (run.partition, run.run_id)).fetchall()
-    return found[0][0] if found else None
+    return (found or connection.execute(_DELETED, (run.partition, run.run_id)).fetchall())[0][0]
 
 
 def _merged(connection: Connection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:

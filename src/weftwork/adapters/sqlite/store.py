@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+from weftwork.adapters.sqlite.annotations import SqliteAnnotations
 from weftwork.adapters.sqlite.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.eventlog import SqliteEventLog
@@ -10,6 +11,7 @@ from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.keys import SqliteKeys
 from weftwork.adapters.sqlite.reader import Readers
 from weftwork.adapters.sqlite.writer import Writer
+from weftwork.ports.annotations import Annotations
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
@@ -24,6 +26,7 @@ class SqliteStore:
     log: EventLog
     definitions: Definitions
     keys: Keys
+    annotations: Annotations
 
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
         path = Path(path)
@@ -33,6 +36,7 @@ class SqliteStore:
         self.log = SqliteEventLog(self._writer, self._readers, heads)
         self.definitions = SqliteDefinitions(self._writer, self._readers)
         self.keys = SqliteKeys(self._writer, self._readers)
+        self.annotations = SqliteAnnotations(self._writer, self._readers)
 
     async def open(self) -> None:
         """Open and migrate. Raises StoreUnavailable, or HostFault for a file or library that must not be used."""

@@ -24,7 +24,7 @@ import apsw
 from weftwork.adapters.sqlite.connection import OUTAGES
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.worker import Settled, Task, Worker
-from weftwork.ports.eventlog import SequenceConflict, StoreUnavailable
+from weftwork.ports.eventlog import SequenceConflict, StillLive, StoreUnavailable
 from weftwork.ports.faults import point
 from weftwork.protocol.errors import HostFault
 
@@ -36,7 +36,7 @@ CHECKPOINT_PAGES: Final = 1024
 LARGEST_WAL_PAGES: Final = 16 * CHECKPOINT_PAGES
 """64 MiB of WAL: readers have been in the way for too long, wait for them."""
 
-_REFUSALS = (SequenceConflict, HostFault)
+_REFUSALS = (SequenceConflict, StillLive, HostFault)
 _OVERWRITE = """
     INSERT INTO meta (name, value) VALUES ('reopened', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1
 """

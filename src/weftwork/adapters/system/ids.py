@@ -16,7 +16,7 @@ class RandomIds:
     def __init__(self) -> None:
         self._pool = b""
         self._used = 0
-        # Trace ids need to differ, not to be secret, and every answer carries one.
+        # Trace ids and delays need to differ, not to be secret, and every answer carries one.
         self._trace = random.Random(os.urandom(32))  # noqa: S311
 
     def run_id(self, now: int) -> str:
@@ -32,6 +32,9 @@ class RandomIds:
 
     def trace_id(self) -> str:
         return f"{self._trace.getrandbits(128) | 1:032x}"
+
+    def fraction(self) -> float:
+        return self._trace.random()
 
     def _random(self, count: int) -> bytes:
         """Bytes of the operating system, fetched a pool at a time; each is given out once."""

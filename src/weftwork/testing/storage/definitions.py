@@ -1,8 +1,32 @@
 """Checks of the definitions port."""
 
-from typing import Final
+import asyncio
+from typing import Any, Final
 
+from weftwork.ports.definitions import MOST_VERSIONS, Full, Known, Registered, Registration
+from weftwork.ports.eventlog import Recorded
+from weftwork.testing.storage.sample import ACME, NOW, record
 from weftwork.testing.storage.store import Check, Store
+
+ROOM: Final = 1000
+
+
+def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any) -> Registration:
+    """A version of a workflow of acme; `fields` replace its own."""
+    plain: dict[str, Any] = {
+        "tenant": "acme",
+        "digest": f"digest-{workflow_id}-{version}",
+        "created_at": NOW,
+        "name": "Zoë's workflow",
+        "description": "Says hello.",
+    }
+    return Registration(workflow_id=workflow_id, version=version, **(plain | fields))
+
+
+async def register(store: Store, *given: Registration) -> None:
+    """Register them one after the other."""
+    for each in given:
+        assert await store.definitions.register(each, each.digest.encode(), ROOM) == Registered()
 
 
 async def a_definition_is_kept(store: Store) -> None:
@@ -16,10 +40,138 @@ async def a_definition_is_kept(store: Store) -> None:
 
 
 async def a_definition_never_changes(store: Store) -> None:
-    """Putting a digest again changes nothing."""
+    """Putting a digest again, or registering under it, changes nothing."""
     await store.definitions.put("d1", b"first")
     await store.definitions.put("d1", b"second")
+    assert await store.definitions.register(registration(digest="d1"), b"third", ROOM) == Registered()
     assert await store.definitions.get("d1") == b"first"
 
 
-CHECKS: Final[tuple[Check, ...]] = (a_definition_is_kept, a_definition_never_changes)
+async def a_registration_comes_back_whole(store: Store) -> None:
+    """`find` gives a registration as it was, by its version and without; the document is under its digest."""
+    bare = registration("bare", description=None)
+    await register(store, registration(), bare)
+    for version in (None, "1.0"):
+        assert await store.definitions.find("acme", "greet", version) == registration()
+        assert await store.definitions.find("acme", "bare", version) == bare
+        assert await store.definitions.find("acme", "other", version) is None
+    assert await store.definitions.find("acme", "greet", "1") is None
+    assert await store.definitions.get(registration().digest) == b"digest-greet-1.0"
+
+
+async def the_version_registered_last_is_current(store: Store) -> None:
+    """The order of registration decides, and not that of names or times; earlier versions stay as they were."""
+    given = [registration(version=version, created_at=at) for version, at in (("2.0", 30), ("10.0", 20), ("1.0", 10))]
+    for each in given:
+        await register(store, each)
+        assert await store.definitions.find("acme", "greet") == each
+    await register(store, registration("another"))
+    assert await store.definitions.find("acme", "greet") == given[-1]
+    assert [await store.definitions.find("acme", "greet", each.version) for each in given] == given
+
+
+async def a_version_is_registered_once(store: Store) -> None:
+    """A version that is there is Known, whatever is offered; nothing is written, and it does not become current."""
+    await register(store, registration(), registration(version="2.0"))
+    for digest in ("another", registration().digest):
+        again = registration(digest=digest, created_at=NOW + 1)
+        assert await store.definitions.register(again, b"another", ROOM, record()) == Known(registration())
+    assert await store.definitions.find("acme", "greet") == registration(version="2.0")
+    assert await store.definitions.find("acme", "greet", "1.0") == registration()
+    assert await store.definitions.get("another") is None
+    assert await store.log.recall(ACME, "slot-1", 0) is None
+
+
+async def one_of_many_registers_a_version(store: Store) -> None:
+    """Of many who register the same version at once, one is the first, and all others are told who it was."""
+    given = [registration(digest=f"d{number}") for number in range(8)]
+    ends = await asyncio.gather(*(store.definitions.register(each, b"", ROOM) for each in given))
+    (first,) = [each for each, end in zip(given, ends, strict=True) if end == Registered()]
+    assert sorted(ends, key=repr) == sorted([Registered(), *[Known(first)] * 7], key=repr)
+    assert await store.definitions.find("acme", "greet") == first
+
+
+async def a_full_tenant_registers_nothing(store: Store) -> None:
+    """With `most` registrations a tenant is Full, versions counted one by one; a known version is still Known."""
+    await register(store, registration(), registration(version="2.0"))
+    for new in (registration(version="3.0"), registration("another")):
+        assert await store.definitions.register(new, b"", 2, record()) == Full()
+        assert await store.definitions.find("acme", new.workflow_id, new.version) is None
+        assert await store.definitions.get(new.digest) is None
+    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.definitions.register(registration(), b"", 2) == Known(registration())
+    assert await store.definitions.register(registration(tenant="other"), b"", 2) == Registered()
+    assert await store.definitions.register(registration(version="3.0"), b"", 3) == Registered()
+
+
+async def a_registration_is_stored_with_its_record(store: Store) -> None:
+    """A record is there when the registration is; a slot that is taken registers nothing, and is looked at first."""
+    assert await store.definitions.register(registration(), b"", ROOM, record()) == Registered()
+    assert await store.log.recall(ACME, "slot-1", 0) == record()
+    other = record(fingerprint="0" * 64)
+    for again in (registration(), registration(version="2.0")):
+        assert await store.definitions.register(again, b"", 1, other) == Recorded(record())
+    assert await store.definitions.find("acme", "greet", "2.0") is None
+    fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
+    assert await store.definitions.register(registration(version="2.0"), b"", ROOM, fresh) == Registered()
+    assert await store.log.recall(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
+
+
+async def workflows_are_listed_by_id(store: Store) -> None:
+    """A page holds the current version of each workflow behind the cursor, by id, with the versions newest first."""
+    assert await store.definitions.workflows("acme", None, 10) == []
+    for name in ("b", "a_", "a-", "c", "a"):
+        await register(store, registration(name), registration(name, "0.9"))
+    page = await store.definitions.workflows("acme", None, 10)
+    assert [each.current for each in page] == [registration(name, "0.9") for name in ("a", "a-", "a_", "b", "c")]
+    assert {each.versions for each in page} == {("0.9", "1.0")}
+    for after, limit, names in (("a", 2, "a- a_"), ("a_", 9, "b c"), ("aa", 1, "b"), ("c", 9, ""), (None, 0, "")):
+        page = await store.definitions.workflows("acme", after, limit)
+        assert [each.current.workflow_id for each in page] == names.split()
+
+
+async def a_listing_names_the_newest_versions(store: Store) -> None:
+    """Of many versions a listing names the last hundred."""
+    versions = [str(number) for number in range(MOST_VERSIONS + 3)]
+    await register(store, *(registration(version=version) for version in versions))
+    (listed,) = await store.definitions.workflows("acme", None, 10)
+    assert listed.versions == tuple(reversed(versions[3:]))
+    assert listed.current.version == versions[-1]
+
+
+async def another_tenant_sees_no_workflow(store: Store) -> None:
+    """A workflow cannot be found or listed by any other tenant, who may use the same id and version for its own."""
+    await register(store, registration())
+    for tenant in ("other", "acm", "ACME", "live:acme", ""):
+        assert await store.definitions.find(tenant, "greet") is None
+        assert await store.definitions.find(tenant, "greet", "1.0") is None
+        assert await store.definitions.workflows(tenant, None, 10) == []
+    theirs = registration(tenant="other", digest="theirs")
+    await register(store, theirs)
+    for each in (registration(), theirs):
+        assert await store.definitions.find(each.tenant, "greet") == each
+        assert [listed.current for listed in await store.definitions.workflows(each.tenant, None, 10)] == [each]
+
+
+async def workflows_are_counted(store: Store) -> None:
+    """`count` counts the workflows of all tenants, each once."""
+    assert await store.definitions.count() == 0
+    await register(store, registration(), registration(version="2.0"), registration("b"), registration(tenant="other"))
+    await store.definitions.put("d1", b"{}")
+    assert await store.definitions.count() == 3
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    a_definition_is_kept,
+    a_definition_never_changes,
+    a_registration_comes_back_whole,
+    the_version_registered_last_is_current,
+    a_version_is_registered_once,
+    one_of_many_registers_a_version,
+    a_full_tenant_registers_nothing,
+    a_registration_is_stored_with_its_record,
+    workflows_are_listed_by_id,
+    a_listing_names_the_newest_versions,
+    another_tenant_sees_no_workflow,
+    workflows_are_counted,
+)

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from weftwork.ports.eventlog import Created, Hidden, Recorded, RunQuery, SequenceConflict, StateRow, StoreUnavailable
+from weftwork.testing.storage.annotations import annotation
+from weftwork.testing.storage.definitions import ROOM, register, registration
 from weftwork.testing.storage.keys import key
 from weftwork.testing.storage.sample import ACME, OTHER, batch, fields_of, header, make_run, record, state_of
 from weftwork.testing.storage.store import RestartCheck, Store, raised
@@ -18,8 +20,10 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     await store.log.append(given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(Hidden(2, "/b", b"2"),)))
     await make_run(store, "ended", OTHER, "completed")
     await store.definitions.put("d1", b"{}")
+    await register(store, registration(), registration(version="2.0"))
     await store.keys.put(key("k1"))
     salt = await store.keys.salt()
+    await store.annotations.add(given.key, annotation(), 1)
     before = await state_of(store, given.key)
     await store.close()
 
@@ -31,8 +35,11 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
         for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
             assert [found.header for found in (await store.log.list_runs(ACME, query)).runs] == [given]
         assert await store.definitions.get("d1") == b"{}"
+        assert await store.definitions.find("acme", "greet", "1.0") == registration()
+        assert await store.definitions.find("acme", "greet") == registration(version="2.0")
         assert await store.keys.all() == [key("k1")]
         assert await store.keys.salt() == salt
+        assert await store.annotations.find(given.key, "a1") == annotation()
     finally:
         await store.close()
 
@@ -78,11 +85,23 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.unfinished(None, 10),
         store.log.ready(),
         store.log.sweep(0),
+        store.log.delete(run, 0),
+        store.log.purge(),
+        store.log.ended_before(0, 10),
+        store.log.count_ended(0),
         store.definitions.put("d1", b""),
         store.definitions.get("d1"),
+        store.definitions.register(registration(), b"", ROOM),
+        store.definitions.find("acme", "greet"),
+        store.definitions.workflows("acme", None, 10),
+        store.definitions.count(),
         store.keys.salt(),
         store.keys.put(key("k1")),
         store.keys.all(),
+        store.annotations.add(run, annotation(), 1),
+        store.annotations.find(run, "a1"),
+        store.annotations.page(run, None, 1, 1),
+        store.annotations.locate(run, "event-0", 1),
     ]
     ends = [await raised(call) for call in calls]
     assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from weftwork.ports.annotations import Annotations
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
@@ -15,6 +16,7 @@ class Store(Protocol):
     log: EventLog
     definitions: Definitions
     keys: Keys
+    annotations: Annotations
 
     async def open(self) -> None:
         """Make the ports usable."""

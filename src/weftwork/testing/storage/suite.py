@@ -1,4 +1,4 @@
-"""The conformance suite of the storage ports: event log, definitions and keys.
+"""The conformance suite of the storage ports: event log, definitions, keys and annotations.
 
 A check is an async function whose docstring is the promise it proves. It takes a store that is open and
 empty, and fails with an exception. A restart check takes a factory instead: each call makes a store that is
@@ -16,9 +16,11 @@ Failures say more with `pytest.register_assert_rewrite("weftwork.testing.storage
 from typing import Final
 
 from weftwork.testing.storage import (
+    annotations,
     appending,
     creating,
     definitions,
+    deleting,
     keys,
     listing,
     reading,
@@ -39,8 +41,10 @@ CHECKS: Final[tuple[Check, ...]] = (
     *listing.CHECKS,
     *recovering.CHECKS,
     *tenancy.CHECKS,
+    *deleting.CHECKS,
     *definitions.CHECKS,
     *keys.CHECKS,
+    *annotations.CHECKS,
 )
 
-RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = restarting.CHECKS
+RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = (*restarting.CHECKS, *deleting.RESTART_CHECKS)

@@ -1,0 +1,39 @@
+"""Routes that steer single runs, and the one that fetches what a run has made."""
+
+from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
+from weftwork.engine.control import Control, Steered
+from weftwork.protocol.timestamp import iso
+
+
+class SteeringRoutes:
+    """pauseRun, resumeRun, resolveInterruptByRun, getArtifact."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    async def pause_run(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        key = request.header(b"idempotency-key")
+        done = await self._control.pause_run(request.caller, request.params["runId"], document, key)
+        return _answer(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
+
+    async def resume_run(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        key = request.header(b"idempotency-key")
+        done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
+        return _answer(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
+
+    async def resolve_interrupt(self, request: Request) -> Response:
+        document = await request.document()
+        key = request.header(b"idempotency-key")
+        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        done = await self._control.resolve_interrupt(request.caller, run_id, node_id, document, key)
+        return _answer(200, {"runId": done.run_id, "nodeId": done.node_id, "status": done.status}, done)
+
+    async def get_artifact(self, request: Request) -> Response:
+        run_id, artifact_id = request.params["runId"], request.params["artifactId"]
+        return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
+
+
+def _answer(status: int, body: dict[str, str], done: Steered) -> Response:
+    return json_response(status, body, replay_headers(done.replayed))

@@ -1,0 +1,65 @@
+"""The annotations port in memory. A run holds its annotations, so they go with it."""
+
+from weftwork.adapters.memory.door import Door
+from weftwork.adapters.memory.eventlog import MemoryEventLog
+from weftwork.ports.annotations import Annotation, AnnotationPage, Verdict
+from weftwork.ports.eventlog import Record, Recorded
+from weftwork.protocol.batch import check_record
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run import RunKey
+
+
+class MemoryAnnotations:
+    """Implements ports.annotations.Annotations. No call of the log waits, so each method is atomic."""
+
+    def __init__(self, door: Door, log: MemoryEventLog) -> None:
+        self._door = door
+        self._log = log
+
+    async def add(
+        self, run: RunKey, annotation: Annotation, most: int, record: Record | None = None
+    ) -> Verdict | Recorded:
+        self._door.enter()
+        check_record(run, record)
+        if record is not None:
+            known = await self._log.recall(record.partition, record.slot, record.expired_before)
+            if known is not None:
+                return Recorded(known)
+        found = self._log.find(run)
+        if found is None:
+            return "absent"
+        if len(found.annotations) >= most:
+            return "full"
+        if annotation.annotation_id in found.annotations:
+            raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
+        found.annotations[annotation.annotation_id] = annotation
+        if record is not None:
+            await self._log.remember(record)
+        return "added"
+
+    async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
+        self._door.enter()
+        found = self._log.find(run)
+        return found.annotations.get(annotation_id) if found is not None else None
+
+    async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
+        self._door.enter()
+        found = self._log.find(run)
+        if found is None:
+            return None
+        kept = list(found.annotations.values())
+        if after is not None:
+            kept = kept[list(found.annotations).index(after) + 1 :] if after in found.annotations else []
+        taken: list[Annotation] = []
+        for annotation in kept[: max(limit, 1)]:
+            taken.append(annotation)
+            budget -= len(annotation.document)
+            if budget <= 0:
+                break
+        return AnnotationPage(tuple(taken), len(taken) < len(kept))
+
+    async def locate(self, run: RunKey, event_id: str, within: int) -> int | None:
+        self._door.enter()
+        found = self._log.find(run)
+        events = found.events[: max(within, 0)] if found is not None else []
+        return next((event.sequence for event in events if event.event_id == event_id), None)

@@ -1,0 +1,122 @@
+"""The annotations port on the SQLite file."""
+
+from functools import partial
+from typing import Any
+
+from weftwork.adapters.sqlite import idempotency
+from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.entries import SEQUENCE_BITS
+from weftwork.adapters.sqlite.reader import Readers, snapshot
+from weftwork.adapters.sqlite.writer import Writer
+from weftwork.ports.annotations import Annotation, AnnotationPage, Verdict
+from weftwork.ports.eventlog import Record, Recorded
+from weftwork.protocol.batch import check_record
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run import RunKey
+
+_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+COUNT = "SELECT count(*) FROM annotations WHERE run_no = ?"
+_INSERT = """
+    INSERT INTO annotations (run_no, annotation_id, document) VALUES (?, ?, ?)
+    ON CONFLICT (run_no, annotation_id) DO NOTHING
+"""
+FIND = "SELECT annotation_no, annotation_id, document FROM annotations WHERE run_no = ? AND annotation_id = ?"
+PAGE = """
+    SELECT annotation_id, document FROM annotations WHERE run_no = ? AND annotation_no > ?
+    ORDER BY annotation_no LIMIT ?
+"""
+LOCATE = f"""
+    SELECT id & {(1 << SEQUENCE_BITS) - 1} FROM events WHERE id >= ? AND id < ? AND event_id = ? LIMIT 1
+"""  # noqa: S608 - nothing but constants
+
+
+class SqliteAnnotations:
+    """Implements ports.annotations.Annotations."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._write = writer.submit
+        self._read = readers.submit
+
+    async def add(
+        self, run: RunKey, annotation: Annotation, most: int, record: Record | None = None
+    ) -> Verdict | Recorded:
+        check_record(run, record)
+        return await self._write(partial(_add, run, annotation, most, record))
+
+    async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
+        return await self._read(partial(_find, run, annotation_id))
+
+    async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
+        return await self._read(partial(_page, run, after, limit, budget))
+
+    async def locate(self, run: RunKey, event_id: str, within: int) -> int | None:
+        return await self._read(partial(_locate, run, event_id, within))
+
+
+def _add(
+    run: RunKey, annotation: Annotation, most: int, record: Record | None, connection: Connection
+) -> Verdict | Recorded:
+    known = idempotency.taken(connection, record) if record is not None else None
+    if known is not None:
+        return known
+    run_no = _number(connection, run)
+    if run_no is None:
+        return "absent"
+    if connection.execute(COUNT, (run_no,)).fetchall()[0][0] >= most:
+        return "full"
+    connection.execute(_INSERT, (run_no, annotation.annotation_id, annotation.document))
+    if not connection.changes():
+        raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
+    if record is not None:
+        idempotency.insert(connection, record)
+    return "added"
+
+
+def _find(run: RunKey, annotation_id: str, connection: Connection) -> Annotation | None:
+    with snapshot(connection):
+        run_no = _number(connection, run)
+        found = connection.execute(FIND, (run_no, annotation_id)).fetchall()
+    return Annotation(*found[0][1:]) if found else None
+
+
+def _page(run: RunKey, after: str | None, limit: int, budget: int, connection: Connection) -> AnnotationPage | None:
+    with snapshot(connection):
+        run_no = _number(connection, run)
+        if run_no is None:
+            return None
+        start = 0
+        if after is not None:
+            found = connection.execute(FIND, (run_no, after)).fetchall()
+            if not found:
+                return AnnotationPage((), False)
+            start = found[0][0]
+        limit = max(limit, 1)
+        taken: list[Annotation] = []
+        more = False
+        rows: Any = connection.execute(PAGE, (run_no, start, limit + 1))
+        try:
+            for row in rows:
+                if len(taken) == limit or (taken and budget <= 0):
+                    more = True
+                    break
+                taken.append(Annotation(*row))
+                budget -= len(row[1])
+        finally:
+            rows.close()
+    return AnnotationPage(tuple(taken), more)
+
+
+def _locate(run: RunKey, event_id: str, within: int, connection: Connection) -> int | None:
+    with snapshot(connection):
+        run_no = _number(connection, run)
+        if run_no is None:
+            return None
+        first = run_no << SEQUENCE_BITS
+        within = min(max(within, 0), 1 << SEQUENCE_BITS)
+        found = connection.execute(LOCATE, (first, first + within, event_id)).fetchall()
+    return found[0][0] if found else None
+
+
+def _number(connection: Connection, run: RunKey) -> int | None:
+    found = connection.execute(_NUMBER, (run.partition, run.run_id)).fetchall()
+    return found[0][0] if found else None

@@ -1,0 +1,173 @@
+"""A call of a node: from the state to what the node is given, and from its outcome to an input of the run."""
+
+import logging
+from typing import Any, Final
+
+from weftwork.engine.inputs import Input, NodeCompleted, NodeFailed, NodeSuspended
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.nodes import (
+    AppendLog,
+    Arrival,
+    Completed,
+    EmitArtifact,
+    Failed,
+    NodeCall,
+    NodeEffect,
+    Outcome,
+    SetVariable,
+    Suspended,
+    WriteChannel,
+)
+from weftwork.protocol import schema
+from weftwork.protocol.channel import check_write
+from weftwork.protocol.channel_access import denial, may_write
+from weftwork.protocol.dataflow import Broken, Missing, arrivals, resolve_inputs
+from weftwork.protocol.definition import has_type
+from weftwork.protocol.events import Draft
+from weftwork.protocol.scope import NodeScope
+from weftwork.protocol.state import RunState
+from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
+
+log = logging.getLogger("weftwork.node")
+
+TOO_LARGE: Final = Failed(
+    "node_output_too_large",
+    f"The node made a value of more than {MAX_TEXT:,} characters, {MAX_VALUES:,} values or {MAX_DEPTH} levels.",
+    retryable=False,
+)
+
+_LEVELS = ("debug", "info", "warn", "error")
+
+
+def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
+    """What the node is given, or why it cannot be called. No repetition would help."""
+    place = state.plan.nodes[node_id]
+    node, declaration = place.node, place.node.declaration
+    entered = state.nodes[node_id].entered
+    inputs = resolve_inputs(state, node_id)
+    if isinstance(inputs, Missing):
+        message = f"The input {inputs.port} has no value: {inputs.source} is not set."
+        return NodeFailed(node_id, "node_input_missing", message, retryable=False, entered=entered)
+    if isinstance(inputs, Broken):
+        message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
+        return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entered=entered)
+    wrong = wrong_inputs(declaration.inputs, inputs)
+    if wrong is not None:
+        return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entered=entered)
+    return NodeCall(
+        state.header.run_id,
+        node_id,
+        inputs,
+        node.config,
+        NodeScope(state, node_id, inputs, declaration.instant),
+        state.rounds.get(place.counts, 0) if place.counts is not None else 0,
+        _arrivals(state, node_id) if declaration.gathering else (),
+        state.answers,
+        state.nodes[node_id].visits,
+        state.nodes[node_id].attempt,
+        entered,
+    )
+
+
+def wrong_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:
+    """A failure if the inputs do not fit what the node type declares."""
+    violations = schema.check_inline(wanted, inputs, "/inputs")
+    if not violations:
+        return None
+    message = f"An input does not fit the node type: {violations[0].message}."
+    return Failed("node_config_invalid", message, {"pointer": violations[0].pointer}, retryable=False)
+
+
+def _arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
+    return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in arrivals(state, node_id))
+
+
+def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:
+    """The outcome as the run takes it in. Effects that are not allowed make a failure of it."""
+    # Of the call, because the state may have gone on to the next attempt.
+    node_id, entered = call.node_id, call.entered
+    match outcome:
+        case Completed(outputs, effects):
+            if is_too_large(outputs):
+                return outcome_input(runtime, state, call, TOO_LARGE)
+            drafts: list[Draft] = []
+            for effect in effects:
+                wanted = _effect(state, node_id, effect)
+                if isinstance(wanted, Failed):
+                    return outcome_input(runtime, state, call, wanted)
+                drafts += wanted
+            return NodeCompleted(node_id, outputs, tuple(drafts), entered)
+        case Suspended(interrupt):
+            if is_too_large(interrupt.data):
+                return outcome_input(runtime, state, call, TOO_LARGE)
+            return NodeSuspended(node_id, interrupt, entered)
+        case Failed(code, message, details, retryable):
+            chance = runtime.ids.fraction()
+            return NodeFailed(node_id, code, message, details, retryable, chance, entered)
+
+
+def raised(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
+    """What a node raised goes to the log file; the wire learns only that it failed."""
+    log.exception("node raised", extra={"runId": call.run_id, "nodeId": call.node_id})
+    failure = Failed("node_failed", "The node raised an error; the host's log has the details.")
+    return outcome_input(runtime, state, call, failure)
+
+
+def _effect(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | Failed:
+    if is_too_large(_carried(effect)):
+        return TOO_LARGE
+    match effect:
+        case SetVariable(name, value):
+            return _set_variable(state, node_id, name, value)
+        case WriteChannel(channel, value, reducer):
+            return _write_channel(state, node_id, channel, value, reducer)
+        case AppendLog(level, message, fields):
+            if _LEVELS.index(level) < _LEVELS.index(state.plan.workflow.log_level):
+                return []
+            payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
+            return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
+        case EmitArtifact(artifact_id, artifact_type, data, summary):
+            known = state.artifacts.get(artifact_id)
+            made = {
+                "artifactId": artifact_id,
+                "artifactType": artifact_type,
+                "nodeId": node_id,
+                "version": str(known.version + 1 if known is not None else 1),
+                "data": data,
+            }
+            return [Draft("artifact.created", {**made, "summary": summary} if summary else made, node_id)]
+
+
+def _carried(effect: NodeEffect) -> Any:
+    match effect:
+        case SetVariable(_, value) | WriteChannel(_, value, _) | EmitArtifact(_, _, value, _):
+            return value
+        case AppendLog(_, message, fields):
+            return [message, fields]
+
+
+def _set_variable(state: RunState, node_id: str, name: str, value: Any) -> list[Draft] | Failed:
+    """data-08 (OpenWOP workflow-definition): a declared variable keeps its type."""
+    declared = next((each for each in state.plan.workflow.variables if each.name == name), None)
+    if declared is not None and not has_type(value, declared.type):
+        message = f"The variable {name} is declared as {declared.type}."
+        return Failed("variable_type_mismatch", message, {"variable": name}, retryable=False)
+    return [Draft("variable.changed", {"name": name, "next": value, "nodeId": node_id}, node_id)]
+
+
+def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer: str) -> list[Draft] | Failed:
+    """evt-05 (OpenWOP channels): the event holds the write itself and the reducer."""
+    channel = state.plan.workflow.channels.get(name)
+    type_id = state.plan.nodes[node_id].node.declaration.type_id
+    if channel is not None and not may_write(channel, node_id, type_id):
+        message = f"The node may not write to the channel {name}."
+        return Failed("channel_access_denied", message, denial(channel, "writers", node_id, type_id), retryable=False)
+    if channel is not None:
+        reducer = channel.reducer
+    wrong = check_write(channel, reducer, value)
+    if wrong is not None:
+        return Failed(wrong[0], wrong[1], {"channel": name}, retryable=False)
+    payload = {"channel": name, "value": value, "reducer": reducer, "nodeId": node_id}
+    if channel is not None and channel.schema_version != 1:
+        payload["schemaVersion"] = channel.schema_version
+    return [Draft("channel.written", payload, node_id)]

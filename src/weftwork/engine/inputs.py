@@ -1,0 +1,122 @@
+"""Inputs: everything that can happen to a run. `decide` says what follows from each."""
+
+from typing import Any
+
+import msgspec
+
+from weftwork.protocol.events import Draft
+from weftwork.protocol.interrupt import Interrupt
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Do the next thing the state allows."""
+
+
+class NodeCompleted(msgspec.Struct, frozen=True):
+    """A running node ended well; `effects` are the events it wants before its end.
+
+    `entered`, here and below, says which entry of the node this is about: see NodeState. -1 is whichever runs.
+    """
+
+    node_id: str
+    outputs: dict[str, Any]
+    effects: tuple[Draft, ...] = ()
+    entered: int = -1
+
+
+class NodeFailed(msgspec.Struct, frozen=True):
+    """A running node ended badly. `chance`, from 0 to 1, spreads the delay before it is tried again."""
+
+    node_id: str
+    code: str
+    message: str
+    details: dict[str, Any] | None = None
+    retryable: bool = True
+    chance: float = 1.0
+    entered: int = -1
+
+
+class NodeSuspended(msgspec.Struct, frozen=True):
+    """A running node asks something."""
+
+    node_id: str
+    interrupt: Interrupt
+    entered: int = -1
+
+
+class NodeRecorded(msgspec.Struct, frozen=True):
+    """A running node has results of single items; `durable` is told once they are committed."""
+
+    node_id: str
+    items: tuple[tuple[int, Any], ...]
+    durable: Any
+    """A future."""
+    entered: int = -1
+
+
+class NodeStopped(msgspec.Struct, frozen=True):
+    """A running node was stopped because the run is to end."""
+
+    node_id: str
+
+
+class RetryDue(msgspec.Struct, frozen=True):
+    """The time has come to try a failed node again, after this attempt."""
+
+    node_id: str
+    attempt: int
+
+
+class CancelAsked(msgspec.Struct, frozen=True):
+    """Somebody wants the run cancelled."""
+
+    reason: str | None = None
+
+
+class PauseAsked(msgspec.Struct, frozen=True):
+    """Somebody wants the run paused."""
+
+    policy: str
+    reason: str | None = None
+
+
+class ResumeAsked(msgspec.Struct, frozen=True):
+    """Somebody wants a paused run to go on."""
+
+    reason: str | None = None
+
+
+class AnswerGiven(msgspec.Struct, frozen=True):
+    """Somebody answers the open interrupt of a node."""
+
+    node_id: str
+    value: Any
+    by: str
+
+
+class TimeUp(msgspec.Struct, frozen=True):
+    """The run's time limit has passed; `observed` is the elapsed time in milliseconds."""
+
+    limit: int
+    observed: int
+
+
+class HostBroke(msgspec.Struct, frozen=True):
+    """The host found an error of its own while it moved this run."""
+
+
+Input = (
+    Step
+    | NodeCompleted
+    | NodeFailed
+    | NodeSuspended
+    | NodeRecorded
+    | NodeStopped
+    | RetryDue
+    | CancelAsked
+    | PauseAsked
+    | ResumeAsked
+    | AnswerGiven
+    | TimeUp
+    | HostBroke
+)

@@ -1,0 +1,70 @@
+"""Steering: what follows when somebody cancels, pauses or resumes a run, or answers an interrupt. Pure."""
+
+from typing import Any
+
+from weftwork.engine.decision import NOTHING, Decision, refuse
+from weftwork.protocol.caller_schema import check_value
+from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, Draft
+from weftwork.protocol.interrupt import answer_refusal
+from weftwork.protocol.state import RunState
+from weftwork.protocol.timestamp import iso
+
+
+def cancel(state: RunState, reason: str | None) -> Decision:
+    """run-03 (RFC 0094 B): `cancelling` while a node still runs, `cancelled` at once otherwise."""
+    if state.stop is not None:
+        return NOTHING
+    payload = {"reason": reason} if reason else {}
+    if state.running:
+        return Decision((Draft(CANCEL_REQUESTED, payload),))
+    waiting = sorted((*state.suspended, *state.retrying), key=lambda node_id: state.plan.nodes[node_id].index)
+    ended = tuple(Draft("node.cancelled", {"nodeId": node_id}, node_id) for node_id in waiting)
+    return Decision((*ended, Draft("run.cancelled", payload)))
+
+
+def pause(state: RunState, policy: str, reason: str | None) -> Decision:
+    """run-12 (OpenWOP rest-endpoints): at once, or once the nodes that run have ended; the policy is kept.
+
+    Nodes that may not run twice are never interrupted, whatever the policy.
+    """
+    if state.status != "running" or state.pausing is not None or state.stop is not None:
+        details: dict[str, Any] = {"runStatus": state.status}
+        if state.paused_at is not None:
+            details["pausedAt"] = iso(state.paused_at)
+        what = "is about to pause" if state.pausing is not None else f"is {state.status}"
+        return refuse("conflict", f"The run {what} and cannot be paused.", details)
+    payload: dict[str, Any] = {"drainPolicy": policy, **({"reason": reason} if reason else {})}
+    once = any(state.plan.nodes[node_id].node.declaration.effect == "once" for node_id in state.running)
+    if state.running and (policy != "immediate" or once):
+        return Decision((Draft(PAUSE_REQUESTED, payload),))
+    return Decision((Draft("run.paused", payload),), interrupt=True)
+
+
+def resume(state: RunState, reason: str | None) -> Decision:
+    """run-13 (OpenWOP rest-endpoints): only a paused run goes on."""
+    if state.status != "paused":
+        details = {"runStatus": state.status}
+        return refuse("conflict", f"The run is {state.status} and not paused.", details)
+    return Decision((Draft("run.resumed", {"reason": reason} if reason else {}),))
+
+
+def answer(state: RunState, node_id: str, value: Any, by: str) -> Decision:
+    """int-06 (readings, Answering an interrupt): one answer counts; a bad one changes nothing."""
+    mine = [each for each in state.interrupts.values() if each.node_id == node_id]
+    found = next((each for each in mine if each.status == "open"), None)
+    if found is None or state.stop is not None:
+        status = found.status if found is not None else mine[-1].status if mine else None
+        if state.stop is not None and found is not None:
+            status = "cancelled" if state.stop.error is None else "closed"
+        return Decision(refusal=answer_refusal(status))
+    if found.resume_schema is not None and (wrong := check_value(found.resume_schema, value, "/resumeValue")):
+        details = {"pointer": wrong[0].pointer}
+        return refuse("validation_error", f"The answer does not fit what was asked: {wrong[0].message}.", details)
+    payload = {
+        "nodeId": node_id,
+        "interruptId": found.interrupt_id,
+        "kind": found.kind,
+        "resumeValue": value,
+        "resolvedBy": by,
+    }
+    return Decision((Draft("interrupt.resolved", payload, node_id, interrupt_id=found.interrupt_id),))

@@ -1,0 +1,131 @@
+"""The parts of a workflow definition as the host works with them: checked, resolved and immutable."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.channel import Channel
+from weftwork.protocol.expression import Expression, Template
+from weftwork.protocol.node_type import NodeDeclaration
+
+Formula = tuple[str, frozenset[str]]
+
+
+class Port(msgspec.Struct, frozen=True):
+    """Where an input comes from: exactly one of a literal, an expression, a variable or another node's output."""
+
+    type: str
+    value: Any = None
+    variable: str = ""
+    node_id: str = ""
+    output_key: str = ""
+    optional: bool = False
+    expression: Expression | None = None
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """When an edge is taken: an expression, or a comparison of what stands at a path with a value."""
+
+    type: str
+    left: str = ""
+    right: Any = None
+    expression: Expression | None = None
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A dependency, which also carries one output to one input."""
+
+    id: str
+    source: str
+    target: str
+    source_output: str
+    target_input: str
+    rule: str
+    condition: Condition | None = None
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """How often a failed node is tried again, and how long the host waits before it does."""
+
+    most: int = 0
+    delay_ms: int = 500
+    factor: float = 2.0
+    max_delay_ms: int = 60_000
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One step, with its type's declaration resolved."""
+
+    id: str
+    declaration: NodeDeclaration
+    config: dict[str, Any]
+    ports: dict[str, Port]
+    disabled: bool
+    primary: bool
+    sensitive_outputs: frozenset[str]
+    retry: Retry = Retry()
+    timeout_ms: int = 0
+    """Of one attempt; 0 is no limit."""
+    formulas: dict[Formula, Expression | Template] = {}
+    """Expressions and templates in its config, by their text and the names beside the common ones."""
+    reads: tuple[tuple[str, str], ...] = ()
+    """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
+
+    @property
+    def sets_variable(self) -> str | None:
+        """The variable that this node writes, if its type writes one."""
+        return self.config.get(self.declaration.sets_variable) if self.declaration.sets_variable else None
+
+    @property
+    def writes_channel(self) -> str | None:
+        """The channel that this node writes, if its type writes one."""
+        return self.config.get(self.declaration.writes_channel) if self.declaration.writes_channel else None
+
+    @property
+    def shared_key(self) -> str | None:
+        """The key under which this node asks, if its author chose one: all who ask under it get the same answer."""
+        return self.config.get(self.declaration.asks_under) if self.declaration.asks_under else None
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A declared run variable."""
+
+    name: str
+    type: str
+    required: bool
+    sensitive: bool
+    has_default: bool
+    default: Any
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A definition that passed every check. `document` is kept verbatim for readers."""
+
+    id: str
+    version: str
+    digest: str
+    document: dict[str, Any]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    variables: tuple[Variable, ...]
+    timeout_ms: int
+    channels: dict[str, Channel] = {}
+    configurable_schema: dict[str, Any] | None = None
+    max_loopbacks: int = 5
+    log_level: str = "debug"
+
+
+_JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
+
+
+def has_type(value: Any, name: str) -> bool:
+    """wf-04 (OpenWOP workflow-definition): whether a value fits a variable's declared type; a boolean is no number."""
+    if isinstance(value, bool):
+        return name == "boolean"
+    return isinstance(value, _JSON_TYPES[name])

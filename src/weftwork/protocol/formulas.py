@@ -1,0 +1,151 @@
+"""Where a definition computes: expressions of ports, conditions of edges, expressions and templates in configs.
+
+All of them are parsed when the definition is registered, so that a mistake is told with its pointer and never met
+by a run.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from weftwork.protocol import schema
+from weftwork.protocol.decode import escape
+from weftwork.protocol.definition import Condition, Formula, Port
+from weftwork.protocol.expression import (
+    Expression,
+    ExpressionFault,
+    Template,
+    check_pattern,
+    parse_expression,
+    parse_template,
+)
+from weftwork.protocol.json_value import is_object
+from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.pointer import tokens
+from weftwork.protocol.schema import Violation
+
+Found = dict[Formula, tuple[Expression | Template, str]]
+"""Formulas, each with the pointer below the config at which it stands."""
+
+PORTS = "ports"
+"""The name under which expressions in a node's config find the node's own inputs."""
+
+
+def parse_port(item: dict[str, Any], at: str, violations: list[Violation]) -> Port:
+    """An input port; an expression that cannot be used is a violation."""
+    expression = _expression(item["expression"], (), f"{at}/expression", violations) if "expression" in item else None
+    return Port(
+        type=item["type"],
+        value=item.get("value"),
+        variable=item.get("variableName", ""),
+        node_id=item.get("nodeId", ""),
+        output_key=item.get("outputKey", ""),
+        optional=item.get("optional", False),
+        expression=expression,
+    )
+
+
+def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) -> Condition | None:
+    """wf-14 (readings, Conditions): a condition with everything its type needs; without a type it is an expression."""
+    kind = item.get("type", "expression")
+    if kind == "expression":
+        if "expression" not in item:
+            violations.append(Violation(at, "required", "an expression condition needs `expression`"))
+            return None
+        return Condition(kind, expression=_expression(item["expression"], (), f"{at}/expression", violations))
+    missing = [name for name in ("left", "right") if name not in item]
+    if missing:
+        violations.append(Violation(at, "required", f"a condition of type {kind} needs `{missing[0]}`"))
+        return None
+    if kind == "regex":
+        problem = check_pattern(item["right"]) if isinstance(item["right"], str) else "must be text"
+        if problem is not None:
+            violations.append(Violation(f"{at}/right", "pattern", problem))
+            return None
+    return Condition(kind, item["left"], item["right"])
+
+
+def parse_config(
+    declaration: NodeDeclaration,
+    types: Mapping[str, NodeDeclaration],
+    config: dict[str, Any],
+    at: str,
+    violations: list[Violation],
+) -> Found:
+    """Every expression and template in a config that fits its schema; those of a node inside it too."""
+    found: Found = {}
+    for pattern, more in declaration.expressions.items():
+        names = (PORTS, *more)
+        for pointer, text in _matching(config, pattern):
+            parsed = _expression(text, names, f"{at}{pointer}", violations)
+            if parsed is not None:
+                found[text, frozenset(names)] = parsed, pointer
+    for pattern, more in declaration.templates.items():
+        names = (PORTS, *more)
+        for pointer, text in _matching(config, pattern):
+            try:
+                found[text, frozenset(names)] = parse_template(text, names), pointer
+            except ExpressionFault as fault:
+                violations.append(Violation(f"{at}{pointer}", "template", plain(fault)))
+    for pattern in declaration.bodies:
+        for pointer, body in _matching(config, pattern):
+            inside = _body(body, types, f"{at}{pointer}", violations)
+            found |= {key: (formula, f"{pointer}/config{below}") for key, (formula, below) in inside.items()}
+    return found
+
+
+def reads(ports: Mapping[str, Port], found: Found) -> Iterable[tuple[str, str]]:
+    """Pointer below the node and node id of every output that ports and config read."""
+    for name, port in ports.items():
+        if port.type == "connection":
+            yield f"/inputs/{escape(name)}/nodeId", port.node_id
+        elif port.expression is not None:
+            yield from (
+                (f"/inputs/{escape(name)}/expression", each) for each in sorted(port.expression.references.nodes)
+            )
+    for formula, pointer in found.values():
+        yield from ((f"/config{pointer}", each) for each in sorted(formula.references.nodes))
+
+
+def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, violations: list[Violation]) -> Found:
+    declaration = types.get(body.get("typeId", ""))
+    if declaration is None or not _fits_inside(declaration):
+        what = "this host has no such node type" if declaration is None else "this node type cannot be a body"
+        violations.append(Violation(f"{at}/typeId", "known", what))
+        return {}
+    config: dict[str, Any] = body.get("config", {})
+    wrong = schema.check_inline(declaration.config, config, f"{at}/config")
+    violations += wrong
+    return {} if wrong else parse_config(declaration, types, config, f"{at}/config", violations)
+
+
+def _fits_inside(declaration: NodeDeclaration) -> bool:
+    """Whether a node type can run inside another: not if it reads or writes the run beside its inputs and outputs."""
+    reaches_out = declaration.reads_variable or declaration.sets_variable or declaration.writes_channel
+    return not (declaration.bodies or declaration.requires or reaches_out)
+
+
+def _expression(source: str, names: tuple[str, ...], at: str, violations: list[Violation]) -> Expression | None:
+    try:
+        return parse_expression(source, names)
+    except ExpressionFault as fault:
+        violations.append(Violation(at, "expression", plain(fault)))
+        return None
+
+
+def plain(fault: ExpressionFault) -> str:
+    """What is wrong, without its full stop: it goes on in a sentence."""
+    return fault.message.rstrip(".")
+
+
+def _matching(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
+    """What stands at a pointer pattern, where `*` is any one member; absent members give nothing."""
+    places = [("", value)]
+    for step in tokens(pattern):
+        below: list[tuple[str, Any]] = []
+        for pointer, place in places:
+            if not is_object(place):
+                continue
+            names = list(place) if step == "*" else [step] if step in place else []
+            below += [(f"{pointer}/{escape(name)}", place[name]) for name in names]
+        places = below
+    yield from places

@@ -1,0 +1,85 @@
+"""Scope: what a node, or an edge behind it, sees of its run. Taken from the fold and from nowhere else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from weftwork.protocol.expression import MAX_WORK, Expression, References, Template, parse_expression, parse_template
+from weftwork.protocol.formulas import PORTS
+from weftwork.protocol.state import RunState
+
+
+def output_of(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
+    """data-06 (readings, Determinism): the outputs of a node as another one sees them, None if there are none.
+
+    What comes round a loop is seen as it was in the round before, however fast it is in this one.
+    """
+    node = state.nodes.get(node_id)
+    if node is None:
+        return None
+    if node_id in state.plan.nodes[reader].earlier:
+        return node.previous
+    return node.outputs if node.status == "completed" else None
+
+
+def names_for(state: RunState, node_id: str, read: References, own: bool = False) -> dict[str, Any]:
+    """The names of an expression, with no more behind them than it reads. `own`: it stands behind that node."""
+    node = state.nodes[node_id]
+    view = node.view
+    if read.variables is None:
+        variables = {name: value for name, (_, value) in view.items()}
+    else:
+        variables = {name: view[name][1] for name in read.variables if name in view}
+    if read.inputs is None:
+        inputs = state.inputs
+    else:
+        inputs = {name: state.inputs[name] for name in read.inputs if name in state.inputs}
+    nodes: dict[str, Any] = {}
+    for name in read.nodes:
+        outputs = node.outputs if own and name == node_id else output_of(state, node_id, name)
+        if outputs is not None:
+            nodes[name] = {"outputs": outputs}
+    configurable = state.header.configurable
+    return {"inputs": inputs, "variables": variables, "nodes": nodes, "configurable": configurable}
+
+
+class NodeScope:
+    """The scope of one node; implements ports.nodes.Scope. Good while the node's start is the newest word on it."""
+
+    __slots__ = ("_left", "_node_id", "_ports", "_state", "_view")
+
+    def __init__(self, state: RunState, node_id: str, ports: dict[str, Any], once: bool = False) -> None:
+        """`once`: all expressions of the node share one budget, because it answers in one go."""
+        self._left = MAX_WORK if once else None
+        self._state = state
+        self._node_id = node_id
+        self._ports = ports
+        self._view = state.nodes[node_id].view
+
+    def variable(self, name: str, default: Any = None) -> Any:
+        entry = self._view.get(name)
+        return entry[1] if entry is not None else default
+
+    def has_variable(self, name: str) -> bool:
+        return name in self._view
+
+    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
+        given = {PORTS: self._ports, **(more or {})}
+        expression = self._known(source, given)
+        if not isinstance(expression, Expression):
+            expression = parse_expression(source, tuple(given))
+        names = {**names_for(self._state, self._node_id, expression.references), **given}
+        if self._left is None:
+            return expression.evaluate(names)
+        value, self._left = expression.evaluate_within(self._left, names)
+        return value
+
+    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
+        given = {PORTS: self._ports, **(more or {})}
+        template = self._known(text, given)
+        if not isinstance(template, Template):
+            template = parse_template(text, tuple(given))
+        return template.render({**names_for(self._state, self._node_id, template.references), **given})
+
+    def _known(self, text: str, given: dict[str, Any]) -> Expression | Template | None:
+        """What was parsed with the definition."""
+        return self._state.plan.nodes[self._node_id].node.formulas.get((text, frozenset(given)))

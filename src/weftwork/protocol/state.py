@@ -1,0 +1,201 @@
+"""The state of a run: what the fold of its log has found so far."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from weftwork.protocol.channel_state import ChannelState, Stamp
+from weftwork.protocol.definition import Edge
+from weftwork.protocol.graph import Plan, Tally
+from weftwork.protocol.run import RunHeader, Status
+from weftwork.protocol.view import NOTHING, View
+
+NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
+
+
+class NodeState(msgspec.Struct):
+    """What is known of one node, in the present round of the loops around it."""
+
+    status: NodeStatus
+    attempt: int = 0
+    entered: int = -1
+    """The sequence of the event that last let it run: no two entries of a node share it, in whatever round."""
+    failures: int = 0
+    """Attempts that failed and were followed by another one."""
+    started_at: int = 0
+    resumed_at: int = 0
+    """When it was last entered again with an answer; time in which it waited for one does not count."""
+    due: int = 0
+    """When a retrying node starts again."""
+    outputs: dict[str, Any] = {}
+    error: dict[str, Any] | None = None
+    epoch: int = 0
+    """Rounds of all loops that lie behind it: never less than before it in the graph, more with each round."""
+    view: View = NOTHING
+    """Variables as it sees them; once it has written, as those after it do."""
+    previous: dict[str, Any] | None = None
+    """Its outputs of the round before."""
+    items: dict[int, Any] = {}
+    visits: int = 0
+    """How often loops have come round to it, over the whole run."""
+    interrupts: int = 0
+    """How often it has asked, over the whole run."""
+
+
+class InterruptState(msgspec.Struct):
+    """A question and what became of it."""
+
+    interrupt_id: str
+    node_id: str
+    kind: str
+    key: str
+    data: Any
+    requested_at: int
+    resume_schema: dict[str, Any] | None = None
+    timeout_ms: int | None = None
+    status: Literal["open", "resolved", "cancelled", "closed"] = "open"
+    """`cancelled` with its run; `closed` when the run ended in another way first."""
+
+
+class Artifact(msgspec.Struct):
+    """Where in the log an artifact stands."""
+
+    artifact_type: str
+    node_id: str
+    version: int
+    sequence: int
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """The run is to end: nothing new starts and running nodes are stopped. `error` None means cancelled."""
+
+    error: dict[str, Any] | None
+    reason: str | None = None
+
+
+Touched = tuple[Literal["variable", "channel", "node", "interrupt", "artifact"], str]
+
+
+class RunState:
+    """The folded state of one run. Only `apply` changes it."""
+
+    __slots__ = (
+        "answered",
+        "answers",
+        "artifacts",
+        "budget",
+        "channels",
+        "completed_at",
+        "deferred",
+        "doomed",
+        "error",
+        "executions",
+        "failing",
+        "failures",
+        "finished",
+        "fired",
+        "header",
+        "hidden",
+        "inputs",
+        "interrupts",
+        "last_sequence",
+        "nodes",
+        "open",
+        "outputs",
+        "pause_reason",
+        "paused_at",
+        "pausing",
+        "plan",
+        "ready",
+        "retrying",
+        "rounds",
+        "running",
+        "settled",
+        "stamps",
+        "started_at",
+        "status",
+        "stop",
+        "stuck",
+        "suspended",
+        "tallies",
+        "touched",
+        "variables",
+    )
+
+    def __init__(self, plan: Plan, header: RunHeader, inputs: dict[str, Any]) -> None:
+        self.plan = plan
+        self.header = header
+        self.inputs = inputs
+        """The caller's inputs with hidden values resolved; the header holds their masked form."""
+        self.hidden: list[Any] = []
+        """Values that the log hides, oldest first, as far as a log that was read again has shown."""
+        self.status: Status = "pending"
+        self.last_sequence = -1
+        self.started_at: int | None = None
+        self.completed_at: int | None = None
+        self.paused_at: int | None = None
+        self.pausing: str | None = None
+        """The drain policy of a pause that was asked for and is not there yet."""
+        self.pause_reason: str | None = None
+        self.error: dict[str, Any] | None = None
+        self.outputs: dict[str, Any] | None = None
+        self.variables: dict[str, Any] = {}
+        self.stamps: dict[str, Stamp] = {}
+        self.channels: dict[str, ChannelState] = {}
+        self.artifacts: dict[str, Artifact] = {}
+        self.interrupts: dict[str, InterruptState] = {}
+        self.nodes: dict[str, NodeState] = {}
+        self.running: dict[str, NodeState] = {}
+        self.suspended: dict[str, NodeState] = {}
+        self.retrying: dict[str, NodeState] = {}
+        self.answers: dict[str, Any] = {}
+        """Recorded answers by the key of their interrupt, for the whole run."""
+        self.answered: list[tuple[int, str]] = []
+        """Suspended nodes that have their answer."""
+        self.ready: list[tuple[int, str]] = []
+        self.doomed: list[tuple[int, str]] = []
+        """Nodes to skip."""
+        self.failing: list[tuple[int, str]] = []
+        """Nodes that fail without a start, because a condition before them could not be judged."""
+        self.failures: list[tuple[int, str]] = []
+        self.tallies: dict[str, Tally] = {}
+        self.settled: dict[str, str] = {}
+        """How edges into a loop have settled, by id; a new round counts them again."""
+        self.deferred: list[Edge] = []
+        """Edges out of a loop that has not ended."""
+        self.open: dict[int, int] = {number: len(loop.body) for number, loop in enumerate(plan.loops)}
+        """How many nodes of a loop are not settled in this round."""
+        self.finished: set[int] = set()
+        self.rounds: dict[int, int] = {}
+        self.fired: dict[int, frozenset[str]] = {}
+        self.stuck: dict[int, dict[str, Any] | None] = {}
+        """Loops that cannot go on, with the error of one whose condition cannot be judged, or None for one that wants
+        a round too many. The run ends for it when nothing else is left to do."""
+        self.budget = 0
+        """What is left of the work that the conditions which are judged together may cost."""
+        self.executions = 0
+        self.stop: Stop | None = None
+        self.touched: set[Touched] = set()
+        """What changed since the caller last cleared it: the cached rows that must be written again."""
+
+    @property
+    def terminal(self) -> bool:
+        return self.completed_at is not None
+
+    @property
+    def open_interrupt(self) -> InterruptState | None:
+        """The open interrupt that stands first in the plan's order."""
+        found = [each for each in self.interrupts.values() if each.status == "open"] if self.suspended else []
+        return min(found, key=lambda each: self.plan.nodes[each.node_id].index, default=None)
+
+    @property
+    def current_node(self) -> str | None:
+        """The node that waits for an answer, else the running or retrying one that stands first in the order."""
+        if self.suspended and (waiting := self.open_interrupt) is not None:
+            return waiting.node_id
+        busy = self.running or self.retrying
+        if not busy:
+            return None
+        if len(busy) == 1:
+            return next(iter(busy))
+        return min(busy, key=lambda node_id: self.plan.nodes[node_id].index)

@@ -1,0 +1,78 @@
+"""What is handed in to be registered: how a short form becomes a definition, and how a refusal lists what is wrong."""
+
+from typing import Any, Final
+
+from weftwork.protocol.canonical import digest
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.schema import Violation
+
+MAX_VERSION: Final = 128
+MAX_LISTED: Final = 100
+MAX_POINTER: Final = 512
+MAX_DESCRIPTION: Final = 500
+"""Characters of a description that lists show."""
+
+
+def refusal(violations: list[Violation], at: str = "") -> ClientFault:
+    """wf-10: `validation_error` that points at the first violation and lists up to 100 of them."""
+    listed = [
+        {"pointer": _near(at + each.pointer), "keyword": each.rule, "message": each.message}
+        for each in violations[:MAX_LISTED]
+    ]
+    first = listed[0]
+    return invalid(f"The definition cannot be registered: {first['message']}.", first["pointer"], violations=listed)
+
+
+def _near(pointer: str) -> str:
+    """The pointer, or that of the closest value above it: names of members may be as long as a document."""
+    while len(pointer) > MAX_POINTER:
+        pointer = pointer.rpartition("/")[0]
+    return pointer
+
+
+def check_version(version: str) -> list[Violation]:
+    """What keeps a version from being asked for by its name."""
+    if len(version) <= MAX_VERSION:
+        return []
+    return [Violation("/version", "maxLength", f"takes {MAX_VERSION} or fewer characters")]
+
+
+def read_sample(body: Any) -> tuple[Any, str]:
+    """wf-12 (OpenWOP test seams): the definition in the body of the seam, and the pointer to it.
+
+    The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`.
+    """
+    if not is_object(body) or "id" in body:
+        return body, ""
+    if "definition" in body:
+        return body["definition"], "/definition"
+    if "workflowId" in body:
+        return _complete(body), ""
+    return body, ""
+
+
+def _complete(body: dict[str, Any]) -> dict[str, Any]:
+    """A definition of the short form. Its version follows from its content, so that another content is no conflict."""
+    given = dict(body)
+    nodes = given.pop("nodes", [])
+    completed: dict[str, Any] = {
+        "id": given.pop("workflowId"),
+        "version": digest(body)[:16],
+        "nodes": [_node(node) for node in nodes] if is_array(nodes) else nodes,
+        "edges": [],
+        "triggers": [],
+        "variables": [],
+        "metadata": {},
+        "settings": {},
+    }
+    return {"name": completed["id"], **completed, **given}
+
+
+def _node(node: Any) -> Any:
+    if not is_object(node) or "nodeId" not in node:
+        return node
+    given = dict(node)
+    node_id = given.pop("nodeId")
+    place = {"x": 0, "y": 0}
+    return {"id": node_id, "name": node_id, "position": place, "config": {}, "inputs": {}, **given}

@@ -1,0 +1,59 @@
+"""Operations on single runs: pause, resume, answers to interrupts, artifacts. Part of the table in wire_v1."""
+
+from typing import Final
+
+from weftwork.protocol.route import IDEMPOTENCY, Route
+
+STEERING: Final[tuple[Route, ...]] = (
+    Route(
+        "pauseRun",
+        "POST",
+        "/v1/runs/{runId}:pause",
+        "Pause a run, at once or when the nodes that run have ended.",
+        scope="runs:cancel",
+        ok=202,
+        request="pause-run",
+        response="pause-run-response",
+        params=(IDEMPOTENCY,),
+        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        "resumeRun",
+        "POST",
+        "/v1/runs/{runId}:resume",
+        "Let a paused run go on.",
+        scope="runs:cancel",
+        ok=202,
+        request="resume-run",
+        response="resume-run-response",
+        params=(IDEMPOTENCY,),
+        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        "resolveInterruptByRun",
+        "POST",
+        "/v1/runs/{runId}/interrupts/{nodeId}",
+        "Answer the open interrupt of a node.",
+        scope="approvals:respond",
+        request="resolve-interrupt",
+        response="resolve-interrupt-response",
+        params=(IDEMPOTENCY,),
+        errors=(
+            "not_found",
+            "interrupt_not_found",
+            "interrupt_already_resolved",
+            "interrupt_gone",
+            "idempotency_key_mismatch",
+            "service_unavailable",
+        ),
+    ),
+    Route(
+        "getArtifact",
+        "GET",
+        "/v1/runs/{runId}/artifacts/{artifactId}",
+        "Something that a run made.",
+        scope="artifacts:read",
+        response="artifact",
+        errors=("not_found",),
+    ),
+)

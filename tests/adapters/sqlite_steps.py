@@ -1,0 +1,25 @@
+"""The work of a read, in steps that do not depend on the machine."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from weftwork.adapters.sqlite.connection import open_reader
+
+
+def steps_of(path: Path, read: Callable[[Any], Any]) -> int:
+    """How many instructions SQLite carries out for a read."""
+    connection: Any = open_reader(path, None)
+    steps = 0
+
+    def count() -> bool:
+        nonlocal steps
+        steps += 1
+        return False
+
+    try:
+        connection.set_progress_handler(count, 1)
+        assert read(connection) is not None
+    finally:
+        connection.close(True)
+    return steps

@@ -1,0 +1,242 @@
+"""Deletion on the SQLite file: in bounded pieces, to the last row, and across a kill."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from weftwork.adapters.sqlite import deletion
+from weftwork.adapters.sqlite.connection import open_reader, open_writer
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.annotations import Annotation
+from weftwork.ports.eventlog import Hidden, StateRow, StoreUnavailable
+from weftwork.protocol.run import RunKey
+from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, state_of
+from weftwork.testing.storage.store import prove
+
+EVENTS, ROWS = 3000, 1200
+
+
+async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVENTS, rows: int = ROWS) -> RunKey:
+    """An ended run with some of everything."""
+    made = header(run_id, tags=("t", "u"))
+    await store.log.create(made, (Hidden(-1, "/x", b"secret"),))
+    values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
+    hidden = tuple(Hidden(number, "/y", b"secret") for number in range(min(events, 700)))
+    await store.log.append(made.key, -1, batch(made.key, -1, events, "completed", values, hidden))
+    assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"
+    return made.key
+
+
+def tables(connection: Any) -> Iterator[tuple[str, set[str]]]:
+    for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        if not name.startswith("sqlite_"):
+            yield name, {row[1] for row in connection.execute(f"PRAGMA table_info({name})").fetchall()}
+
+
+def left_of(path: Path, run_no: int) -> dict[str, int]:
+    """How many rows of each table carry the number of a run."""
+    connection: Any = open_reader(path, None)
+    found: dict[str, int] = {}
+    try:
+        for name, columns in tables(connection):
+            where = "run_no = ?" if "run_no" in columns else "id >> 26 = ?" if name == "events" else None
+            if where is not None:
+                ((count,),) = connection.execute(f"SELECT count(*) FROM {name} WHERE {where}", (run_no,)).fetchall()
+                found[name] = count
+    finally:
+        connection.close(True)
+    return {name: count for name, count in found.items() if count}
+
+
+def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) -> None:
+    connection = open_writer(tmp_path / "store.db", None)
+    try:
+        of_runs = {name for name, columns in tables(connection) if "run_no" in columns or name == "events"}
+    finally:
+        connection.close(True)
+    assert of_runs == {*deletion.BELONGINGS, "runs", "run_tags", "deleted_runs"}
+
+
+def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def check(store: SqliteStore) -> None:
+        run = await full_run(store)
+        kept = await full_run(store, "run-b", 10, 3)
+        before = await state_of(store, kept)
+        assert set(left_of(path, 1)) == {*deletion.BELONGINGS, "runs", "run_tags"}
+        assert await store.log.delete(run, NOW) is True
+        left = left_of(path, 1)
+        assert {"runs", "run_tags", "hidden"} & set(left) <= {"hidden"}
+        assert left["deleted_runs"] == 1
+        assert left["events"] == EVENTS, "only a piece is gone"
+        pieces = 0
+        while await store.log.purge():
+            pieces += 1
+            gone = sum(left.values()) - sum((left := left_of(path, 1)).values())
+            assert gone <= deletion.PIECE_ROWS
+        assert left == {"deleted_runs": 1}
+        assert pieces >= (EVENTS + ROWS) / deletion.PIECE_ROWS
+        await store.log.sweep(NOW + 1)
+        assert left_of(path, 1) == {}
+        assert await state_of(store, kept) == before
+
+    prove(SqliteStore(path), check)
+
+
+@pytest.mark.parametrize("table", [name for name in deletion.BELONGINGS if name != "events"])
+def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the tests above."""
+    others = {name: rows for name, rows in deletion.BELONGINGS.items() if name != table}
+    monkeypatch.setattr(deletion, "BELONGINGS", others)
+    with pytest.raises(AssertionError):
+        test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path)
+    with pytest.raises(AssertionError):
+        test_nothing_is_left_of_a_deleted_run(tmp_path)
+
+
+def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    large = deletion.PIECE_BYTES // 4
+
+    async def check(store: SqliteStore) -> None:
+        run = await make_run(store)
+        last = batch(run, -1, 40, "completed")
+        events = tuple(replace(event, payload=b"x" * large) for event in last.events)
+        await store.log.append(run, -1, replace(last, events=events))
+        await store.log.delete(run, NOW)
+        counts = [left_of(path, 1).get("events", 0)]
+        while await store.log.purge():
+            counts.append(left_of(path, 1).get("events", 0))
+        assert counts[0] >= 36
+        assert all(before - after <= 4 for before, after in pairwise(counts))
+        assert counts[-1] == 0
+
+    prove(SqliteStore(path), check)
+
+
+def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
+    async def check(store: SqliteStore) -> None:
+        run = await full_run(store, events=20_000)
+        other = await make_run(store, "run-b", status="running")
+        await store.log.delete(run, NOW)
+        purging = asyncio.ensure_future(purge(store))
+        expected = 0
+        while not purging.done() and expected < 30:
+            assert await store.log.append(other, expected, batch(other, expected)) is None
+            expected += 1
+        assert not purging.done(), "nobody waited for all of it"
+        await purging
+
+    async def purge(store: SqliteStore) -> None:
+        while await store.log.purge():
+            pass
+
+    prove(SqliteStore(tmp_path / "store.db"), check)
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from weftwork.adapters.sqlite import deletion
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.testing.storage.sample import ACME, NOW
+from weftwork.protocol.run import RunKey
+
+async def work(path, pieces):
+    store = SqliteStore(path)
+    await store.open()
+    assert await store.log.delete(RunKey(ACME, "run-a"), NOW) is True
+    print("deleted", flush=True)
+    for _ in range(pieces):
+        assert await store.log.purge()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(work(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+@pytest.mark.rule("run-08")
+@pytest.mark.parametrize("pieces", [0, 1, 5])
+def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_path: Path, pieces: int) -> None:
+    path = tmp_path / "store.db"
+
+    async def fill(store: SqliteStore) -> None:
+        await full_run(store)
+
+    prove(SqliteStore(path), fill)
+    line = [sys.executable, "-c", KILLED, str(path), str(pieces)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "deleted\n"), done.stderr
+
+    async def check(store: SqliteStore) -> None:
+        run = RunKey(ACME, "run-a")
+        assert await state_of(store, run) == (None, [], [])
+        assert await store.annotations.page(run, None, 10, 1000) is None
+        fresh = await make_run(store, "run-b")
+        assert (await state_of(store, fresh))[1:] == ([], [])
+        count = 0
+        while await store.log.purge():
+            count += 1
+        assert count > 3
+        assert left_of(path, 1) == {"deleted_runs": 1}
+
+    prove(SqliteStore(path), check)
+
+
+def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.db"
+
+    async def check(store: SqliteStore) -> None:
+        run = await full_run(store)
+        await store.log.delete(run, NOW)
+        before = left_of(path, 1)
+
+        def fail(*_: Any) -> bool:
+            real(*_)
+            raise OSError("disk")
+
+        real = deletion._take_away
+        monkeypatch.setattr(deletion, "_take_away", fail)
+        with pytest.raises(StoreUnavailable):
+            await store.log.purge()
+        monkeypatch.setattr(deletion, "_take_away", real)
+        assert left_of(path, 1) == before
+        while await store.log.purge():
+            pass
+        assert left_of(path, 1) == {"deleted_runs": 1}
+
+    prove(SqliteStore(path), check)
+
+
+def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
+    """The file does not shrink, and does not grow either while as much is deleted as is added."""
+    path = tmp_path / "store.db"
+
+    async def check(store: SqliteStore) -> None:
+        sizes: list[int] = []
+        for number in range(4):
+            run = await full_run(store, f"run-{number}")
+            await store.log.delete(run, NOW)
+            while await store.log.purge():
+                pass
+            sizes.append(pages(path))
+        assert max(sizes[1:]) <= sizes[0] * 1.1, sizes
+
+    prove(SqliteStore(path), check)
+
+
+def pages(path: Path) -> int:
+    connection: Any = open_reader(path, None)
+    try:
+        return connection.execute("PRAGMA page_count").fetchall()[0][0]
+    finally:
+        connection.close(True)

@@ -1,0 +1,89 @@
+"""Steering that is written down: what was asked of runs, what was told, and what their logs must hold of it."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from tests.crash.client import BROKEN, Gone
+from tests.crash.oracle import Log, instant, tags
+from tests.live import Answer, Host
+from tests.live.steering import events
+
+
+@dataclass
+class Wish:
+    """One pause, resume or answer, with a tag of its own. `answer` is None while nobody was told how it went."""
+
+    run_id: str
+    path: str
+    body: dict[str, Any]
+    tag: str
+    answer: bytes | None = None
+
+
+class Steerer:
+    """Steers one run, one wish after another, each with its key, so that each of them can be taken."""
+
+    def __init__(self, run_id: str, name: str, asks: bool) -> None:
+        self.run_id = run_id
+        self.wishes: list[Wish] = []
+        self._name = name
+        self._asks = asks
+
+    def work(self, host: Host, count: int) -> None:
+        """So many wishes. Raises Gone if there is no host any more."""
+        for _ in range(count):
+            wish = self._next()
+            self.wishes.append(wish)
+            answer = send(host, wish)
+            assert answer.status in (200, 202), answer.body
+            wish.answer = answer.body
+
+    def check(self, host: Host) -> None:
+        """Every wish once more: what was acknowledged is known, what was not is taken now, and each counts once."""
+        for wish in self.wishes:
+            for _ in range(2):
+                answer = send(host, wish)
+                assert answer.status in (200, 202), f"{wish.tag} is refused now: {answer.body!r}"
+                replayed = answer.headers.get("openwop-idempotent-replay") == "true"
+                assert replayed or wish.answer is None, f"{wish.tag} was acknowledged and is lost"
+                assert wish.answer in (None, answer.body), f"{wish.tag} is answered in other words"
+                wish.answer = answer.body
+        log = events(host, self.run_id)
+        assert tags(log) == [wish.tag for wish in self.wishes]
+        answered = [event["interruptId"] for event in log if event["type"] == "interrupt.resolved"]
+        assert len(set(answered)) == len(answered), "a question has two answers"
+
+    def _next(self) -> Wish:
+        tag = f"{self._name}-{len(self.wishes)}"
+        if self._asks:
+            return Wish(self.run_id, "/interrupts/ask", {"resumeValue": tag}, tag)
+        if len(self.wishes) % 2 == 0:
+            return Wish(self.run_id, ":pause", {"drainPolicy": "immediate", "reason": tag}, tag)
+        return Wish(self.run_id, ":resume", {"reason": tag}, tag)
+
+
+def send(host: Host, wish: Wish) -> Answer:
+    """Raises Gone if there is no host any more."""
+    try:
+        path = f"/v1/runs/{wish.run_id}{wish.path}"
+        return host.call("POST", path, wish.body, headers={"Idempotency-Key": wish.tag})
+    except BROKEN as error:
+        host.process.wait(10)
+        raise Gone from error
+
+
+def steerers(host: Host, chance: random.Random) -> list[Steerer]:
+    """One for a run that is paused and resumed, and two for runs that ask."""
+    made = [Steerer(host.create("long"), f"steer{chance.randrange(10**9)}", asks=False)]
+    made += [Steerer(host.create("rounds"), f"answer{chance.randrange(10**9)}", asks=True) for _ in range(2)]
+    return made
+
+
+def check_retry(log: Log, restart: int) -> None:
+    """The node was tried again when its time had come: neither before nor anew after the restart."""
+    (retried,) = [event for event in log if event["type"] == "node.retried"]
+    _, again = [event for event in log if event["type"] == "node.started"]
+    delay = retried["payload"]["delayMs"]
+    assert instant(again) >= instant(retried) + delay, "the node was tried again too early"
+    assert instant(again) - restart < delay, "the wait before the node began anew"

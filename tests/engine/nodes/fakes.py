@@ -1,0 +1,115 @@
+"""A node type on its own: called with what the test says, over a run that the test makes up."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.engine.bench import run
+from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.ports.nodes import Arrival, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
+from weftwork.protocol.expression import ExpressionFault, parse_expression, parse_template
+from weftwork.testing.clock import ManualClock
+
+TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN}
+
+FAULT = "broken"
+"""The source of an expression that cannot be evaluated."""
+
+
+class Scope:
+    """Knows the value of each source by a table. `seen` holds the names that each evaluation was given."""
+
+    def __init__(self, values: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None) -> None:
+        self.values = values or {}
+        self.variables = variables or {}
+        self.seen: list[dict[str, Any]] = []
+
+    def variable(self, name: str, default: Any = None) -> Any:
+        return self.variables.get(name, default)
+
+    def has_variable(self, name: str) -> bool:
+        return name in self.variables
+
+    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
+        names = dict(more or {})
+        self.seen.append(names)
+        if source == FAULT:
+            raise ExpressionFault("expression_failed", "It cannot be evaluated.")
+        value = self.values[source]
+        return value(names) if callable(value) else value
+
+    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
+        return str(self.evaluate(text, more)) if text in self.values or text == FAULT else text
+
+
+class RunScope(Scope):
+    """Evaluates for real, over variables and whatever a node adds."""
+
+    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
+        names = dict(more or {})
+        return parse_expression(source, tuple(names)).evaluate(self._run() | names)
+
+    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
+        names = dict(more or {})
+        return parse_template(text, tuple(names)).render(self._run() | names)
+
+    def _run(self) -> dict[str, Any]:
+        return {"inputs": {}, "variables": self.variables, "nodes": {}, "configurable": {}}
+
+
+class Context:
+    """The host of a waiting node. Records are kept; bodies are run from a table or from the built-in types."""
+
+    def __init__(self, scope: Scope | None = None, **bodies: Callable[[NodeCall], Any]) -> None:
+        self.clock = ManualClock()
+        self.started_at = self.clock.now()
+        self.items: dict[int, Any] = {}
+        self.scope = scope or Scope()
+        self.bodies = bodies
+        self.performed: list[str] = []
+        self.before_record: Callable[[int], None] = lambda index: None
+
+    async def sleep_until(self, when: int) -> None:
+        await self.clock.sleep_until(when)
+
+    async def record(self, index: int, output: Any) -> None:
+        self.before_record(index)
+        await asyncio.sleep(0)
+        self.items[index] = output
+
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+        self.performed.append(item)
+        call = NodeCall("run", f"body-{item}", inputs, config, self.scope)
+        if type_id in self.bodies:
+            outcome = self.bodies[type_id](call)
+            return await outcome if asyncio.iscoroutine(outcome) else outcome
+        body = TYPES[type_id]
+        return body.run(call) if isinstance(body, InstantNode) else await body.run(call, self)
+
+
+def call(
+    config: dict[str, Any],
+    inputs: dict[str, Any] | None = None,
+    scope: Scope | None = None,
+    *,
+    node_id: str = "node",
+    iteration: int = 0,
+    arrivals: tuple[Arrival, ...] = (),
+    answers: Mapping[str, Any] | None = None,
+) -> NodeCall:
+    return NodeCall(
+        "run", node_id, inputs or {}, config, scope or Scope(), iteration, arrivals, answers or {}, iteration
+    )
+
+
+def outcome(type_id: str, given: NodeCall, context: Context | None = None) -> Outcome:
+    """What the node answers."""
+    node_type = TYPES[type_id]
+    if isinstance(node_type, WaitingNode):
+        waiting = node_type
+        return run(lambda: _ended(waiting, given, context or Context()))
+    return node_type.run(given)
+
+
+async def _ended(node_type: WaitingNode, given: NodeCall, context: Context) -> Outcome:
+    return await node_type.run(given, context)

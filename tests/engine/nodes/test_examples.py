@@ -1,0 +1,124 @@
+"""The examples of the reference page, with real expressions: they do what the page says."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, outcome
+from weftwork.adapters.nodes.aliases import ALIASES
+from weftwork.ports.nodes import (
+    AppendLog,
+    Arrival,
+    Completed,
+    EmitArtifact,
+    Outcome,
+    SetVariable,
+    Suspended,
+    WriteChannel,
+)
+from weftwork.protocol.expression import parse_expression, parse_template
+from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.pointer import tokens
+
+ORDER = {"id": "o-7", "total": 120, "country": "DE", "missing": ["bolts"]}
+PEOPLE = [{"name": "Ada"}, {"name": "Bob"}]
+RUN = {"state": "new", "attempts": 1, "month": "May", "order": ORDER, "people": PEOPLE}
+SUPPLIERS = {"customKind": "choose-supplier", "payload": {"suppliers": ["north", "south"]}}
+TOTAL = {"total": 5}
+
+ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
+    "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
+    "core.end": (TOTAL, Completed(TOTAL)),
+    "core.parallel": ({"input": 1}, Completed({"input": 1, "output": 1})),
+    "core.conditional": ({"input": ORDER}, Completed({"result": True, "output": ORDER, "true": ORDER})),
+    "core.switch": ({"input": ORDER}, Completed({"value": "DE", "output": ORDER, "neighbour": ORDER})),
+    "core.loop": ({}, Completed({"iteration": 0, "body": 0})),
+    "core.merge": ({}, Completed({"output": [1, 2]})),
+    "core.wait": ({}, Completed({"until": "2027-01-01T08:00:00.000Z"})),
+    "core.interrupt": ({}, Suspended(Interrupt("custom", "node", SUPPLIERS))),
+    "core.setVariable": ({"value": 2}, Completed({"output": 2}, (SetVariable("attempts", 2),))),
+    "core.getVariable": ({}, Completed({"output": "en"})),
+    "core.channelWrite": (
+        {},
+        Completed({"output": "arrived"}, (WriteChannel("events", "arrived", "append"),)),
+    ),
+    "core.transform": (
+        {"input": {"first": "Ada", "last": "Byron", "age": 36}},
+        Completed({"name": "Ada Byron", "adult": True}),
+    ),
+    "core.template": (
+        {"input": {"name": "Ada"}},
+        Completed({"output": "Dear Ada, your order has arrived."}),
+    ),
+    "core.filter": ({"items": [{"price": 5}, {"price": 10}]}, Completed({"output": [{"price": 5}], "count": 1})),
+    "core.aggregate": (
+        {"items": [{"price": 2.5, "amount": 2}, {"price": 1, "amount": 3}]},
+        Completed({"output": 8, "count": 2}),
+    ),
+    "core.flow.map": (
+        {"items": PEOPLE},
+        Completed({"results": ["Ada is number 0", "Bob is number 1"], "count": 2}),
+    ),
+    "core.log": (
+        {"input": ORDER},
+        Completed({"output": ORDER}, (AppendLog("warn", "Order o-7 waits for stock", {"missing": ["bolts"]}),)),
+    ),
+    "core.artifact.emit": (
+        {"data": "text"},
+        Completed(
+            {"artifactId": "node", "artifactType": "report", "output": "text"},
+            (EmitArtifact("node", "report", "text", "Report for May"),),
+        ),
+    ),
+    "local.sample.demo.uppercase": ({"text": "hello"}, Completed({"text": "HELLO", "output": "HELLO"})),
+}
+
+
+def example(declaration: NodeDeclaration) -> dict[str, Any]:
+    (text,) = re.findall(r"```json\n(.*?)\n```", declaration.notes, re.DOTALL)
+    return json.loads(text)
+
+
+def test_every_example_is_tried() -> None:
+    shown = {type_id for type_id, each in TYPES.items() if "```json" in each.declaration.notes}
+    assert shown <= ANSWERS.keys()
+    assert not shown & ALIASES.keys()
+
+
+@pytest.mark.parametrize("type_id", ANSWERS)
+def test_an_example_does_what_it_says(type_id: str) -> None:
+    inputs, answer = ANSWERS[type_id]
+    node = example(TYPES[type_id].declaration)
+    assert node["inputs"].keys() <= inputs.keys()
+    scope = RunScope({}, RUN)
+    context = Context(scope)
+    context.clock.advance(366 * 86_400_000)
+    arrivals = (Arrival("a", "output", 1), Arrival("b", "output", 2))
+    assert outcome(type_id, call(node["config"], inputs, scope, arrivals=arrivals), context) == answer
+
+
+def found(value: Any, path: list[str]) -> list[str]:
+    """The texts that a pointer pattern leads to."""
+    if not path:
+        return [value]
+    members = value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []
+    return [text for member in members for text in found(member, path[1:])]
+
+
+@pytest.mark.parametrize("type_id", ANSWERS)
+def test_the_expressions_of_an_example_use_the_declared_names_only(type_id: str) -> None:
+    """So a definition like it can be checked when it is registered."""
+    declaration = TYPES[type_id].declaration
+    node = example(declaration)
+    for pointer, names in declaration.expressions.items():
+        for source in found(node["config"], tokens(pointer)):
+            parse_expression(source, ("ports", *names))
+    for pointer, names in declaration.templates.items():
+        for text in found(node["config"], tokens(pointer)):
+            parse_template(text, ("ports", *names))
+    for port in node["inputs"].values():
+        if port["type"] == "expression":
+            parse_expression(port["expression"])
