@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-PROOFS = {"crash", "hostile", "power", "readers"}
+PROOFS = {"crash", "hostile", "power", "readers", "interop", "cli", "docs"}
 """Folders whose tests start processes, fill disks or crowd sockets: all of them count as slow."""
+SOCKETS = "test_http_"
+"""So begin the names of tests that talk to a host over sockets, which count as slow too."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in PROOFS:
+        if item.path.relative_to(here).parts[0] in PROOFS or item.path.name.startswith(SOCKETS):
             item.add_marker(pytest.mark.slow)
     wanted = config.getoption("--rule")
     if wanted is None:

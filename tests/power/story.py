@@ -114,6 +114,8 @@ class Story:
         await self.rounds.open()
         for document in WORKFLOWS.values():
             await self.rounds.commit(self.bench.catalog.register(document))
+            # Asked now: a look into the store in the middle of a story would take a time of its own.
+            await self.bench.catalog.find(CALLER.tenant, document["id"])
 
     async def _close(self) -> None:
         self.disk.mend()

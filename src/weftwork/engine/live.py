@@ -35,6 +35,8 @@ log = logging.getLogger("weftwork.run")
 
 TURN_MS: Final = 10
 """Milliseconds after which a batch is closed, so that others get a turn."""
+TURNS: Final = 16
+"""Commits after which a run lets others have a turn, whether its store made it wait or not."""
 MAX_BATCH: Final = 256
 """Events per append: a long chain of pure nodes commits and yields now and then."""
 
@@ -140,6 +142,7 @@ class LiveRun:
         self._inbox.refuse(StoreUnavailable("the host is shutting down"))
 
     async def _drive(self) -> None:
+        turns = 0
         try:
             while not self.state.terminal and not self._closing:
                 work = self._gather()
@@ -150,7 +153,8 @@ class LiveRun:
                     return
                 if await self._commit(work):
                     self._activity.follow(self.state, work)
-                if not self.state.terminal:
+                turns += 1
+                if turns % TURNS == 0:
                     # A store may answer without a wait, and others want a turn too.
                     await asyncio.sleep(0)
             if self.state.terminal and not self._astray:
