@@ -8,7 +8,7 @@ import pytest
 
 from weftwork.adapters.http import connection, door, head, outflow, server
 from weftwork.engine import annotations
-from weftwork.protocol import annotation, bulk, decode, diff, options
+from weftwork.protocol import annotation, bulk, decode, diff, loops, options, weight, workflow
 from weftwork.protocol.route import MAX_POLL_SECONDS
 from weftwork.settings import Settings
 
@@ -30,6 +30,14 @@ ROWS: dict[str, list[str]] = {
     "Events among which": [f"{annotations.EVENTS_SEARCHED:,}"],
     "Events that are compared": [f"{diff.MOST_EVENTS:,}"],
     "Differences of two runs": [f"{diff.EVENT_BYTES // 2**20} MiB", f"{diff.STATE_BYTES // 2**20} MiB"],
+    "Expressions and conditions": [f"{workflow.MAX_EXPRESSIONS:,}"],
+    "Loops of a definition": [str(loops.MAX_LOOPS)],
+    "Rounds of a loop": [f"{workflow.MAX_ROUNDS:,}"],
+    "A value that a node makes": [
+        f"{weight.MAX_TEXT // 2**20} Mi characters",
+        f"{weight.MAX_VALUES:,} values",
+        f"{weight.MAX_DEPTH} levels",
+    ],
     "Requests that wait": [str(connection.PIPELINED)],
     "First byte": [f"{connection.HEAD_SECONDS:g} s"],
     "Whole head": [f"{connection.HEAD_SECONDS:g} s"],
