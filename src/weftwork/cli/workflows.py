@@ -70,7 +70,7 @@ def show(
     those of folders. With --json the definition itself is printed.
     """
     if (workflow_id is None) == (file is None):
-        raise click.UsageError("Name a workflow of the host, or a file with --file.")
+        raise click.UsageError("Name either a workflow of the host or a file with --file.")
     if file is not None:
         document = _read_shape(file)
     else:

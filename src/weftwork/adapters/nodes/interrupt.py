@@ -55,7 +55,8 @@ INTERRUPT: Final[tuple[NodeType, ...]] = (
                 """
 The run waits until somebody answers; any JSON value is an answer. Without `key` the question is known by the id of the
 node, in later rounds of a loop followed by `:1`, `:2` and so on. A question whose key was answered before in this run
-is not asked again: it gets the recorded answer.
+is not asked again: it gets the recorded answer. So with a `key`, a question inside a loop is asked in the first round
+only.
 """,
                 "core.interrupt",
                 {
