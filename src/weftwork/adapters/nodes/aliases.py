@@ -19,6 +19,8 @@ ALIASES: Final[dict[str, str]] = {
     "core.flow.stop-and-error": "core.fail",
     "core.flow.switch": "core.switch",
     "core.flow.wait": "core.wait",
+    "core.openwop.http.fetch": "core.http.request",
+    "core.openwop.http.get": "core.http.request",
     "core.trigger.event": "core.start",
     "core.trigger.form": "core.start",
     "core.trigger.schedule": "core.start",

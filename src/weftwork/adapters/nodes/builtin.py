@@ -9,16 +9,21 @@ from weftwork.adapters.nodes.core import CORE
 from weftwork.adapters.nodes.data import DATA
 from weftwork.adapters.nodes.demo import DEMO
 from weftwork.adapters.nodes.flow import FLOW
+from weftwork.adapters.nodes.http import http_nodes
 from weftwork.adapters.nodes.interrupt import INTERRUPT
 from weftwork.adapters.nodes.lists import LISTS
 from weftwork.adapters.nodes.map import MAP
 from weftwork.adapters.nodes.output import OUTPUT
 from weftwork.adapters.nodes.wait import WAIT
 from weftwork.ports.nodes import NodeType
+from weftwork.ports.outbound import Outbound
 
-BUILTIN: Final[tuple[NodeType, ...]] = tuple(
-    with_aliases(
-        (*CORE, *FLOW, *BRANCHING, *WAIT, *INTERRUPT, *DATA, *LISTS, *MAP, *OUTPUT, *DEMO, *CONFORMANCE),
-    ).values()
-)
+
+def builtin(outbound: Outbound | None = None) -> tuple[NodeType, ...]:
+    """The node types with their other names; those that send requests do so by this client."""
+    core = (*CORE, *FLOW, *BRANCHING, *WAIT, *INTERRUPT, *DATA, *LISTS, *MAP, *OUTPUT, *http_nodes(outbound))
+    return tuple(with_aliases((*core, *DEMO, *CONFORMANCE)).values())
+
+
+BUILTIN: Final = builtin()
 """node-05 (OpenWOP node catalogue): the reserved node types, and others; in the order of the reference page."""

@@ -4,7 +4,7 @@ from typing import Final
 
 from weftwork.adapters.nodes.shape import anything, closed, fixed, name, notes, ports
 from weftwork.ports.nodes import Completed, InstantNode, NodeCall, NodeType, Outcome, Suspended
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import WIRED, Interrupt
 from weftwork.protocol.node_type import NodeDeclaration
 
 MAX_KEY: Final = 256
@@ -35,7 +35,7 @@ INTERRUPT: Final[tuple[NodeType, ...]] = (
             outputs=fixed({"output": anything("The answer.")}),
             config=closed(
                 {
-                    "kind": {"type": "string", "enum": ["custom"], "description": "What is asked for."},
+                    "kind": {"type": "string", "enum": list(WIRED), "description": "What is asked for."},
                     "key": name("Names the question within the run, instead of the id of the node.", MAX_KEY),
                     "data": {
                         **closed(

@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never
 
 from weftwork.adapters.nodes.reading import faulty
 from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, Outcome, Suspended
+from weftwork.protocol.effect import asks_for_outcome
 from weftwork.protocol.expression import ExpressionFault
 
 CONCURRENCY: Final = 8
@@ -31,6 +32,14 @@ class _ItemFailed(Exception):
         self.failed = Failed("map_item_failed", message, {"index": index, "code": code}, retryable)
 
 
+class _ItemAsks(Exception):
+    """An item of which nobody knows whether it happened."""
+
+    def __init__(self, asked: Suspended) -> None:
+        super().__init__(asked.interrupt.key)
+        self.asked = asked
+
+
 class MapItems:
     """The items of one map, shared by its workers."""
 
@@ -44,6 +53,7 @@ class MapItems:
         self._results: dict[int, Any] = dict(context.items)
         left = [index for index in range(len(items)) if index not in self._results]
         self._left: Iterator[int] = iter(left)
+        self._asked: dict[int, Suspended] = {}
         self._workers = min(call.config.get("concurrency", CONCURRENCY), len(left))
 
     async def run(self) -> Outcome:
@@ -56,6 +66,8 @@ class MapItems:
             if len(failures) < len(raised.exceptions):
                 raise next(error for error in raised.exceptions if not isinstance(error, _ItemFailed)) from None
             return min(failures, key=lambda failure: failure.index).failed
+        if self._asked:
+            return self._asked[min(self._asked)]
         count = len(self._items)
         if len(self._results) < count:
             # A worker that is cancelled from below ends without an error.
@@ -69,15 +81,20 @@ class MapItems:
             ends = clock() + TURN / self._workers
             handed: list[asyncio.Task[None]] = []
             for index in self._left:
-                output = await self._perform(index)
+                try:
+                    output = await self._perform(index)
+                except _ItemAsks as asks:
+                    # The others finish what they do; the question is asked when nothing is under way any more.
+                    self._asked[index] = asks.asked
+                    break
                 if _is_stopped():
                     return
                 handed.append(group.create_task(self._record(index, output)))
-                if clock() >= ends or len(handed) >= most:
+                if clock() >= ends or len(handed) >= most or self._asked:
                     break
-            if not handed:
-                return
             await asyncio.gather(*handed)
+            if not handed or self._asked:
+                return
 
     async def _record(self, index: int, output: Any) -> None:
         await self._context.record(index, output)
@@ -99,7 +116,9 @@ class MapItems:
                 return outputs.get("output", outputs)
             case Failed(code, message, _, retryable):
                 raise _ItemFailed(index, code, message, retryable)
-            case Suspended():
+            case Suspended(interrupt):
+                if asks_for_outcome(interrupt):
+                    raise _ItemAsks(outcome)
                 message = "The body of a map must not wait for an answer, and this one would."
                 raise _ItemFailed(index, "map_body_suspended", message, retryable=False)
             case _:  # pragma: no cover

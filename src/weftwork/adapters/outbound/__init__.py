@@ -1,0 +1,1 @@
+"""The way out: the guarded client, its guard and its resolver."""

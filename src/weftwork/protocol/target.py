@@ -1,0 +1,161 @@
+"""Where a request goes: the only reading of a URL on its way out. What is judged here is what is connected to."""
+
+import re
+import unicodedata
+from ipaddress import IPv6Address
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+MAX_URL: Final = 8_192
+MAX_HOST: Final = 253
+DEFAULT_PORTS: Final = {"https": 443, "http": 80}
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
+_DOTS: Final = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
+_INTERNAL: Final = frozenset({"localhost", "local", "internal"})
+_PRINTED: Final = "".join(map(chr, range(0x21, 0x7F)))
+
+
+class OutboundRefused(Exception):
+    """A request that must not go out. `blocked` is `ssrf` or `upgrade`; the words hold nothing that was given."""
+
+    def __init__(self, message: str, blocked: str = "ssrf") -> None:
+        super().__init__(message)
+        self.blocked = blocked
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the operator allows. `private` is private networks, by https or http, on any port."""
+
+    ports: frozenset[int] = frozenset({443})
+    http: bool = False
+    private: bool = False
+
+    def admits(self, scheme: str, port: int) -> bool:
+        return self.private or port in self.ports or (scheme == "http" and port == DEFAULT_PORTS["http"])
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A URL that was read and found allowed. `host` is a name or an address without brackets, in lower case."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """With the query."""
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host, self.port
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+def read_target(url: str, policy: Policy) -> Target:
+    """out-02 (RFC 0076): the target of a URL. Raises OutboundRefused for all that is unclear or not allowed."""
+    if len(url) > MAX_URL:
+        raise OutboundRefused(f"The URL is longer than {MAX_URL} characters.")
+    if "\\" in url or any(unicodedata.category(each) in _UNSEEN for each in url):
+        raise OutboundRefused("The URL has a space, a backslash or a character that cannot be seen.")
+    scheme, rest = _scheme(url, policy)
+    cut = next((at for at, each in enumerate(rest) if each in "/?#"), len(rest))
+    host, port = _authority(rest[:cut], scheme)
+    if not policy.admits(scheme, port):
+        raise OutboundRefused("The port is not one that requests may go to.")
+    if host.startswith("metadata") or (not policy.private and host.rpartition(".")[2] in _INTERNAL):
+        raise OutboundRefused("The host of the URL is a name for internal use.")
+    path = rest[cut:].partition("#")[0]
+    path = path if path.startswith("/") else f"/{path}"
+    return Target(scheme, host, port, path if path.isascii() else quote(path, safe=_PRINTED))
+
+
+def resolve_reference(base: Target, reference: str) -> str:
+    """The URL that a reference means at a target, by RFC 3986; it is yet to be read."""
+    if _SCHEME.match(reference):
+        return reference
+    if reference.startswith("//"):
+        return f"{base.scheme}:{reference}"
+    place = f"{base.scheme}://{base.authority}"
+    path, mark, query = base.path.partition("?")
+    given = reference.partition("#")[0]
+    if not given:
+        return f"{place}{path}{mark}{query}"
+    if given.startswith("?"):
+        return f"{place}{path}{given}"
+    steps, mark, query = given.partition("?")
+    if not steps.startswith("/"):
+        steps = f"{path.rpartition('/')[0]}/{steps}"
+    return f"{place}{_without_dots(steps)}{mark}{query}"
+
+
+def _scheme(url: str, policy: Policy) -> tuple[str, str]:
+    found = _SCHEME.match(url)
+    scheme = found[1].lower() if found else ""
+    if scheme not in DEFAULT_PORTS or (scheme == "http" and not (policy.http or policy.private)):
+        raise OutboundRefused("The scheme of the URL is not one that requests may use.")
+    rest = url[len(scheme) + 1 :]
+    if not rest.startswith("//"):
+        raise OutboundRefused("The URL names no host.")
+    return scheme, rest[2:]
+
+
+def _authority(text: str, scheme: str) -> tuple[str, int]:
+    if "@" in text or "%" in text:
+        raise OutboundRefused("The host of the URL has credentials or escapes.")
+    if text.startswith("["):
+        inner, bracket, after = text[1:].partition("]")
+        if not bracket or (after and not after.startswith(":")):
+            raise OutboundRefused("The host of the URL is no address.")
+        host, colon, port = _address(inner), after[:1], after[1:]
+    else:
+        name, colon, port = text.partition(":")
+        host = _name(name)
+    if not colon:
+        return host, DEFAULT_PORTS[scheme]
+    if not _PORT.fullmatch(port) or not 0 < int(port) < 65_536:
+        raise OutboundRefused("The port of the URL is no port.")
+    return host, int(port)
+
+
+def _address(text: str) -> str:
+    try:
+        return IPv6Address(text).compressed
+    except ValueError:
+        raise OutboundRefused("The host of the URL is no address.") from None
+
+
+def _name(text: str) -> str:
+    """A name in the one form that is judged, resolved and asked for. Numbers in any spelling are names here."""
+    name = unicodedata.normalize("NFKC", text.translate(_DOTS)).translate(_DOTS).lower().removesuffix(".")
+    if not name.isascii():
+        raise OutboundRefused("The host of the URL is not ASCII: write it in its xn-- form.")
+    if len(name) > MAX_HOST or not _NAME.fullmatch(name):
+        raise OutboundRefused("The host of the URL is no name.")
+    return name
+
+
+def _without_dots(path: str) -> str:
+    kept: list[str] = []
+    steps = path.split("/")[1:]
+    for step in steps:
+        if step == ".." and kept:
+            kept.pop()
+        elif step not in (".", ".."):
+            kept.append(step)
+    if steps[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)

@@ -1,0 +1,1 @@
+"""The guarded client on real sockets."""
