@@ -145,7 +145,7 @@ class Bench:
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
 
-    def _unprepared(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, None]:
+    async def _unprepared(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, None]:
         return self.executor._make(RunState(plan, header, inputs)), None
 
     async def events(self, key: RunKey) -> list[Event]:

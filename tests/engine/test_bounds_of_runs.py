@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.protocol.definition import TYPES, edge, node, variable, workflow
-from weftwork.engine import live
+from weftwork.engine import gather
 from weftwork.engine.control import Control
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, Suspended
@@ -211,7 +211,7 @@ def test_a_long_turn_gives_way_to_others() -> None:
     async def work() -> None:
         bench = Bench()
         honest = bench.clock.now
-        moved = iter(range(0, 10**9, live.TURN_MS + 1))
+        moved = iter(range(0, 10**9, gather.TURN_MS + 1))
         bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
         names = [f"n{i}" for i in range(9)]
         edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run, until
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import live
+from weftwork.engine import gather
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
 from weftwork.protocol import schema
@@ -167,7 +167,7 @@ def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
 
 
 def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MAX_BATCH", 5)
+    monkeypatch.setattr(gather, "MAX_BATCH", 5)
 
     async def work() -> None:
         bench = Bench(wrap=Counting)

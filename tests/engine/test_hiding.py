@@ -10,7 +10,7 @@ from tests.engine.test_store_failure import Flaky
 from tests.protocol.definition import edge, node, variable, workflow
 from weftwork.ports.eventlog import RunQuery
 from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol import redaction, schema
+from weftwork.protocol import carried, redaction, schema
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.redaction import mask
 from weftwork.protocol.run import RunKey
@@ -276,5 +276,5 @@ def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest
 
 
 def test_a_search_in_names_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(redaction._VALUES, "node.started", ("typeId",))  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setitem(carried.VALUES, "node.started", ("typeId",))
     assert run(lambda: shown_of("core")) != run(lambda: shown_of("harmless"))

@@ -93,7 +93,7 @@ def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pyt
 
 
 def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_weakly", lambda run: run.send)
+    monkeypatch.setattr(live, "weakly", lambda send: send)
 
     async def work() -> None:
         assert await left(Bench(), completed, made) != []

@@ -116,6 +116,7 @@ def lose_answers(document: dict[str, Any]) -> None:
 def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a node says of an entry that is over is taken for the present one."""
     lose_answers(COUNTING)
+    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
     monkeypatch.setattr(decide, "_is_running", lambda state, node_id, entered: node_id in state.running)
     with pytest.raises(AssertionError):
         lose_answers(COUNTING)
@@ -124,6 +125,7 @@ def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 def test_a_host_that_waits_for_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Word of an entry that is over counts as word of the present one, so nobody enters the node again."""
     kinds = NodeCompleted | NodeFailed
+    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
     monkeypatch.setattr(Inbox, "reported", lambda self, state: {i.node_id for i in self._items if isinstance(i, kinds)})
     with pytest.raises(AssertionError):
         lose_answers(COUNTING)
@@ -132,6 +134,6 @@ def test_a_host_that_waits_for_word_of_an_older_round_would_be_seen(monkeypatch:
 def test_a_host_that_forgot_what_ran_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = expected_of(LOOP)
     check_crashes(LOOP, expected, 3)
-    monkeypatch.setattr("weftwork.engine.activity.Activity.enter", lambda self, state, reported: None)
+    monkeypatch.setattr("weftwork.engine.activity.Activity.enter", lambda self, state, reported, cold, orphans: True)
     with pytest.raises(AssertionError):
         check_crashes(LOOP, expected, 3)

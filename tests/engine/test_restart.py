@@ -10,7 +10,7 @@ from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.engine.test_cancel import Slow
 from tests.engine.test_nodes import Stubborn
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import live, performer
+from weftwork.engine import gather, performer
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.nodes import Completed
 from weftwork.protocol.run import RunHeader
@@ -109,7 +109,7 @@ def test_a_run_that_was_only_created_is_started() -> None:
 
 @pytest.mark.parametrize("appends", range(1, 10))
 def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
-    monkeypatch.setattr(live, "MAX_BATCH", 2)
+    monkeypatch.setattr(gather, "MAX_BATCH", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
 

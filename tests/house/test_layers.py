@@ -53,9 +53,11 @@ def test_the_contracts_hold() -> None:
     [
         ("protocol/run.py", "import time", "protocol does no I/O"),
         ("protocol/run.py", "import weftwork.ports.clock", "Arrows point inward"),
+        ("app.py", "import weftwork.testing.clock", "Only tests import the test kit"),
         ("engine/decide.py", "import weftwork.ports.clock", "decide sees the protocol only"),
         ("engine/__init__.py", "import apsw", "engine and ports know no drivers"),
         ("adapters/memory/__init__.py", "import weftwork.adapters.http", "Adapters do not import each other"),
+        ("adapters/outbound/__init__.py", "import weftwork.adapters.nodes", "Adapters do not import each other"),
     ],
 )
 def test_a_broken_contract_goes_red(tree: Path, module: str, line: str, contract: str) -> None:

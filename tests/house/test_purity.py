@@ -12,9 +12,10 @@ SOURCE = ROOT / "src" / "weftwork"
 MAY_IMPORT = frozenset({
     "__future__", "abc", "base64", "binascii", "bisect", "collections", "dataclasses", "enum", "functools",
     "difflib", "graphlib", "hashlib", "heapq", "hmac", "importlib.resources", "itertools", "json", "math", "operator",
-    "re", "string", "struct", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
+    "ipaddress", "re", "string", "struct", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
     "msgspec", "jsonschema_rs", "weftwork.protocol",
-    "weftwork.engine.decide", "weftwork.engine.decision", "weftwork.engine.inputs", "weftwork.engine.steer",
+    "weftwork.engine.decide", "weftwork.engine.decision", "weftwork.engine.inputs", "weftwork.engine.ledger",
+    "weftwork.engine.steer",
 })
 """What the core may import, with what lies below; nothing that reads a clock, file, socket or chance."""
 # fmt: on
@@ -27,7 +28,7 @@ VAGUE = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "mana
 
 
 def core() -> list[Path]:
-    heart = [SOURCE / "engine" / f"{name}.py" for name in ("decide", "decision", "inputs", "steer")]
+    heart = [SOURCE / "engine" / f"{name}.py" for name in ("decide", "decision", "inputs", "ledger", "steer")]
     return sorted([*SOURCE.glob("protocol/**/*.py"), *heart])
 
 
@@ -69,13 +70,16 @@ def vague_names(name: str, source: str) -> list[str]:
 
 
 def decisions(source: str) -> list[str]:
-    """Statements of an `__init__.py` other than docstrings, imports, `__all__` and constants."""
+    """Statements of an `__init__.py` other than docstrings, imports, `__all__`, constants and types."""
     return [f"line {node.lineno}: {type(node).__name__}" for node in ast.parse(source).body if not _is_plain(node)]
 
 
 def _is_plain(node: ast.stmt) -> bool:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return True
+    if isinstance(node, ast.If):
+        imports = all(isinstance(each, ast.Import | ast.ImportFrom) for each in node.body)
+        return ast.unparse(node.test) == "TYPE_CHECKING" and imports and not node.orelse
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
@@ -158,6 +162,8 @@ def test_package_files_decide_nothing() -> None:
     [
         "def f() -> None: ...",
         "if True:\n    X = 1",
+        "if TYPE_CHECKING:\n    X = 1",
+        "if TYPE_CHECKING:\n    from a import b\nelse:\n    from c import b",
         "X = load()",
         "for x in y: ...",
         "lower = 1",
@@ -169,5 +175,8 @@ def test_logic_in_a_package_file_is_seen(source: str) -> None:
 
 
 def test_a_plain_package_file_passes() -> None:
-    source = '"""Doc."""\nfrom a import b\n__all__ = ["b"]\n__version__: str = "1"\nLIMIT = 3\n"""Why three."""\n'
+    typed = "if TYPE_CHECKING:\n    from c import d\n"
+    source = (
+        f'"""Doc."""\nfrom a import b\n{typed}__all__ = ["b"]\n__version__: str = "1"\nLIMIT = 3\n"""Why three."""\n'
+    )
     assert decisions(source) == []

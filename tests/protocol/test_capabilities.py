@@ -15,6 +15,7 @@ from weftwork.protocol.capabilities import Offer, discovery, etag
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.openapi import openapi
+from weftwork.protocol.outbound import METHODS, FetchLimits
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES, Route
 
 ROOT = {
@@ -40,7 +41,10 @@ def offers() -> st.SearchStrategy[Offer]:
         max_run_duration_ms=st.just(0) | st.integers(1000, 10**9),
         max_request_body_bytes=st.integers(1024, 10**8),
     )
-    return st.builds(Offer, st.just("0.1.0"), limits, names.map(tuple), names.map(frozenset), test_seams=st.booleans())
+    fetch = st.none() | st.builds(FetchLimits, st.integers(1, 10**6), st.integers(1, 10**9))
+    return st.builds(
+        Offer, st.just("0.1.0"), limits, names.map(tuple), names.map(frozenset), test_seams=st.booleans(), fetch=fetch
+    )
 
 
 @pytest.mark.rule("disc-01")
@@ -50,7 +54,8 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
     document = discovery(offer)
     assert schema.check("capabilities", document) == []
     families = document["capabilities"]
-    assert set(families) == FAMILIES | ({"fixtures"} if offer.fixtures else set())
+    optional = {"fixtures": offer.fixtures, "httpClient": offer.fetch}
+    assert set(families) == FAMILIES | {name for name, there in optional.items() if there}
     assert set(document) == ROOT | set(families)
     assert all(document[name] == family for name, family in families.items())
     assert families["runtimeCapabilities"] == sorted(offer.provided)
@@ -72,6 +77,21 @@ def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) 
     assert document["testing"] == document["capabilities"]["testing"]
     assert re.fullmatch(r"1\.[0-9]+", document["protocolVersion"])
     assert type(document["engineVersion"]) is int
+
+
+@pytest.mark.rule("disc-05")
+def test_the_client_is_shown_with_the_caps_that_it_keeps() -> None:
+    assert "httpClient" not in discovery(Offer("0.1.0", Limits()))
+    for seams in (False, True):
+        document = discovery(Offer("0.1.0", Limits(), test_seams=seams, fetch=FetchLimits(7, 9)))
+        assert document["httpClient"] == {
+            "supported": True,
+            "ssrfGuard": True,
+            "maxResponseBodyBytes": 9,
+            "requestTimeoutMs": 7,
+            "methods": list(METHODS),
+            "safeFetch": {"supported": seams},
+        }
 
 
 @pytest.mark.rule("disc-02")
@@ -102,6 +122,7 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "resolveInterruptByRun": "approvals:respond",
         "registerWorkflow": "manifest:write",
         "registerSampleWorkflow": "manifest:write",
+        "safeFetch": "runs:create",
     }
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.protocol.definition import edge, examples, header_of, node, plan_of, variable, workflow
 from weftwork.protocol import redaction, schema
 from weftwork.protocol.copies import Copies
+from weftwork.protocol.effect import Place, question
 from weftwork.protocol.events import Fact
 from weftwork.protocol.fold import fold
 from weftwork.protocol.redaction import Redactor, mask, reveal, shown_variable
@@ -175,7 +176,7 @@ STRUCTURE: dict[str, tuple[str, str | None, dict[str, Any]]] = {
     "a skipped node": ("node.skipped", "b", {"nodeId": "b", "reason": "trigger-rule"}),
     "a breach": ("cap.breached", "b", BREACH),
     "a breach's end": ("run.failed", None, {"error": {"code": "run_timeout", "message": "m...", "details": BREACH}}),
-    "a thing of a vendor": ("acme.thing", None, {"any": ["sample"]}),
+    "a claim": ("weftwork.effect.claimed", "b", {"nodeId": "node-b", "item": "3"}),
 }
 
 
@@ -185,6 +186,39 @@ def test_what_the_protocol_says_itself_is_never_rewritten(name: str) -> None:
     kind, node_id, payload = STRUCTURE[name]
     words = ["core", "core.identity", "sample", "acme", "node-b", "trigger-rule", "run-duration", "run_timeout", "m..."]
     assert redactor(name=words[0], secret=words).hide_payload(kind, node_id, payload) == (payload, [])
+
+
+@pytest.mark.rule("hide-03")
+@pytest.mark.parametrize(
+    ("kind", "member"),
+    [("weftwork.effect.claimed", "step"), ("weftwork.effect.recorded", "step"), ("version.pinned", "changeId")],
+)
+def test_a_name_that_an_author_made_of_a_secret_does_not_show_it(kind: str, member: str) -> None:
+    payload = {"nodeId": "b", member: f"pay {CANARY}"}
+    shown, removed = redactor(name=CANARY).hide_payload(kind, "b", payload)
+    assert shown == {"nodeId": "b", member: f"pay {mask('name')}"}
+    assert reveal(shown, removed) == payload
+
+
+@pytest.mark.rule("hide-03")
+def test_the_question_what_became_of_an_effect_can_be_read() -> None:
+    asked = question("t", 0, Place(f"pay {CANARY}"), 1)
+    payload = {"kind": "custom", "key": asked.key, "data": asked.data}
+    made = redactor(name=CANARY)
+    shown, _ = made.hide_payload("interrupt.requested", "t", payload)
+    assert shown["data"]["payload"]["answers"] == asked.data["payload"]["answers"]
+    assert CANARY not in str(shown)
+    assert made.shown_data("t", asked.data) == shown["data"]
+    hidden, _ = made.hide_payload("interrupt.requested", "t", {**payload, "data": {"customKind": "c", "payload": 1}})
+    assert hidden["data"]["payload"] == mask("t.data.payload")
+
+
+@pytest.mark.rule("hide-03")
+def test_what_an_author_says_holds_no_copies() -> None:
+    kind, payload = "acme.thing", {"any": [f"x{CANARY}"], "more": "fine"}
+    shown, removed = redactor(name=CANARY).hide_payload(kind, "b", payload)
+    assert shown == {"any": [f"x{mask('name')}"], "more": "fine"}
+    assert reveal(shown, removed) == payload
 
 
 @pytest.mark.rule("hide-03", "hide-04")

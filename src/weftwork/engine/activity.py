@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from weftwork.engine.deadline import Deadline
-from weftwork.engine.inputs import Input, NodeRecorded
+from weftwork.engine.inputs import Input, NodeAgain
 from weftwork.engine.performer import Performer
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.timers import Timers
 from weftwork.engine.work import Work
+from weftwork.protocol.effect import NODE, Place, is_unrepeatable
 from weftwork.protocol.limits import time_limit
 from weftwork.protocol.state import RunState
 
@@ -17,10 +18,11 @@ from weftwork.protocol.state import RunState
 class Activity:
     """Follows what is durable. Everything it has to say comes back as an input."""
 
-    __slots__ = ("_closed", "_deadline", "_performer", "_timers")
+    __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers")
 
     def __init__(self, runtime: Runtime, state: RunState, report: Callable[[Input], None]) -> None:
         limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, state.header.configurable)
+        self._report = report
         self._deadline = Deadline(runtime.clock, limit, report)
         self._performer = Performer(runtime, report)
         self._timers = Timers(runtime.clock, report)
@@ -30,9 +32,22 @@ class Activity:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
         return self._performer.instant(state, node_id)
 
+    def launch_early(self, state: RunState, work: Work) -> list[asyncio.Task[Input]] | None:
+        """Run the pure ones of the nodes that were just started. None if there are none, else those with threads."""
+        if not work.launches or self._closed:
+            return None
+        early = [node_id for node_id in work.launches if _is_pure(state, node_id)]
+        work.launches = [node_id for node_id in work.launches if node_id not in early]
+        threads: list[asyncio.Task[Input]] = []
+        for node_id in early:
+            if node_id in state.running:
+                task = self._performer.launch(state, node_id)
+                if task is not None and state.plan.nodes[node_id].node.declaration.plain:
+                    threads.append(task)
+        return threads if early else None
+
     def follow(self, state: RunState, work: Work) -> None:
         """Do what the decisions of a committed batch ask for."""
-        tell_recorded(work.inputs)
         if state.terminal or self._closed:
             return
         if work.interrupt:
@@ -44,15 +59,24 @@ class Activity:
             self._performer.stop(state)
         self._watch(state)
 
-    def enter(self, state: RunState, reported: set[str]) -> None:
-        """Take up what the log says is under way and is not under way here yet."""
+    def enter(self, state: RunState, reported: set[str], cold: bool, orphans: frozenset[str]) -> bool:
+        """Take up what the log says is under way and is not under way here yet; `cold`, whoever began it is gone.
+
+        False if somebody else is at it.
+        """
         self._performer.drop_others(state)
         if state.stop is None and not self._closed:
             for node_id in sorted(state.running, key=lambda node_id: state.plan.nodes[node_id].index):
                 entered = state.running[node_id].entered
                 if node_id not in reported and not self._performer.holds(node_id, entered):
-                    self._performer.launch(state, node_id)
+                    if not cold and is_unrepeatable(state.running[node_id].effects, entered, orphans):
+                        return False
+                    if cold and _runs_again(state, node_id):
+                        self._report(NodeAgain(node_id, entered))
+                    else:
+                        self._performer.launch(state, node_id)
             self._watch(state)
+        return True
 
     def stop(self, state: RunState) -> None:
         """Stop everything that runs; each node reports its end."""
@@ -68,8 +92,13 @@ class Activity:
         self._timers.follow(state)
 
 
-def tell_recorded(inputs: list[Input]) -> None:
-    """Tell nodes that their items are durable, or no longer matter."""
-    for given in inputs:
-        if isinstance(given, NodeRecorded) and not given.durable.done():
-            given.durable.set_result(None)
+def _is_pure(state: RunState, node_id: str) -> bool:
+    """node-15 (readings, Appends): whether the node may run before its start is durable."""
+    declaration = state.plan.nodes[node_id].node.declaration
+    return declaration.effect == "pure" and not declaration.continued
+
+
+def _runs_again(state: RunState, node_id: str) -> bool:
+    """node-14: whether this is really executed again. A node that somebody has to be asked about first is not, yet."""
+    whole = state.running[node_id].effects.get(Place(NODE))
+    return not state.plan.nodes[node_id].node.declaration.continued and (whole is None or whole.status != "open")

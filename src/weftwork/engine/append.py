@@ -60,7 +60,7 @@ class Append:
             self._error = encode_stored(shown["error"])
         elif draft.type == "run.completed":
             self._outputs = encode_stored(shown["outputs"])
-        apply(self._state, Fact(sequence, draft.type, payload, self._now, draft.node_id))
+        apply(self._state, Fact(sequence, draft.type, payload, self._now, draft.node_id, draft.event_id or ""))
 
     def batch(self, ids: Ids, record: Record | None) -> Batch:
         """What the store commits. Rows hold only what changed."""
@@ -69,7 +69,7 @@ class Append:
             Event(
                 state.header.run_id,
                 self.expected + 1 + offset,
-                event_id,
+                draft.event_id or event_id,
                 draft.type,
                 self._now,
                 payload,

@@ -10,6 +10,7 @@ from weftwork.ports.nodes import (
     Arrival,
     Completed,
     EmitArtifact,
+    EmitEvent,
     Failed,
     NodeCall,
     NodeEffect,
@@ -92,7 +93,7 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
                 return outcome_input(runtime, state, call, TOO_LARGE)
             drafts: list[Draft] = []
             for effect in effects:
-                wanted = _effect(state, node_id, effect)
+                wanted = effect_drafts(state, node_id, effect)
                 if isinstance(wanted, Failed):
                     return outcome_input(runtime, state, call, wanted)
                 drafts += wanted
@@ -107,13 +108,21 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
 
 
 def raised(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
-    """What a node raised goes to the log file; the wire learns only that it failed."""
+    """What a node raised goes to the log file; the wire learns only that it failed.
+
+    Whether the effect of a `once` node happened before that is not known, so it is not tried again.
+    """
     log.exception("node raised", extra={"runId": call.run_id, "nodeId": call.node_id})
-    failure = Failed("node_failed", "The node raised an error; the host's log has the details.")
-    return outcome_input(runtime, state, call, failure)
+    message = "The node raised an error; the host's log has the details."
+    return outcome_input(runtime, state, call, Failed("node_failed", message, retryable=not is_once(state, call)))
 
 
-def _effect(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | Failed:
+def is_once(state: RunState, call: NodeCall) -> bool:
+    """Whether the node as a whole must not happen twice."""
+    return state.plan.nodes[call.node_id].node.declaration.effect == "once"
+
+
+def effect_drafts(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | Failed:
     if is_too_large(_carried(effect)):
         return TOO_LARGE
     match effect:
@@ -126,6 +135,8 @@ def _effect(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | 
                 return []
             payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
             return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
+        case EmitEvent(kind, payload):
+            return [Draft(kind, payload, node_id)]
         case EmitArtifact(artifact_id, artifact_type, data, summary):
             known = state.artifacts.get(artifact_id)
             made = {
@@ -144,6 +155,8 @@ def _carried(effect: NodeEffect) -> Any:
             return value
         case AppendLog(_, message, fields):
             return [message, fields]
+        case EmitEvent(_, payload):
+            return payload
 
 
 def _set_variable(state: RunState, node_id: str, name: str, value: Any) -> list[Draft] | Failed:

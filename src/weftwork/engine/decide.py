@@ -12,11 +12,15 @@ from weftwork.engine.decision import NOTHING, Bounds, Decision, error
 from weftwork.engine.inputs import (
     AnswerGiven,
     CancelAsked,
+    EffectClaimed,
+    EffectEnded,
     HostBroke,
     Input,
+    NodeAgain,
     NodeCompleted,
     NodeFailed,
     NodeRecorded,
+    NodeSaid,
     NodeStopped,
     NodeSuspended,
     PauseAsked,
@@ -24,8 +28,10 @@ from weftwork.engine.inputs import (
     RetryDue,
     Step,
     TimeUp,
+    VersionAsked,
 )
-from weftwork.engine.steer import answer, cancel, pause, resume
+from weftwork.engine.ledger import claim, pin, record
+from weftwork.engine.steer import answer, cancel, may_interrupt, pause, resume
 from weftwork.protocol.events import MAP_ITEM, Draft
 from weftwork.protocol.graph import HANDLES_FAILURE
 from weftwork.protocol.interrupt import Interrupt, interrupt_id, payload_of
@@ -49,6 +55,17 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
             return _suspend(state, node_id, interrupt, entered)
         case NodeRecorded(node_id, items, _, entered):
             return _record(state, node_id, items, entered)
+        case NodeAgain(node_id, entered):
+            return _again(state, bounds, node_id, entered)
+        case NodeSaid(node_id, events, entered):
+            return _end(state, node_id, entered, events)
+        case EffectClaimed():
+            # A host that goes away begins nothing more.
+            return claim(state, given) if bounds.parallel else NOTHING
+        case EffectEnded():
+            return record(state, given)
+        case VersionAsked():
+            return pin(state, given)
         case NodeStopped(node_id):
             return _end(state, node_id, -1, (_ending("node.cancelled", node_id),)) if state.stop else NOTHING
         case RetryDue(node_id, attempt):
@@ -56,7 +73,7 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
         case CancelAsked(reason):
             return cancel(state, reason)
         case PauseAsked(policy, reason):
-            return pause(state, policy, reason)
+            return pause(state, bounds, policy, reason)
         case ResumeAsked(reason):
             return resume(state, reason)
         case AnswerGiven(node_id, value, by):
@@ -150,7 +167,7 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
         return NOTHING
     if state.pausing is not None:
         paused = Draft("run.paused", {"drainPolicy": state.pausing, **_reason(state.pause_reason)})
-        return NOTHING if state.running else Decision((paused,))
+        return Decision((paused,), interrupt=True) if may_interrupt(state, bounds, state.pausing) else NOTHING
     if state.answered:
         return _resumed(state, state.answered[0][1])
     if state.failing:
@@ -206,6 +223,12 @@ def _start(state: RunState, bounds: Bounds, node_id: str) -> Decision:
     attempt = state.nodes[node_id].attempt + 1
     payload = {"nodeId": node_id, "typeId": declaration.type_id, "attempt": attempt}
     return Decision((Draft("node.started", payload, node_id),), start=node_id)
+
+
+def _again(state: RunState, bounds: Bounds, node_id: str, entered: int) -> Decision:
+    """node-14 (readings, Recovery): an attempt that is executed again is the next one, and says so."""
+    idle = state.stop is not None or not _is_running(state, node_id, entered)
+    return NOTHING if idle else _start(state, bounds, node_id)
 
 
 def _reason(reason: str | None) -> dict[str, Any]:

@@ -14,6 +14,8 @@ class Bounds(msgspec.Struct, frozen=True):
     parallel: int
     executions: int
     provided: frozenset[str]
+    orphans: frozenset[str] = frozenset()
+    """Claims of a process that is gone: nothing of them is under way."""
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -73,36 +73,46 @@ class Executor:
         exclusive: bool,
     ) -> Created | Recorded | Active:
         """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
-        live, first = self._prepare(header, plan, inputs)
+        live: LiveRun | None = None
         self._creating.enter(header.partition)
         try:
+            live, first = await self._prepare(header, plan, inputs)
             created = await self._runtime.log.create(header, hidden, record, exclusive, first)
             point("create.durable")
         except (StoreUnavailable, asyncio.CancelledError):
-            self._doubts.add(header.key)
+            if live is not None:
+                live.discard()
+                self._doubts.add(header.key)
             raise
         finally:
             self._creating.leave(header.partition)
-        if isinstance(created, Created):
-            self._begin(live, first)
+        if not isinstance(created, Created) or not self._begin(live, first):
+            live.discard()
         return created
 
-    def _begin(self, live: LiveRun, first: Batch | None) -> None:
+    def _begin(self, live: LiveRun, first: Batch | None) -> bool:
         """Execute a run that is durable now, unless somebody found it in the store and was faster."""
         if live.key in self._loading:
             self._doubts.add(live.key)
-        elif live.key not in self._live and not self._closed:
-            self._live[live.key] = live
-            if first is not None:
-                live.begin(first)
-            else:
-                live.send(Step())
+            return False
+        if live.key in self._live or self._closed:
+            return False
+        self._live[live.key] = live
+        if first is not None:
+            live.begin(first)
+        else:
+            live.send(Step())
+        return True
 
-    def _prepare(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, Batch | None]:
+    async def _prepare(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, Batch | None]:
         live = self._make(RunState(plan, header, inputs))
         try:
-            return live, live.prepare()
+            return live, await live.prepare()
+        except asyncio.CancelledError:
+            live.discard()
+            raise
         except Exception:
+            live.discard()
             # An error of ours. It will come again when the run is there, and end in its log.
             log.exception("the host failed a run", extra={"runId": header.run_id})
             return self._make(RunState(plan, header, inputs)), None
@@ -231,7 +241,7 @@ class Executor:
         return live
 
     def _make(self, state: RunState) -> LiveRun:
-        return LiveRun(self._runtime, state, self._ended, self._broken)
+        return LiveRun(self._runtime, state, self._ended, self._broken, self._left)
 
     def _ended(self, live: LiveRun) -> None:
         point("run.ended")
@@ -270,9 +280,12 @@ class Executor:
                 break
             except StoreUnavailable:
                 await clock.sleep_until(clock.now() + 1000)
-        live = self._live[run] = LiveRun(self._runtime, state, self._ended, self._give_up)
+        live = self._live[run] = LiveRun(self._runtime, state, self._ended, self._give_up, self._left)
         live.send(HostBroke())
         return live
+
+    def _left(self, live: LiveRun) -> None:
+        self._live.drop(live.key)
 
     def _give_up(self, live: LiveRun) -> None:
         self._live.drop(live.key)

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 
-from weftwork.engine.inputs import Input, NodeCompleted, NodeFailed, NodeSuspended, Step
+from weftwork.engine.inputs import EffectClaimed, Input, NodeAgain, NodeCompleted, NodeFailed, NodeSuspended, Step
 from weftwork.engine.request import Request
 from weftwork.engine.work import Work
 from weftwork.protocol.state import RunState
@@ -20,6 +20,10 @@ class Inbox:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def has_claims(self) -> bool:
+        return any(isinstance(item, EffectClaimed) for item in self._items)
 
     def put(self, given: Input | Request) -> None:
         self._items.append(given)
@@ -40,9 +44,16 @@ class Inbox:
         work.inputs.append(item)
         return item
 
+    def forget_lost(self, state: RunState) -> None:
+        """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
+        running = {node_id: node.entered for node_id, node in state.running.items()}
+        self._items = deque(item for item in self._items if not _is_lost(item, running))
+
     def reported(self, state: RunState) -> set[str]:
-        """Running nodes whose end is in here; word of an older entry of a node is none."""
-        found = [item for item in self._items if isinstance(item, NodeCompleted | NodeFailed | NodeSuspended)]
+        """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
+        found = [
+            item for item in self._items if isinstance(item, NodeCompleted | NodeFailed | NodeSuspended | NodeAgain)
+        ]
         running = {node_id: node.entered for node_id, node in state.running.items()}
         return {item.node_id for item in found if running.get(item.node_id) == item.entered}
 
@@ -52,3 +63,8 @@ class Inbox:
         self._items = deque(item for item in self._items if not isinstance(item, Request))
         for request in waiting:
             request.refuse(reason)
+
+
+def _is_lost(item: Input | Request, running: dict[str, int]) -> bool:
+    entered: int = getattr(item, "entered", -1)
+    return entered != -1 and running.get(getattr(item, "node_id", "")) != entered

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from weftwork.protocol.effect import Place
 from weftwork.protocol.events import Draft
 from weftwork.protocol.interrupt import Interrupt
 
@@ -51,6 +52,55 @@ class NodeRecorded(msgspec.Struct, frozen=True):
     items: tuple[tuple[int, Any], ...]
     durable: Any
     """A future."""
+    entered: int = -1
+
+
+class NodeAgain(msgspec.Struct, frozen=True):
+    """A node that ran when a process died is to be executed again."""
+
+    node_id: str
+    entered: int = -1
+
+
+class NodeSaid(msgspec.Struct, frozen=True):
+    """A running node has something for those who follow the run."""
+
+    node_id: str
+    events: tuple[Draft, ...]
+    entered: int = -1
+
+
+class EffectClaimed(msgspec.Struct, frozen=True):
+    """A running node is about to do something that must not happen twice."""
+
+    node_id: str
+    place: Place
+    claim: str
+    """The id of the event that says so."""
+    granted: Any
+    """A future: True once the claim is durable, False if somebody else holds it."""
+    entered: int = -1
+
+
+class EffectEnded(msgspec.Struct, frozen=True):
+    """What a claimed effect came to: a member `output` or `error`, or none if it did not happen."""
+
+    node_id: str
+    place: Place
+    outcome: dict[str, Any]
+    durable: Any
+    """A future: the effect, once that is durable."""
+    entered: int = -1
+
+
+class VersionAsked(msgspec.Struct, frozen=True):
+    """A running node asks which version of a change the run has pinned, and would pin this one."""
+
+    node_id: str
+    change_id: str
+    version: int
+    pinned: Any
+    """A future: the version, once it is durable."""
     entered: int = -1
 
 
@@ -111,6 +161,11 @@ Input = (
     | NodeFailed
     | NodeSuspended
     | NodeRecorded
+    | NodeAgain
+    | NodeSaid
+    | EffectClaimed
+    | EffectEnded
+    | VersionAsked
     | NodeStopped
     | RetryDue
     | CancelAsked

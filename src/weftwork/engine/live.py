@@ -7,21 +7,23 @@ without waiting; then it launches the nodes that wait. A run with nothing to do 
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import Final
-from weakref import WeakMethod
 
-from weftwork.engine.activity import Activity, tell_recorded
-from weftwork.engine.append import Append
+import msgspec
+
+from weftwork.engine.activity import Activity
 from weftwork.engine.committed import Committed
-from weftwork.engine.decide import decide
-from weftwork.engine.decision import NOTHING, Bounds
+from weftwork.engine.decision import Bounds
+from weftwork.engine.gather import gather_all
 from weftwork.engine.inbox import Inbox
-from weftwork.engine.inputs import CancelAsked, Input, Step
+from weftwork.engine.inputs import Input, Step
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, Request, RunOver
 from weftwork.engine.runtime import Runtime
+from weftwork.engine.steer import may_interrupt
+from weftwork.engine.tell import tell
+from weftwork.engine.weakly import weakly
 from weftwork.engine.work import Work
 from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict, Stored, StoreUnavailable
 from weftwork.ports.faults import point
@@ -33,16 +35,20 @@ from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.run")
 
-TURN_MS: Final = 10
-"""Milliseconds after which a batch is closed, so that others get a turn."""
 TURNS: Final = 16
 """Commits after which a run lets others have a turn, whether its store made it wait or not."""
-MAX_BATCH: Final = 256
-"""Events per append: a long chain of pure nodes commits and yields now and then."""
+EFFECT_SECONDS: Final = 5.0
+"""How long a host that goes away waits for what must not happen twice to end."""
+_LOOK_SECONDS: Final = 0.02
+
+
+class _Elsewhere(Exception):
+    """Somebody else moves this run."""
 
 
 class LiveRun:
-    """One run being executed. Calls `ended` once its terminal event is durable, `broken` if the host failed it."""
+    """One run being executed. Calls `ended` once its terminal event is durable, `broken` if the host failed it, and
+    `left` if another executor turned out to move it."""
 
     def __init__(
         self,
@@ -50,12 +56,14 @@ class LiveRun:
         state: RunState,
         ended: Callable[["LiveRun"], None],
         broken: Callable[["LiveRun"], None],
+        left: Callable[["LiveRun"], None],
     ) -> None:
         self.state = state
         self.key: RunKey = state.header.key
         self._runtime = runtime
         self._ended = ended
         self._broken = broken
+        self._left = left
         self._redactor: Redactor | None = None
         if state.plan.guarded:
             self._redactor = Redactor(state.plan)
@@ -63,7 +71,7 @@ class LiveRun:
             self._redactor.learn_state(state)
         executions = execution_limit(runtime.limits, state.header.configurable)
         self._bounds = Bounds(runtime.limits.max_parallel_nodes, executions, runtime.provided)
-        self._activity = Activity(runtime, state, _weakly(self))
+        self._activity = Activity(runtime, state, weakly(self.send))
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
@@ -71,13 +79,14 @@ class LiveRun:
         self._astray = False
         """The state is ahead of a log that could not be read again before the host went away."""
         self._first: Work | None = None
+        self._unborn = False
         self._store_away = False
         self._store_has = Committed(state.header)
 
     def send(self, given: Input | Request) -> None:
-        """Put an input into the inbox and see to it that somebody looks."""
+        """Put an input into the inbox and see to it that somebody looks, unless there is no run in the store yet."""
         self._inbox.put(given)
-        if self._driver is None and not self._closing:
+        if self._driver is None and not self._closing and not self._unborn:
             self._driver = asyncio.create_task(self._drive())
 
     async def ask(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
@@ -102,17 +111,19 @@ class LiveRun:
         """What the store holds of this run, without asking it."""
         return self._store_has.stored()
 
-    def prepare(self) -> Batch:
-        """Follow the creation as far as it leads without waiting; nobody sees it before `begin`."""
-        self._first = self._gather()
+    async def prepare(self) -> Batch:
+        """Follow the creation as far as it leads without a commit; nobody sees it before `begin`."""
+        self._unborn = True
+        self._first = await self._gathered()
         return self._first.append.batch(self._runtime.ids, None)
 
     def begin(self, first: Batch) -> None:
         """Go on from the batch that `prepare` made, which is durable now."""
-        work, self._first = self._first, None
+        work, self._first, self._unborn = self._first, None, False
         assert work is not None, "prepare comes first"
         try:
             self._committed(first)
+            self._tell(work)
             self._activity.follow(self.state, work)
         except Exception:
             self._abandon()
@@ -122,17 +133,34 @@ class LiveRun:
         elif self._inbox or work.cut:
             self.send(Step())
 
+    def discard(self) -> None:
+        """Let go of a run that was never begun."""
+        self._halt(RunOver())
+
     def resume(self, stored: Stored) -> None:
         """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
+        claims = {each.claim for node in self.state.running.values() for each in node.effects.values()}
+        self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims))
         try:
-            self._enter(stored)
+            self._enter(stored, cold=True)
         except Exception:
             self._abandon()
         else:
             self.send(Step())
 
     async def close(self) -> None:
-        """Stop without a word in the log: the run goes on from there when a host starts again."""
+        """Stop without a word in the log: the run goes on from there when a host starts again.
+
+        Effects that are under way get some time to be recorded; nothing new starts.
+        """
+        self._bounds = msgspec.structs.replace(self._bounds, parallel=0)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + EFFECT_SECONDS
+        waits = self._has_effects()
+        while waits and not (self._over or self._store_away) and loop.time() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
+            # What was recorded is still to be committed.
+            waits = self._has_effects() or self._driver is not None
         self._closing = True
         ending = self._activity.close()
         if self._driver is not None:
@@ -145,13 +173,14 @@ class LiveRun:
         turns = 0
         try:
             while not self.state.terminal and not self._closing:
-                work = self._gather()
+                work = await self._gathered()
                 if not len(work.append):
                     await self._answer(work)
                     if self._inbox:
                         continue
                     return
                 if await self._commit(work):
+                    self._tell(work)
                     self._activity.follow(self.state, work)
                 turns += 1
                 if turns % TURNS == 0:
@@ -162,44 +191,16 @@ class LiveRun:
         except asyncio.CancelledError:
             self._closing = True
             raise
+        except _Elsewhere:
+            log.warning("another executor moves this run; it is left to it", extra={"runId": self.key.run_id})
+            self._halt(StoreUnavailable("another executor moves this run"))
+            self._left(self)
         except Exception:
             self._abandon()
         finally:
             self._driver = None
             if self._inbox and not self._closing and not self.state.terminal:
                 self._driver = asyncio.create_task(self._drive())
-
-    def _gather(self) -> Work:
-        """Take inputs and follow them as far as they lead without waiting."""
-        clock = self._runtime.clock
-        began = clock.now()
-        work = Work(Append(self.state, self._redactor, began))
-        outcomes: deque[Input] = deque()
-        work.cut = True
-        while len(work.append) < MAX_BATCH and not self.state.terminal:
-            given = outcomes.popleft() if outcomes else self._inbox.take(work)
-            decision = decide(self.state, self._bounds, given)
-            for draft in decision.events:
-                work.append.add(draft)
-            if decision.start is not None:
-                outcome = self._activity.instant(self.state, decision.start)
-                if outcome is None:
-                    work.launches.append(decision.start)
-                else:
-                    outcomes.append(outcome)
-            if decision.marked:
-                work.note(given, decision)
-            if isinstance(given, Step) and (decision.stop or decision is NOTHING):
-                work.cut = False
-                break
-            if len(work.append) and clock.now() - began > TURN_MS:
-                break
-        self._inbox.put_back(outcomes)
-        stop = self.state.stop
-        if work.asks(CancelAsked) and stop is not None and stop.error is not None:
-            # A limit is ending the run already: how it ends is the answer.
-            work.request = None
-        return work
 
     async def _commit(self, work: Work) -> bool:
         request = work.request
@@ -237,7 +238,7 @@ class LiveRun:
                 request.refuse(error)
             else:
                 request.answer(taken or self.state.status)
-        tell_recorded(work.inputs)
+        self._tell(work)
         if work.stop:
             self._activity.stop(self.state)
 
@@ -257,17 +258,30 @@ class LiveRun:
                 pause = True
             else:
                 self._store_away = False
+                self._inbox.forget_lost(self.state)
                 self._runtime.feeds.doubt(self.key)
                 if stored is not None:
-                    self._enter(stored)
+                    self._enter(stored, cold=False)
                 return
         self._astray = True
 
-    def _enter(self, stored: Stored) -> None:
+    def _enter(self, stored: Stored, cold: bool) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
         self._store_has.replace(stored)
         self.state.touched.clear()
-        self._activity.enter(self.state, self._inbox.reported(self.state))
+        if not self._activity.enter(self.state, self._inbox.reported(self.state), cold, self._bounds.orphans):
+            raise _Elsewhere
+
+    async def _gathered(self) -> Work:
+        what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
+        return await gather_all(*what, self._redactor, claims=not self._unborn)
+
+    def _tell(self, work: Work) -> None:
+        if not tell(self.state, work.inputs):
+            raise _Elsewhere
+
+    def _has_effects(self) -> bool:
+        return not may_interrupt(self.state, self._bounds, "immediate")
 
     def _end(self) -> None:
         self._halt(RunOver())
@@ -284,15 +298,3 @@ class LiveRun:
         self._closing = True
         self._activity.close()
         self._inbox.refuse(reason)
-
-
-def _weakly(live: LiveRun) -> Callable[[Input], None]:
-    """`live.send` without holding on to the run: an ended one goes as soon as nobody else holds it."""
-    send = WeakMethod(live.send)
-
-    def report(given: Input) -> None:
-        found = send()
-        if found is not None:
-            found(given)
-
-    return report

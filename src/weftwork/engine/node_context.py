@@ -4,31 +4,86 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from weftwork.engine.call import TOO_LARGE, wrong_inputs
-from weftwork.engine.inputs import Input, NodeRecorded
+from weftwork.engine.call import TOO_LARGE, effect_drafts, wrong_inputs
+from weftwork.engine.effects import Effects
+from weftwork.engine.inputs import Input, NodeRecorded, NodeSaid, VersionAsked
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.clock import Clock
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol.state import NodeState
+from weftwork.engine.turns import thread_turn, turn_of
+from weftwork.ports.nodes import (
+    AppendLog,
+    Asking,
+    Completed,
+    EmitEvent,
+    Failed,
+    InstantNode,
+    NodeCall,
+    NotDone,
+    Outcome,
+    StepFailed,
+    Suspended,
+    WaitingNode,
+)
+from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.events import Draft
+from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.node_type import Effect
+from weftwork.protocol.state import NodeState, RunState
 from weftwork.protocol.weight import is_too_large
 
 MOST_ITEMS: Final = 128
 """Items of a node that go into one append."""
+MOST_SAID: Final = 10_000
+MOST_SAID_BYTES: Final = 4 * 2**20
+"""What one entry of a node may say to those who follow the run."""
+UNSENT: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
 
 
 class Context:
-    """Implements ports.nodes.NodeContext for one attempt of one node."""
+    """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
 
-    __slots__ = ("_call", "_durable", "_items", "_node", "_report", "_runtime", "started_at")
+    __slots__ = (
+        "_bytes",
+        "_call",
+        "_durable",
+        "_effects",
+        "_items",
+        "_node",
+        "_node_id",
+        "_report",
+        "_runtime",
+        "_said",
+        "_saying",
+        "_state",
+        "started_at",
+    )
 
-    def __init__(self, runtime: Runtime, report: Callable[[Input], None], call: NodeCall, node: NodeState) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        report: Callable[[Input], None],
+        state: RunState,
+        call: NodeCall,
+        part: tuple[str, str] | None = None,
+    ) -> None:
+        node_id, item = part or (call.node_id, "")
+        node = state.nodes[node_id]
+        self._node_id = node_id
         self._runtime = runtime
         self._report = report
+        self._state = state
         self._call = call
-        self._node = node
+        self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
+        self._effects = Effects(runtime, report, call, node, state.header.owner.tenant, node_id, item)
         self._items: list[tuple[int, Any]] = []
         self._durable: asyncio.Future[None] | None = None
-        self.started_at = node.started_at
+        self._said: list[Draft] = []
+        self._saying = 0
+        self._bytes = 0
+        self.started_at = self._node.started_at
+
+    @property
+    def now(self) -> int:
+        return self._effects.now
 
     async def sleep_until(self, when: int) -> None:
         await self._runtime.clock.sleep_until(when)
@@ -59,58 +114,88 @@ class Context:
         wrong = wrong_inputs(node_type.declaration.inputs, inputs)
         if wrong is not None:
             return wrong
-        call = NodeCall(self._call.run_id, f"{self._call.node_id}[{item}]", inputs, config, self._call.scope)
+        mine = self._call
+        node_id = f"{mine.node_id}[{item}]"
+        call = NodeCall(
+            *(mine.run_id, node_id, inputs, config, mine.scope, mine.iteration),
+            answers=mine.answers,
+            visit=mine.visit,
+            attempt=mine.attempt,
+            entered=mine.entered,
+        )
         if isinstance(node_type, InstantNode):
             outcome = node_type.run(call)
         else:
-            outcome = await node_type.run(call, _Part(self._runtime))
+            part = Context(self._runtime, self._report, self._state, call, (mine.node_id, item))
+            outcome = await part.take_part(node_type, self._state.header.partition)
         return TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
+    async def take_part(self, node_type: WaitingNode, partition: str) -> Outcome:
+        """Run as an item of a map, whose end the map records."""
+        turn = turn_of(node_type.declaration, partition, self._runtime.limits)
+        await self._runtime.turns.take(turn)
+        try:
+            outcome = await self.run(node_type)
+        finally:
+            self._runtime.turns.give_back(turn)
+        if node_type.declaration.effect == "once":
+            await self._effects.ended(outcome)
+        return outcome
 
-class _Part:
-    """A waiting node inside another one: it starts when it is called, and has no items of its own."""
+    async def run(self, node_type: WaitingNode) -> Outcome:
+        """The outcome of the node, which has its turn. A node that must not happen twice is claimed first."""
+        try:
+            if node_type.declaration.effect == "once" and (known := await self._effects.begin()) is not None:
+                return known
+            return await node_type.run(self._call, self)
+        except Asking as asking:
+            return Suspended(asking.interrupt)
+        except StepFailed as failed:
+            return failed.failure
+        except NotDone:
+            return UNSENT
+        finally:
+            self._flush_said()
 
-    __slots__ = ("_runtime", "items", "started_at")
+    def effect_key(self, step: str = "") -> str:
+        return self._effects.key(step)
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self.items: Mapping[int, Any] = {}
-        self.started_at = runtime.clock.now()
+    async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
+        # What was said before it stands before it.
+        self._flush_said()
+        if not plain:
+            return await self._effects.step(name, effect, run)
+        turn = thread_turn(self._runtime.limits)
+        await self._runtime.turns.take(turn)
+        try:
+            return await self._effects.step(name, effect, run)
+        finally:
+            self._runtime.turns.give_back(turn)
 
-    async def sleep_until(self, when: int) -> None:
-        await self._runtime.clock.sleep_until(when)
+    async def ask(self, interrupt: Interrupt) -> Any:
+        if interrupt.key not in self._call.answers:
+            raise Asking(interrupt)
+        return self._call.answers[interrupt.key]
 
-    async def record(self, index: int, output: Any) -> None:
-        raise NotImplementedError("a node inside another one has no items")
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        drafts = effect_drafts(self._state, self._node_id, effect)
+        if isinstance(drafts, Failed):
+            raise StepFailed(drafts)
+        self._saying += len(drafts)
+        self._bytes += sum(len(encode_stored(draft.payload)) for draft in drafts)
+        if self._saying > MOST_SAID or self._bytes > MOST_SAID_BYTES:
+            message = f"A node says at most {MOST_SAID:,} things of {MOST_SAID_BYTES:,} bytes in all."
+            raise StepFailed(Failed("node_output_too_large", message, retryable=False))
+        if drafts and not self._said:
+            asyncio.get_running_loop().call_soon(self._flush_said)
+        self._said += drafts
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
-        raise NotImplementedError("a node inside another one calls no others")
+    def _flush_said(self) -> None:
+        if self._said:
+            said, self._said = tuple(self._said), []
+            self._report(NodeSaid(self._node_id, said, self._call.entered))
 
-
-async def within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit: int) -> Outcome:
-    """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
-
-    A node that does not heed its end is left behind.
-    """
-    task = asyncio.ensure_future(work)
-    timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
-    task.add_done_callback(_heard)
-    try:
-        await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        return Failed("node_timeout", f"The node did not end within {limit} ms.")
-    except asyncio.CancelledError:
-        # The run is to end. The node may still clean up, and what it did in the end counts.
-        task.cancel()
-        await asyncio.wait((task,))
-        return task.result()
-    finally:
-        task.cancel()
-        timer.cancel()
-
-
-def _heard(task: "asyncio.Future[Outcome]") -> None:
-    """Nobody asks a task that was left behind what it came to."""
-    if not task.cancelled():
-        task.exception()
+    async def pin_version(self, change_id: str, version: int) -> int:
+        pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._report(VersionAsked(self._node_id, change_id, version, pinned, self._call.entered))
+        return await pinned

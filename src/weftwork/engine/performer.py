@@ -6,18 +6,36 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from weftwork.engine.call import make_call, outcome_input, raised
+import msgspec
+
+from weftwork.engine.call import is_once, make_call, outcome_input, raised
 from weftwork.engine.inputs import Input, NodeFailed, NodeStopped
-from weftwork.engine.node_context import Context, within
+from weftwork.engine.node_context import Context
 from weftwork.engine.runtime import Runtime
+from weftwork.engine.time_limit import within
+from weftwork.engine.turns import turn_of
 from weftwork.ports.faults import point
-from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
+from weftwork.ports.nodes import Failed, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.node")
 
 STOP_GRACE: Final = 3.0
 """Seconds a node may take to stop before the run goes on without it."""
+
+
+class _Voice:
+    """What one launch of a node says to its run; nothing more once the run has let go of it."""
+
+    __slots__ = ("_report", "silent")
+
+    def __init__(self, report: Callable[[Input], None]) -> None:
+        self._report = report
+        self.silent = False
+
+    def __call__(self, given: Input) -> None:
+        if not self.silent:
+            self._report(given)
 
 
 class Performer:
@@ -28,36 +46,41 @@ class Performer:
         self._report = report
         self._tasks: dict[str, asyncio.Task[Input]] = {}
         self._entered: dict[str, int] = {}
+        self._voices: dict[str, _Voice] = {}
         self._grace: asyncio.TimerHandle | None = None
         self._closing = False
 
     def instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
-        call = make_call(state, node_id)
-        if isinstance(call, NodeFailed):
-            return call
         node_type = self._type(state, node_id)
         if not isinstance(node_type, InstantNode):
             return None
+        call = make_call(state, node_id)
+        if isinstance(call, NodeFailed):
+            return call
         try:
             return outcome_input(self._runtime, state, call, node_type.run(call))
         except Exception:
             return raised(self._runtime, state, call)
 
-    def launch(self, state: RunState, node_id: str) -> None:
-        """Run a node whose start is durable. After a crash this enters it again for the same attempt."""
+    def launch(self, state: RunState, node_id: str) -> asyncio.Task[Input] | None:
+        """Run a node whose start is durable or need not be. After a crash this enters it again as the same attempt."""
         point("node.launch")
         node_type = self._type(state, node_id)
         call = make_call(state, node_id) if isinstance(node_type, WaitingNode) else None
         if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
-            task = self._tasks[node_id] = asyncio.create_task(self._wait_for(state, node_type, call))
+            if node_id in self._tasks:
+                self._let_go(node_id)
+            voice = self._voices[node_id] = _Voice(self._report)
+            task = self._tasks[node_id] = asyncio.create_task(self._wait_for(state, node_type, call, voice))
             self._entered[node_id] = call.entered
             # A callback, because a task that is cancelled before its first step runs no code of its own.
             task.add_done_callback(partial(self._done, node_id))
-        else:
-            outcome = call if isinstance(call, NodeFailed) else self.instant(state, node_id)
-            if outcome is not None:
-                self._report(outcome)
+            return task
+        outcome = call if isinstance(call, NodeFailed) else self.instant(state, node_id)
+        if outcome is not None:
+            self._report(outcome)
+        return None
 
     def stop(self, state: RunState) -> None:
         """Stop everything that runs, once; each node reports its end, at the latest after the grace time."""
@@ -71,15 +94,18 @@ class Performer:
 
     def drop(self) -> None:
         """Let go of everything that runs; no word of it is heard any more."""
-        tasks, self._tasks = self._tasks, {}
-        for task in tasks.values():
-            task.cancel()
+        for node_id in list(self._tasks):
+            self._let_go(node_id)
 
     def drop_others(self, state: RunState) -> None:
         """Let go of what the log no longer says is running."""
         running = {node_id: node.entered for node_id, node in state.running.items()}
         for node_id in [each for each in self._tasks if running.get(each) != self._entered[each]]:
-            self._tasks.pop(node_id).cancel()
+            self._let_go(node_id)
+
+    def _let_go(self, node_id: str) -> None:
+        self._voices.pop(node_id).silent = True
+        self._tasks.pop(node_id).cancel()
 
     def holds(self, node_id: str, entered: int) -> bool:
         """Whether that entry of a node runs here and has not reported its end."""
@@ -98,17 +124,9 @@ class Performer:
     def _type(self, state: RunState, node_id: str) -> NodeType:
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
 
-    async def _wait_for(self, state: RunState, node_type: WaitingNode, call: NodeCall) -> Input:
-        node_id = call.node_id
-        node = state.nodes[node_id]
-        limit = state.plan.nodes[node_id].node.timeout_ms
-        context = Context(self._runtime, self._report, call, node)
+    async def _wait_for(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Input:
         try:
-            work = node_type.run(call, context)
-            outcome = await (
-                within(self._runtime.clock, work, max(node.started_at, node.resumed_at), limit) if limit else work
-            )
-            return outcome_input(self._runtime, state, call, outcome)
+            return outcome_input(self._runtime, state, call, await self._outcome(state, node_type, call, voice))
         except asyncio.CancelledError:
             if _is_stopped():
                 raise
@@ -117,10 +135,32 @@ class Performer:
         except Exception:
             return raised(self._runtime, state, call)
 
+    async def _outcome(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Outcome:
+        """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
+        runtime, node = self._runtime, state.nodes[call.node_id]
+        began = max(node.started_at, node.resumed_at)
+        turn = turn_of(node_type.declaration, state.header.partition, runtime.limits)
+        if turn and await runtime.turns.take(turn):
+            began = runtime.clock.now()
+        try:
+            work = Context(runtime, voice, state, call).run(node_type)
+            limit = state.plan.nodes[call.node_id].node.timeout_ms
+            if not limit:
+                return await work
+            outcome = await within(runtime.clock, work, began, limit)
+        finally:
+            if turn:
+                runtime.turns.give_back(turn)
+        if isinstance(outcome, Failed) and outcome.code == "node_timeout" and is_once(state, call):
+            # It may still happen.
+            return msgspec.structs.replace(outcome, retryable=False)
+        return outcome
+
     def _done(self, node_id: str, task: asyncio.Task[Input]) -> None:
         if self._tasks.get(node_id) is not task:
             return
         del self._tasks[node_id]
+        self._voices.pop(node_id).silent = True
         if not self._closing:
             point("node.ended")
             self._report(NodeStopped(node_id) if task.cancelled() else task.result())
@@ -129,6 +169,7 @@ class Performer:
         self._grace = None
         for node_id in list(self._tasks):
             del self._tasks[node_id]
+            self._voices.pop(node_id).silent = True
             log.warning("node did not stop in time and was abandoned", extra={"nodeId": node_id})
             self._report(NodeStopped(node_id))
 

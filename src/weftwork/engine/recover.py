@@ -39,4 +39,4 @@ async def load_state(log: EventLog, header: RunHeader, plan: Plan) -> RunState:
 def fact_of(event: Event, removed: Any = ()) -> Fact:
     """A stored event as the fold sees it."""
     payload = reveal(msgspec.json.decode(event.payload), removed)
-    return Fact(event.sequence, event.type, payload, event.timestamp, event.node_id)
+    return Fact(event.sequence, event.type, payload, event.timestamp, event.node_id, event.event_id)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from weftwork.engine.feeds import Feeds
+from weftwork.engine.turns import Turns
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.ids import Ids
@@ -23,3 +24,4 @@ class Runtime(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
+    turns: Turns = msgspec.field(default_factory=Turns)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from weftwork.engine.decision import NOTHING, Decision, refuse
+from weftwork.engine.decision import NOTHING, Bounds, Decision, refuse
 from weftwork.protocol.caller_schema import check_value
+from weftwork.protocol.effect import is_unrepeatable
 from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, Draft
 from weftwork.protocol.interrupt import answer_refusal
 from weftwork.protocol.state import RunState
@@ -22,10 +23,10 @@ def cancel(state: RunState, reason: str | None) -> Decision:
     return Decision((*ended, Draft("run.cancelled", payload)))
 
 
-def pause(state: RunState, policy: str, reason: str | None) -> Decision:
+def pause(state: RunState, bounds: Bounds, policy: str, reason: str | None) -> Decision:
     """run-12 (OpenWOP rest-endpoints): at once, or once the nodes that run have ended; the policy is kept.
 
-    Nodes that may not run twice are never interrupted, whatever the policy.
+    What may not happen twice is never interrupted, whatever the policy.
     """
     if state.status != "running" or state.pausing is not None or state.stop is not None:
         details: dict[str, Any] = {"runStatus": state.status}
@@ -34,10 +35,16 @@ def pause(state: RunState, policy: str, reason: str | None) -> Decision:
         what = "is about to pause" if state.pausing is not None else f"is {state.status}"
         return refuse("conflict", f"The run {what} and cannot be paused.", details)
     payload: dict[str, Any] = {"drainPolicy": policy, **({"reason": reason} if reason else {})}
-    once = any(state.plan.nodes[node_id].node.declaration.effect == "once" for node_id in state.running)
-    if state.running and (policy != "immediate" or once):
+    if not may_interrupt(state, bounds, policy):
         return Decision((Draft(PAUSE_REQUESTED, payload),))
     return Decision((Draft("run.paused", payload),), interrupt=True)
+
+
+def may_interrupt(state: RunState, bounds: Bounds, policy: str) -> bool:
+    """run-12, eff-04: whether a pause of this policy can be there now."""
+    if policy != "immediate":
+        return not state.running
+    return not any(is_unrepeatable(node.effects, node.entered, bounds.orphans) for node in state.running.values())
 
 
 def resume(state: RunState, reason: str | None) -> Decision:

@@ -9,10 +9,11 @@ from weftwork.engine.request import Request
 class Work:
     """Events on their way, the inputs they follow from, and what is to be done once they are durable."""
 
-    __slots__ = ("append", "cut", "inputs", "interrupt", "launches", "request", "stop")
+    __slots__ = ("append", "began", "cut", "inputs", "interrupt", "launches", "request", "stop")
 
-    def __init__(self, append: Append) -> None:
+    def __init__(self, append: Append, began: int) -> None:
         self.append = append
+        self.began = began
         self.inputs: list[Input] = []
         self.launches: list[str] = []
         self.request: Request | None = None

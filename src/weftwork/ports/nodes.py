@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.node_type import Effect, NodeDeclaration
 
 
 class SetVariable(msgspec.Struct, frozen=True):
@@ -41,7 +41,14 @@ class EmitArtifact(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
-NodeEffect = SetVariable | WriteChannel | AppendLog | EmitArtifact
+class EmitEvent(msgspec.Struct, frozen=True):
+    """An event of the author's own type, in the vendor branch of the type pattern."""
+
+    type: str
+    payload: dict[str, Any]
+
+
+NodeEffect = SetVariable | WriteChannel | AppendLog | EmitArtifact | EmitEvent
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -67,6 +74,26 @@ class Suspended(msgspec.Struct, frozen=True):
 
 
 Outcome = Completed | Failed | Suspended
+
+
+class Asking(BaseException):
+    """Unwinds a node that has to wait for an answer; the run suspends it. No error, and nobody else's to catch."""
+
+    def __init__(self, interrupt: Interrupt) -> None:
+        super().__init__(interrupt.key)
+        self.interrupt = interrupt
+
+
+class StepFailed(Exception):
+    """A step failed: now, or when it was run before. Code and message go on the wire."""
+
+    def __init__(self, failure: Failed) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class NotDone(Exception):
+    """Raised inside a step: its effect did not happen, so nothing is recorded and it may be run again."""
 
 
 class Scope(Protocol):
@@ -127,8 +154,39 @@ class NodeContext(Protocol):
         """When this attempt started, by the log: the same before and after a restart."""
         ...
 
+    @property
+    def now(self) -> int:
+        """The run's clock: the time of the newest fact that this entry has seen. It stands still in between."""
+        ...
+
     async def sleep_until(self, when: int) -> None:
         """Wait for a wall-clock instant. Cancelled when the run is to end."""
+        ...
+
+    def effect_key(self, step: str = "") -> str:
+        """The identity of the node's effect, or of a step of it: the same in every attempt (RFC layer 2)."""
+        ...
+
+    async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
+        """What a step came to, as JSON. `run` is called once per name; later entries of the node
+        get what was recorded. A name is good for one step in an entry.
+
+        `run` gives JSON or raises StepFailed, which is recorded and raised again, or NotDone. Raises Asking when the
+        step was begun before, its outcome is unknown and its effect is `once`. `plain`: `run` holds a thread that the
+        node does not hold yet, so it waits for one before anything is claimed.
+        """
+        ...
+
+    async def ask(self, interrupt: Interrupt) -> Any:
+        """The recorded answer to a question of this run, by its key. Raises Asking when there is none."""
+        ...
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        """Something for those who follow the run: committed soon, in order, and before the node's end."""
+        ...
+
+    async def pin_version(self, change_id: str, version: int) -> int:
+        """The version that this run has pinned for a change: the one given, if it is the first to ask. Durable."""
         ...
 
     @property

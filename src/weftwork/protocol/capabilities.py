@@ -15,6 +15,7 @@ from weftwork.protocol.idempotency import RETENTION_SECONDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.options import MOCK_PROVIDERS
+from weftwork.protocol.outbound import METHODS, FetchLimits
 from weftwork.protocol.run import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
 
 PROTOCOL_VERSION: Final = "1.1"
@@ -31,6 +32,8 @@ class Offer(msgspec.Struct, frozen=True):
     fixtures: tuple[str, ...] = ()
     provided: frozenset[str] = frozenset()
     test_seams: bool = False
+    fetch: FetchLimits | None = None
+    """None: requests go out unguarded, or none do."""
 
 
 def discovery(offer: Offer) -> dict[str, Any]:
@@ -69,9 +72,23 @@ def _families(offer: Offer) -> dict[str, Any]:
     }
     if MOCK_PROVIDERS:
         families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
+    if offer.fetch is not None:
+        families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
     if offer.fixtures:
         families["fixtures"] = sorted(offer.fixtures)
     return families
+
+
+def _http_client(limits: FetchLimits, test_seams: bool) -> dict[str, Any]:
+    """disc-05 (RFC 0076): the client that the nodes send with; what may be called from outside is its seam."""
+    return {
+        "supported": True,
+        "ssrfGuard": True,
+        "maxResponseBodyBytes": limits.max_bytes,
+        "requestTimeoutMs": limits.timeout_ms,
+        "methods": list(METHODS),
+        "safeFetch": {"supported": test_seams},
+    }
 
 
 def _limits(limits: Limits) -> dict[str, int]:

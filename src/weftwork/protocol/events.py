@@ -45,6 +45,10 @@ TERMINAL_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed"
 CANCEL_REQUESTED: Final = "weftwork.run.cancel-requested"
 PAUSE_REQUESTED: Final = "weftwork.run.pause-requested"
 MAP_ITEM: Final = "weftwork.map.item"
+EFFECT_CLAIMED: Final = "weftwork.effect.claimed"
+EFFECT_RECORDED: Final = "weftwork.effect.recorded"
+OWN: Final = "weftwork."
+"""Names that no author may use."""
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
 SCHEMA_VERSION: Final = 1
 AROUND: Final = 256
@@ -63,6 +67,11 @@ def is_event_type(name: str) -> bool:
     return not name.startswith(_CLOSED_FAMILIES) and _VENDOR.fullmatch(name) is not None
 
 
+def is_authors_type(name: str) -> bool:
+    """evt-06 (RFC 0094 C): a type that nodes of other authors may give their events: a vendor name that is not ours."""
+    return name not in CATALOGUE and not name.startswith(OWN) and is_event_type(name)
+
+
 class Draft(msgspec.Struct, frozen=True):
     """An event the engine has decided on: no sequence, id or time yet."""
 
@@ -71,6 +80,8 @@ class Draft(msgspec.Struct, frozen=True):
     node_id: str | None = None
     causation_id: str | None = None
     interrupt_id: str | None = None
+    event_id: str | None = None
+    """Given where the event must be known again, whoever wrote it: a claim."""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -81,6 +92,8 @@ class Fact(msgspec.Struct, frozen=True):
     payload: dict[str, Any]
     timestamp: int
     node_id: str | None = None
+    event_id: str = ""
+    """Only where it was given in advance, or the log was read again."""
 
 
 class Event(msgspec.Struct):

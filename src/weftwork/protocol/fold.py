@@ -175,6 +175,11 @@ def _stamp(state: RunState, fact: Fact) -> Stamp | None:
     return state.nodes[node_id].epoch, state.plan.nodes[node_id].index, node_id
 
 
+def _pin_version(state: RunState, fact: Fact) -> None:
+    """ver-01 (OpenWOP version-negotiation): the first pin of a change stands."""
+    state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
+
+
 def _create_artifact(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["artifactId"]
@@ -224,6 +229,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "workflow.loopback-limit": _overrun,
     "variable.changed": _set_variable,
     "channel.written": _write_channel,
+    "version.pinned": _pin_version,
     "artifact.created": _create_artifact,
     "interrupt.requested": _ask,
     "interrupt.resolved": _answer,

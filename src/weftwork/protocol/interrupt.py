@@ -20,6 +20,9 @@ WAITING: Final[dict[str, Status]] = {
 }
 """int-01 (RFC 0094 E): kind -> status of the run that waits for it."""
 
+WIRED: Final[tuple[str, ...]] = ("custom",)
+"""The kinds that nodes of this host can ask."""
+
 
 class Interrupt(msgspec.Struct, frozen=True):
     """What a node asks. `key` names the question within the run: the same key again gets the recorded answer."""

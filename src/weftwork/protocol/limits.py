@@ -21,6 +21,10 @@ class Limits(msgspec.Struct, frozen=True):
     max_connections: int = 12_000
     max_workflows_per_tenant: int = 1000
     """Workflows that a tenant has registered; each version counts."""
+    max_nodes_per_tenant: int = 0
+    """0: no limit. Nodes of a tenant that do work of their own at once; waiting and mapping are none."""
+    max_node_threads: int = 32
+    """Plain functions that run at once."""
     clarification_rounds: int = 3
     schema_rounds: int = 2
     envelopes_per_turn: int = 5

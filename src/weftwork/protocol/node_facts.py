@@ -4,7 +4,8 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Final
 
-from weftwork.protocol.events import MAP_ITEM, Fact
+from weftwork.protocol.effect import NODE, EffectState, Place, place_of
+from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
 from weftwork.protocol.flow import settle
 from weftwork.protocol.state import NodeState, RunState
 
@@ -52,13 +53,35 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node.failures += 1
     node.due = fact.timestamp + fact.payload.get("delayMs", 0)
     node.error = fact.payload.get("lastError")
+    if (whole := node.effects.get(Place(NODE))) is not None:
+        # It failed, and whoever says that it may be tried again says that it did not happen.
+        whole.status = "free"
     state.retrying[node_id] = node
     state.touched.add(("node", node_id))
 
 
 def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node(state, node_id)
-    node.items[fact.payload["index"]] = fact.payload["output"]
+    index: int = fact.payload["index"]
+    node.items[index] = fact.payload["output"]
+    for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
+        del node.effects[place]
+
+
+def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
+    """eff-05 (OpenWOP idempotency, layer 2): from here on the effect may have happened."""
+    node = _node(state, node_id)
+    effect = node.effects.setdefault(place_of(fact.payload), EffectState())
+    effect.status, effect.claim, effect.entered = "open", fact.event_id, node.entered
+    effect.claims += 1
+
+
+def _effect_recorded(state: RunState, fact: Fact, node_id: str) -> None:
+    """eff-06 (OpenWOP idempotency, layer 2): results and failures are kept, and later entries of the node get them."""
+    payload = fact.payload
+    effect = _node(state, node_id).effects[place_of(payload)]
+    effect.output, effect.error, effect.at = payload.get("output"), payload.get("error"), fact.timestamp
+    effect.status = "failed" if "error" in payload else "done" if "output" in payload else "free"
 
 
 def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
@@ -66,7 +89,7 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
-    node.items = {}
+    node.items, node.effects = {}, {}
     settle(state, node_id)
 
 
@@ -119,4 +142,6 @@ NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     "node.skipped": _node_skipped,
     "node.cancelled": _node_cancelled,
     MAP_ITEM: _map_item,
+    EFFECT_CLAIMED: _effect_claimed,
+    EFFECT_RECORDED: _effect_recorded,
 }

@@ -25,6 +25,10 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     effect: `pure` nodes may run again freely, so their events need no commit of their own;
     `idempotent` and `once` nodes touch the world and are started durably first.
     instant: the node answers at once from its inputs and config and never waits.
+    continued: after a crash an attempt goes on where the log has it; otherwise it is executed again, as the next one.
+    concurrency: how many of this type run at once in a host; 0 is no limit.
+    plain: it holds a thread while it runs.
+    source: where the type comes from, if not with the package.
     requires: runtime capabilities the host must provide, checked when the node is dispatched.
     branching: an edge from an output port that the node did not give counts as skipped, except from `output`.
     gathering: the node is also given every value that its edges bring, not only one per port.
@@ -40,6 +44,10 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     title: str
     effect: Effect = "pure"
     instant: bool = True
+    continued: bool = True
+    concurrency: int = 0
+    plain: bool = False
+    source: str = ""
     version: str = "1.0.0"
     requires: tuple[str, ...] = ()
     inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)

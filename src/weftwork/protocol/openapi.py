@@ -23,7 +23,15 @@ _WITH_KEY: Final[tuple[str, ...]] = (
     "not_found",
 )
 _BODY_NEEDED: Final[frozenset[str]] = frozenset(
-    {"createRun", "bulkCancelRuns", "createAnnotation", "registerWorkflow", "registerSampleWorkflow"}
+    {
+        "createRun",
+        "bulkCancelRuns",
+        "createAnnotation",
+        "registerWorkflow",
+        "registerSampleWorkflow",
+        "resolveInterruptByRun",
+        "safeFetch",
+    }
 )
 _WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}

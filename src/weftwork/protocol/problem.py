@@ -39,7 +39,7 @@ def find_problems(data: bytes, types: Mapping[str, NodeDeclaration]) -> tuple[di
     workflow, violations = parse_workflow(document, types)
     if workflow is not None:
         _, violations = plan_workflow(workflow)
-    return (None, _placed(data, violations)) if violations else (document, [])
+    return (None, place_problems(data, violations)) if violations else (document, [])
 
 
 def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
@@ -53,10 +53,11 @@ def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
         line, column = locate(data, [pointer], [pointer])[pointer] if pointer else locate_break(data)
         return None, [Problem(line, column, pointer, fault.message)]
     violations = schema.check("workflow-definition", document)
-    return (None, _placed(data, violations)) if violations else (document, [])
+    return (None, place_problems(data, violations)) if violations else (document, [])
 
 
-def _placed(data: bytes, violations: list[Violation]) -> list[Problem]:
+def place_problems(data: bytes, violations: list[Violation]) -> list[Problem]:
+    """The violations with their places in the text, in its order."""
     members = {each.pointer for each in violations if each.rule in _ABOUT_THE_NAME}
     places = locate(data, (each.pointer for each in violations), members)
     found = [Problem(*places[each.pointer], each.pointer, each.message) for each in violations]

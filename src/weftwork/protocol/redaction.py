@@ -13,41 +13,14 @@ with copies only so much is gone through text by text; a part beyond that in whi
 from collections.abc import Iterable
 from typing import Any, Final
 
+from weftwork.protocol.carried import MADE, NODE_ERRORS, OBJECTS, WORDS, members
 from weftwork.protocol.copies import Copies
-from weftwork.protocol.events import CANCEL_REQUESTED, MAP_ITEM, PAUSE_REQUESTED
+from weftwork.protocol.effect import UNKNOWN
+from weftwork.protocol.events import is_authors_type
 from weftwork.protocol.graph import Plan, is_hidden_output
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.pointer import token, tokens
 from weftwork.protocol.state import RunState
-
-_MADE: Final[dict[str, tuple[str, ...]]] = {
-    "log.appended": ("message", "fields"),
-    "artifact.created": ("data", "summary"),
-    "interrupt.requested": ("data",),
-    "interrupt.resolved": ("resumeValue",),
-    MAP_ITEM: ("output",),
-}
-"""Members that are made by a node: hidden whole when the node hides what it makes."""
-
-_VALUES: Final[dict[str, tuple[str, ...]]] = {
-    "run.started": ("inputs",),
-    "run.completed": ("outputs",),
-    "run.cancelled": ("reason",),
-    "run.paused": ("reason",),
-    "run.resumed": ("reason",),
-    CANCEL_REQUESTED: ("reason",),
-    PAUSE_REQUESTED: ("reason",),
-    "node.completed": ("outputs",),
-    "variable.changed": ("previous", "next"),
-    "channel.written": ("value",),
-    **_MADE,
-}
-"""Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
-
-_OBJECTS: Final = frozenset({"log.appended", "interrupt.requested"})
-"""Types with a member that must stay an object."""
-_WORDS: Final = frozenset({"customKind", "actions", "eventType"})
-"""Members of such an object that are words of the protocol and never values."""
 
 EXACT_VALUES: Final = 1_000
 EXACT_TEXT: Final = 16_384
@@ -105,13 +78,13 @@ class Redactor:
         removed: Removed = []
         shown = dict(payload)
         places = self._places(kind, node_id, payload)
-        for member in _VALUES.get(kind, ()):
+        for member in members(kind, payload):
             if member in payload:
                 shown[member] = self._hide(payload[member], f"/{member}", places, removed)
         # A run that fails by no node fails with words of the host alone.
-        failed = {"node.failed": node_id, "node.retried": node_id, "run.failed": payload.get("failedNodeId")}.get(kind)
-        if failed is not None:
-            member = "lastError" if kind == "node.retried" else "error"
+        failed = node_id if kind in NODE_ERRORS else payload.get("failedNodeId") if kind == "run.failed" else None
+        member = NODE_ERRORS.get(kind, "error")
+        if failed is not None and member in payload:
             shown[member] = self._hide_error(failed, payload[member], removed, member)
         return shown, removed
 
@@ -121,7 +94,8 @@ class Redactor:
 
     def shown_data(self, node_id: str, data: Any) -> Any:
         """What a node asks, as everybody may see it."""
-        return self._hide(data, "/data", self._made_places(node_id, {"/data": data}, True), [])
+        places = self._places("interrupt.requested", node_id, {"data": data})
+        return self._hide(data, "/data", places, [])
 
     def shown_value(self, value: Any) -> Any:
         """A value that is not sensitive itself, with accidental copies masked."""
@@ -133,8 +107,12 @@ class Redactor:
             return {f"/inputs/{token(name)}": name for name in self._plan.sensitive}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
-        if node_id is not None and kind in _MADE:
-            return self._made_places(node_id, {f"/{name}": payload.get(name) for name in _MADE[kind]}, kind in _OBJECTS)
+        if node_id is not None and (kind in MADE or is_authors_type(kind)):
+            if kind == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN:
+                # Words of the host, which a person has to read.
+                return {}
+            made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}
+            return self._made_places(node_id, made, kind in OBJECTS)
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive:
             self._copies.learn(mask(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
@@ -157,7 +135,7 @@ class Redactor:
         for at, value in made.items():
             name = f"{node_id}{at.replace('/', '.')}"
             if inside and is_object(value):
-                places |= {f"{at}/{token(key)}": f"{name}.{key}" for key in value if key not in _WORDS}
+                places |= {f"{at}/{token(key)}": f"{name}.{key}" for key in value if key not in WORDS}
             else:
                 places[at] = name
         return places

@@ -6,6 +6,7 @@ import msgspec
 
 from weftwork.protocol.channel_state import ChannelState, Stamp
 from weftwork.protocol.definition import Edge
+from weftwork.protocol.effect import EffectState, Place
 from weftwork.protocol.graph import Plan, Tally
 from weftwork.protocol.run import RunHeader, Status
 from weftwork.protocol.view import NOTHING, View
@@ -36,6 +37,7 @@ class NodeState(msgspec.Struct):
     previous: dict[str, Any] | None = None
     """Its outputs of the round before."""
     items: dict[int, Any] = {}
+    effects: dict[Place, EffectState] = {}
     visits: int = 0
     """How often loops have come round to it, over the whole run."""
     interrupts: int = 0
@@ -120,6 +122,7 @@ class RunState:
         "tallies",
         "touched",
         "variables",
+        "versions",
     )
 
     def __init__(self, plan: Plan, header: RunHeader, inputs: dict[str, Any]) -> None:
@@ -173,6 +176,8 @@ class RunState:
         a round too many. The run ends for it when nothing else is left to do."""
         self.budget = 0
         """What is left of the work that the conditions which are judged together may cost."""
+        self.versions: dict[str, int] = {}
+        """Pinned versions by the id of the change."""
         self.executions = 0
         self.stop: Stop | None = None
         self.touched: set[Touched] = set()

@@ -26,6 +26,8 @@ from weftwork.protocol.run import STATUSES
 from weftwork.protocol.streams import MAX_BUFFER_MS
 from weftwork.protocol.submission import MAX_VERSION
 from weftwork.protocol.wire_v1_control import CONTROL
+from weftwork.protocol.wire_v1_fetch import FETCH
+from weftwork.protocol.wire_v1_nodes import NODES
 from weftwork.protocol.wire_v1_review import REVIEW
 from weftwork.protocol.wire_v1_steering import STEERING
 from weftwork.protocol.wire_v1_workflows import WORKFLOWS
@@ -221,6 +223,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     *CONTROL,
     *REVIEW,
     *WORKFLOWS,
+    *NODES,
+    *FETCH,
 )
 
 UNVERSIONED: Final[frozenset[str]] = frozenset(

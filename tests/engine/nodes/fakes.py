@@ -1,13 +1,15 @@
 """A node type on its own: called with what the test says, over a run that the test makes up."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tests.engine.bench import run
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.ports.nodes import Arrival, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
+from weftwork.ports.nodes import AppendLog, Arrival, EmitEvent, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
 from weftwork.protocol.expression import ExpressionFault, parse_expression, parse_template
+from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.node_type import Effect
 from weftwork.testing.clock import ManualClock
 
 TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN}
@@ -57,7 +59,28 @@ class RunScope(Scope):
         return {"inputs": {}, "variables": self.variables, "nodes": {}, "configurable": {}}
 
 
-class Context:
+class Unused:
+    """What no built-in type asks of its host, but for requests to others, which have tests of their own."""
+
+    now = 0
+
+    def effect_key(self, step: str = "") -> str:
+        raise NotImplementedError
+
+    async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
+        raise NotImplementedError
+
+    async def ask(self, interrupt: Interrupt) -> Any:
+        raise NotImplementedError
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        raise NotImplementedError
+
+    async def pin_version(self, change_id: str, version: int) -> int:
+        raise NotImplementedError
+
+
+class Context(Unused):
     """The host of a waiting node. Records are kept; bodies are run from a table or from the built-in types."""
 
     def __init__(self, scope: Scope | None = None, **bodies: Callable[[NodeCall], Any]) -> None:

@@ -13,6 +13,7 @@ from weftwork.ports.nodes import (
     Arrival,
     Completed,
     EmitArtifact,
+    Failed,
     Outcome,
     SetVariable,
     Suspended,
@@ -72,6 +73,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
             {"artifactId": "node", "artifactType": "report", "output": "text"},
             (EmitArtifact("node", "report", "text", "Report for May"),),
         ),
+    ),
+    # What it sends with a client is in tests/outbound.
+    "core.http.request": (
+        {"order": ORDER},
+        Failed("fetch_failed", "This host sends no requests.", retryable=False),
     ),
     "local.sample.demo.uppercase": ({"text": "hello"}, Completed({"text": "HELLO", "output": "HELLO"})),
 }

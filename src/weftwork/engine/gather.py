@@ -1,0 +1,80 @@
+"""Gathering: inputs of a live run, followed as far as they lead without waiting, for one commit."""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+from weftwork.engine.activity import Activity
+from weftwork.engine.append import Append
+from weftwork.engine.decide import decide
+from weftwork.engine.decision import NOTHING, Bounds
+from weftwork.engine.inbox import Inbox
+from weftwork.engine.inputs import CancelAsked, Input, Step
+from weftwork.engine.work import Work
+from weftwork.ports.clock import Clock
+from weftwork.protocol.redaction import Redactor
+from weftwork.protocol.state import RunState
+
+TURN_MS: Final = 10
+"""Milliseconds after which a batch is closed, so that others get a turn."""
+MAX_BATCH: Final = 256
+"""Events per append: a long chain of pure nodes commits and yields now and then."""
+THREAD_SECONDS: Final = 0.002
+"""How long a commit waits for pure nodes that hold threads: most are quicker, and save a commit of their own."""
+
+
+async def gather_all(
+    state: RunState,
+    bounds: Bounds,
+    inbox: Inbox,
+    activity: Activity,
+    clock: Clock,
+    redactor: Redactor | None,
+    claims: bool,
+) -> Work:
+    """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
+
+    Without `claims` none is made: nothing is claimed in a run of which it may stay unknown whether it is there.
+    """
+    now = clock.now()
+    work = Work(Append(state, redactor, now), now)
+    gather(work, state, bounds, inbox, activity, clock)
+    while not work.cut and (threads := activity.launch_early(state, work)) is not None:
+        if threads:
+            await asyncio.wait(threads, timeout=THREAD_SECONDS)
+        # One turn to run, and one to report.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if not inbox or (inbox.has_claims and not claims):
+            break
+        gather(work, state, bounds, inbox, activity, clock)
+    return work
+
+
+def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: Activity, clock: Clock) -> None:
+    """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
+    outcomes: deque[Input] = deque()
+    work.cut = True
+    while len(work.append) < MAX_BATCH and not state.terminal:
+        given = outcomes.popleft() if outcomes else inbox.take(work)
+        decision = decide(state, bounds, given)
+        for draft in decision.events:
+            work.append.add(draft)
+        if decision.start is not None:
+            outcome = activity.instant(state, decision.start)
+            if outcome is None:
+                work.launches.append(decision.start)
+            else:
+                outcomes.append(outcome)
+        if decision.marked:
+            work.note(given, decision)
+        if isinstance(given, Step) and (decision.stop or decision is NOTHING):
+            work.cut = False
+            break
+        if len(work.append) and clock.now() - work.began > TURN_MS:
+            break
+    inbox.put_back(outcomes)
+    stop = state.stop
+    if work.asks(CancelAsked) and stop is not None and stop.error is not None:
+        # A limit is ending the run already: how it ends is the answer.
+        work.request = None

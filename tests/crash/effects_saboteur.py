@@ -1,0 +1,18 @@
+"""A host whose once nodes are not claimed, so that a proof can show that it would notice.
+
+Started as a program of its own: `effects_saboteur.py serve ...`. Nothing in the product can be switched like this.
+"""
+
+from typing import Any
+
+from weftwork.cli.main import main
+from weftwork.engine.effects import Effects
+
+
+async def unclaimed(self: Effects, place: Any) -> None:
+    """The effect is not announced."""
+
+
+if __name__ == "__main__":
+    Effects._claim = unclaimed  # type: ignore[method-assign]
+    main()

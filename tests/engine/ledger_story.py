@@ -1,0 +1,54 @@
+"""What the log of a run tells about its effects: what was asked about, and what was cut off."""
+
+from dataclasses import dataclass, field
+
+from weftwork.protocol.effect import UNKNOWN
+from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
+
+CUTS = ("node_timeout", "map_item_failed")
+"""Failures that cut off what is under way: of a node, or of others in a map."""
+
+Where = tuple[str, str, str]
+"""Node, item, step."""
+
+
+@dataclass
+class Story:
+    """Claims are known by the ids of their events."""
+
+    questions: list[tuple[Where, str]] = field(default_factory=list)
+    """What somebody was asked about, with the claim."""
+    cut: set[str] = field(default_factory=set)
+    """Claims that were cut off by a failure, and not by the end of a process."""
+    cuts: int = 0
+    """How often something was cut off so, whether it was claimed or not."""
+
+
+def tell_story(facts: list[Fact]) -> Story:
+    """Reads the log without the fold, which is what is to be proved."""
+    story = Story()
+    claims: dict[Where, str] = {}
+    for event in facts:
+        payload, node_id = event.payload, event.node_id or ""
+        where = (node_id, payload.get("item", ""), payload.get("step", ""))
+        if event.type == EFFECT_CLAIMED:
+            assert where not in claims, f"{where} was claimed twice"
+            claims[where] = event.event_id
+        elif event.type == EFFECT_RECORDED:
+            claims.pop(where)
+        elif event.type in ("node.completed", "node.failed", MAP_ITEM):
+            item = str(payload["index"]) if event.type == MAP_ITEM else None
+            claims = {
+                each: claim for each, claim in claims.items() if each[0] != node_id or item not in (None, each[1])
+            }
+        elif event.type == "node.retried":
+            # Whoever is tried again as a whole has said that it did not happen.
+            claims.pop((node_id, "", ""), None)
+            if payload["lastError"]["code"] in CUTS:
+                story.cuts += 1
+                story.cut |= {claim for each, claim in claims.items() if each[0] == node_id}
+        elif event.type == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN:
+            about = payload["data"]["payload"]
+            where = (node_id, about.get("item", ""), about.get("step", ""))
+            story.questions.append((where, claims[where]))
+    return story
