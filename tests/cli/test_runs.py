@@ -2,17 +2,14 @@
 
 import asyncio
 import json
-import os
-import pty
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.cli.terminal import at_a_terminal
 from tests.live import start_host, until, weftwork
-from tests.live.host import WAIT, command, environment
 
 from weftwork.adapters.admin.client import ask
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -131,32 +128,6 @@ def test_what_is_printed_for_people(tmp_path: Path) -> None:
     assert done.stderr == ""
     fill(data, 1, "live:other")
     assert weftwork(tmp_path, *line).stdout.startswith("1 run that ended before ")
-
-
-def at_a_terminal(folder: Path, answer: bytes, *args: str | Path) -> tuple[int, str]:
-    """Run a command for somebody who types; the exit code and all that is shown."""
-    ours, theirs = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            command(*args), cwd=folder, env=environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
-        )
-        os.close(theirs)
-        shown = b""
-        typed = not answer
-        while True:
-            try:
-                chunk = os.read(ours, 4096)
-            except OSError:  # the other side is closed
-                break
-            if not chunk:
-                break
-            shown += chunk
-            if not typed and b"[y/N]" in shown:
-                os.write(ours, answer)
-                typed = True
-        return process.wait(WAIT), shown.decode()
-    finally:
-        os.close(ours)
 
 
 def test_somebody_at_a_terminal_is_asked_and_sees_how_far_it_is(tmp_path: Path) -> None:

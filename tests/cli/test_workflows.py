@@ -75,6 +75,19 @@ def test_programs_get_a_list(folder: Path) -> None:
     }
 
 
+def test_nodes_written_in_python_are_known_if_named(folder: Path) -> None:
+    (folder / "acme.py").write_text(
+        "import weftwork\n\n@weftwork.node('core2.nothing', version='1.0.0')\ndef nothing(ctx): ...\n", "utf-8"
+    )
+    document = delays("python", 1)
+    document["nodes"][0] |= {"typeId": "core2.nothing", "config": {}}
+    (folder / "python.json").write_text(json.dumps(document), "utf-8")
+    assert "this host has no such node type" in validate(folder, "python.json", code=1)
+    assert validate(folder, "--nodes", "acme", "python.json") == "python.json: ok (1 node, 0 edges)\n"
+    refused = weftwork(folder, "workflows", "validate", "--nodes", "nowhere", "python.json")
+    assert (refused.returncode, "no module nowhere" in refused.stderr) == (2, True)
+
+
 def piped(folder: Path, sent: bytes, *args: str) -> subprocess.CompletedProcess[bytes]:
     line = command("workflows", *args)
     return subprocess.run(line, input=sent, cwd=folder, env=environment(folder), capture_output=True, timeout=30)

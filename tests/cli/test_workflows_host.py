@@ -1,4 +1,4 @@
-"""`weftwork workflows show` and `list`: on a running host, and on the store of one that is not running."""
+"""`weftwork workflows show` and `ls`: on a running host, on the store of one that is not running, and with a key."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.foreign import Said, open_foreign
 from tests.live import KEY, delays, start_host, weftwork, write_workflows
 
 from weftwork.adapters.memory.store import MemoryStore
@@ -28,7 +29,7 @@ def workflows(data: Path, *args: str, tenant: str = "acme", code: int = 0) -> st
 
 
 def listed(data: Path, tenant: str = "acme") -> list[dict[str, Any]]:
-    return json.loads(workflows(data, "list", "--json", tenant=tenant))["workflows"]
+    return json.loads(workflows(data, "ls", "--json", tenant=tenant))["workflows"]
 
 
 def test_workflows_of_a_host_are_listed_and_drawn_for_their_tenant(tmp_path: Path) -> None:
@@ -38,13 +39,14 @@ def test_workflows_of_a_host_are_listed_and_drawn_for_their_tenant(tmp_path: Pat
         first, second = {**delays("mine", 1), "version": "1"}, {**delays("mine", 1, 2), "version": "2"}
         for document in (first, second):
             assert host.call("POST", "/v1/workflows", document, key=KEY).status == 201
-        assert [(each["id"], each["from"], each["versions"]) for each in listed(host.data)] == [
+        assert [(each["workflowId"], each["from"], each["versions"]) for each in listed(host.data)] == [
             ("everybody", "file", ["1.0"]),
             ("mine", "registered", ["2", "1"]),
             ("ours", "file", ["1.0"]),
         ]
-        assert workflows(host.data, "list").splitlines()[1] == "mine  2  registered  mine"
-        assert [each["id"] for each in listed(host.data, "other")] == ["everybody"]
+        assert workflows(host.data, "ls").splitlines()[2] == "mine       2        mine"
+        assert workflows(host.data, "list") == workflows(host.data, "ls")
+        assert [each["workflowId"] for each in listed(host.data, "other")] == ["everybody"]
         assert workflows(host.data, "show", "everybody") == as_text(delays("everybody", 1, 2))
         assert workflows(host.data, "show", "mine") == as_text(second)
         assert workflows(host.data, "show", "mine", "--version", "1") == as_text(first)
@@ -55,7 +57,7 @@ def test_workflows_of_a_host_are_listed_and_drawn_for_their_tenant(tmp_path: Pat
             assert said == "Error: There is no such workflow for this tenant.\n"
         assert workflows(host.data, "show", "mine", "--version", "3", code=1).startswith("Error: There is no such")
         assert host.stop() == 0
-    assert [each["id"] for each in listed(host.data)] == ["mine"]
+    assert [each["workflowId"] for each in listed(host.data)] == ["mine"]
     assert workflows(host.data, "show", "mine") == as_text(second)
     assert workflows(host.data, "show", "mine", "--version", "1") == as_text(first)
     assert "There is no such workflow" in workflows(host.data, "show", "everybody", code=1)
@@ -66,7 +68,7 @@ def test_more_than_one_page_is_listed(tmp_path: Path) -> None:
     names = [f"w{at:03}" for at in range(count)]
     files = write_workflows(tmp_path / "flows", *(delays(name, 1) for name in names))
     with start_host(tmp_path, "--workflows", files) as host:
-        assert [each["id"] for each in listed(host.data)] == names
+        assert [each["workflowId"] for each in listed(host.data)] == names
 
 
 def test_a_definition_as_deep_and_large_as_may_be_comes_through(tmp_path: Path) -> None:
@@ -116,3 +118,53 @@ def office() -> administration.Administration:
 def test_a_folder_without_a_store_is_named(tmp_path: Path, args: tuple[str, ...]) -> None:
     assert "there is no store in" in workflows(tmp_path / "nowhere", *args, code=1)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_with_a_key_the_host_is_asked_as_any_client_would(tmp_path: Path) -> None:
+    files = write_workflows(tmp_path / "flows", delays("everybody", 1, 2))
+    with start_host(tmp_path, "--workflows", files, store="memory") as host:
+        newer = {**delays("mine", 1), "version": "2"}
+        for document in ({**delays("mine", 1, 2), "version": "1"}, newer):
+            assert host.call("POST", "/v1/workflows", document).status == 201
+        env = {"WEFTWORK_KEY": KEY}
+        named = ("--url", host.address)
+
+        def said(*args: str, code: int = 0) -> str:
+            done = weftwork(tmp_path, "workflows", *args, env=env)
+            assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+            return done.stdout if code == 0 else done.stderr
+
+        assert said("ls", *named).splitlines() == [
+            "workflow   version  name",
+            "everybody  1.0      everybody",
+            "mine       2        mine",
+        ]
+        assert json.loads(said("ls", *named, "--json")) == host.call("GET", "/v1/workflows").document
+        assert said("show", "mine", *named) == as_text(newer)
+        assert json.loads(said("show", "mine", "--version", "1", "--json", *named))["version"] == "1"
+        assert "There is no such workflow" in said("show", "gone", *named, code=7)
+        # Only the operator can name a tenant.
+        assert "--url and --key, or a data folder" in said("ls", *named, "--tenant", "acme", code=2)
+        assert "there is no store" in said("ls", "--data", str(tmp_path / "none"), code=1)
+        env["WEFTWORK_URL"] = host.address
+        assert said("show", "everybody") == as_text(delays("everybody", 1, 2))
+        assert "this key" in said("ls", "--key", "wrong", code=7)
+
+
+def test_workflows_of_other_hosts() -> None:
+    with open_foreign() as foreign:
+        done = foreign.run("workflows", "ls")
+        assert (done.exit_code, "this host does not list workflows" in done.stderr) == (1, True)
+        pages = {"": Said(200, {"workflows": [{"workflowId": "a", "name": "\x1b[2J"}], "nextCursor": "a"})}
+        pages["a"] = Said(200, {"workflows": [{"workflowId": "b", "version": 3}, "odd"], "nextCursor": "a"})
+        foreign.replies["GET /v1/workflows"] = lambda asked: pages[asked.query.get("cursor", [""])[0]]
+        _, *rows = foreign.run("workflows", "ls").stdout.splitlines()
+        assert [row.split() for row in rows] == [["a", "\\u{1b}[2J"], ["b", "3"]]
+        foreign.replies["GET /v1/workflows"] = Said(200, [])
+        assert "not a list of workflows" in foreign.run("workflows", "ls").stderr
+        foreign.replies["GET /v1/workflows/w"] = Said(200, {"id": "w", "nodes": "\x1b"})
+        done = foreign.run("workflows", "show", "w")
+        assert (done.exit_code, done.stdout, "\x1b" in done.stderr) == (1, "", False)
+        assert json.loads(foreign.run("workflows", "show", "w", "--json").stdout) == {"id": "w", "nodes": "\x1b"}
+        foreign.replies["GET /v1/workflows/d"] = Said(200, delays("d", 1))
+        assert foreign.run("workflows", "show", "d").stdout == as_text(delays("d", 1))

@@ -10,10 +10,14 @@ from weftwork.protocol.timestamp import iso
 
 MAX_TEXT: Final = 256
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Control characters are escaped by JSON; these would still move a terminal or split a line elsewhere.
+# Control characters are escaped by JSON; these would still move a terminal or split a line elsewhere, and lone
+# surrogates, the last of them, cannot be written at all.
 _ODD = {
     code: f"\\u{code:04x}"
-    for code in (0x7F, *range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    for code in (
+        *(0x7F, *range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+        *range(0xD800, 0xE000),
+    )
 }
 
 

@@ -1,6 +1,5 @@
 """Asking for administration: a running host through its socket, or the store of one that is not running."""
 
-import asyncio
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,6 +17,9 @@ class Operator:
             self._folder: Path = load_settings({"data": data} if data else {}).data_folder
         except SettingsError as error:
             raise click.UsageError(str(error)) from None
+        # Imported late, here and below: `weftwork --help` needs none of it.
+        import asyncio
+
         self._runner = asyncio.Runner()
         self._store: tuple[Any, Any] | None = None
 
@@ -43,7 +45,6 @@ class Operator:
         return answer
 
     def _from_host(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        # Imported late, here and below: `weftwork --help` needs none of it.
         from weftwork.adapters.admin.client import ask
         from weftwork.app import SOCKET
 

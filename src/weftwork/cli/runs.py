@@ -1,90 +1,241 @@
-"""`weftwork runs`: delete old runs, on a running host or on its store."""
+"""`weftwork runs`: look at runs of any OpenWOP host and steer them; delete old ones of our own."""
 
 import json
-import re
-import sys
-import time
+import uuid
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import click
 
-from weftwork.cli.operator import Operator
-from weftwork.protocol.timestamp import iso
+from weftwork.cli.client import Client, Refused, segment
+from weftwork.cli.connect import connected
+from weftwork.cli.plain import say, shown
+from weftwork.cli.prune import prune
+from weftwork.cli.suggest import suggest_runs, suggest_statuses, suggest_workflows
+from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL
 
-_UNITS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_SAY_SECONDS: Final = 10.0
-"""How often progress is said where it cannot be shown in place."""
-
-
-def _age(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
-    """A length of time such as 30d, in milliseconds."""
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} must be a whole number above 0 and m, h, d or w: 90m, 12h, 30d, 2w.")
-    return int(found[1]) * _UNITS[found[2]]
+PAGE: Final = 200
+"""Most runs that are asked for at once."""
+_ABSENT: Final = (404, 405, 501)
+_run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+_reason = click.option("--reason", metavar="TEXT", help="Why, for those who read the run's events later.")
 
 
 @click.group()
 def runs() -> None:
-    """Delete old runs.
+    """List, show, cancel, pause and resume runs; delete old ones.
 
-    Talks to the running host through the socket in its data folder; without one, works on the store.
+    All but prune work with any OpenWOP host. Sending a command again does no harm.
     """
+
+
+runs.add_command(prune)
 
 
 @runs.command()
 @click.option(
-    "--older-than",
-    callback=_age,
-    required=True,
-    metavar="AGE",
-    help="Delete runs that ended so long ago: 90m, 12h, 30d, 2w.",
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    shell_complete=suggest_statuses,
+    help="Only runs with this status, such as failed or running. Repeatable.",
 )
-@click.option("--tenant", metavar="NAME", help="Only runs of this tenant, live and test.  [default: of all]")
-@click.option("--dry-run", is_flag=True, help="Only say how many there are.")
-@click.option("--yes", is_flag=True, help="Do not ask. Nothing is asked either when no terminal is there to answer.")
-@click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and ask nothing.")
-def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
-    """Delete runs that ended long ago, with their events and everything else that belongs to them.
+@click.option(
+    "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only runs of this workflow.  [default: of all]"
+)
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most runs to list.")
+@click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
+@connected
+def ls(client: Client, as_json: bool, statuses: tuple[str, ...], workflow: str | None, limit: int, every: bool) -> None:
+    """List runs, newest first.
 
-    Unfinished runs are never deleted. The host goes on meanwhile. What was deleted before an interruption stays
-    deleted, and the same command goes on with the rest.
+    Times are in UTC. The last column says at which node a run is, or why it failed.
+
+    \b
+    Examples:
+      weftwork runs ls --status failed --limit 5
+      weftwork runs ls --workflow hello --all --json
     """
-    before = max(0, int(time.time() * 1000) - older_than)
-    wanted: dict[str, Any] = {"completed_before": before}
-    if tenant is not None:
-        wanted["tenant"] = tenant
-    with Operator(data) as operator:
-        found: int = operator.ask("runs.count", wanted)["runs"]
-        deleted = 0
-        if found and not dry_run:
-            if not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {_runs(found)} that ended before {iso(before)}?", abort=True, err=True)
-            deleted = _prune(operator, wanted, found)
+    found = list(_listed(client, statuses, workflow, None if every else limit))
     if as_json:
-        shown = {"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run}
-        click.echo(json.dumps(shown, indent=2))
-    elif dry_run:
-        click.echo(f"{_runs(found)} ended before {iso(before)}; nothing was deleted.")
+        say(json.dumps({"runs": found}, indent=2))
+    elif found:
+        from weftwork.cli.table import print_table
+
+        print_table(("run", "status", "workflow", "created", "took", "at"), [_row(run) for run in found])
     else:
-        click.echo(f"{_runs(deleted)} that ended before {iso(before)} deleted.")
+        say("There are no such runs.", err=True)
 
 
-def _prune(operator: Operator, wanted: dict[str, Any], found: int) -> int:
-    """Slice by slice, so that the host has time for others and the user sees how far it is."""
-    in_place = sys.stderr.isatty()
-    deleted, more, said = 0, True, time.monotonic()
-    while more:
-        answer = operator.ask("runs.prune", wanted)
-        deleted, more = deleted + answer["deleted"], answer["more"]
-        if in_place:
-            click.echo(f"\r{deleted} of {found}", err=True, nl=not more)
-        elif more and time.monotonic() - said >= _SAY_SECONDS:
-            click.echo(f"{deleted} of {found} deleted", err=True)
-            said = time.monotonic()
-    return deleted
+def _listed(client: Client, statuses: tuple[str, ...], workflow: str | None, most: int | None) -> Iterator[Any]:
+    query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow}
+    count = 0
+    while True:
+        left = PAGE if most is None else most - count
+        try:
+            page = client.get("/v1/runs", **query, limit=min(PAGE, left))
+        except Refused as refused:
+            if refused.status in _ABSENT:
+                text = "this host does not list runs: GET /v1/runs is not part of every OpenWOP host"
+                raise click.ClickException(f"{text}. Name a run: `weftwork runs show RUN`.") from None
+            raise
+        found = page.get("runs") if is_object(page) else None
+        if not is_array(found):
+            raise click.ClickException("the host's answer to GET /v1/runs is not a list of runs.")
+        yield from found[:left]
+        count += len(found)
+        cursor = page.get("nextCursor")
+        # A host that gives the same page again would never come to an end.
+        if not cursor or cursor == query.get("cursor") or (most is not None and count >= most):
+            return
+        query["cursor"] = cursor
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+def _row(run: Any) -> list[str]:
+    from weftwork.cli.elapsed import between, clock
+
+    known: dict[str, Any] = run if is_object(run) else {}
+    error = known.get("error")
+    at = error.get("code", "") if is_object(error) else known.get("currentNodeId", "")
+    begun = known.get("startedAt", known.get("createdAt"))
+    return [
+        *(str(known.get(member, "?")) for member in ("runId", "status", "workflowId")),
+        clock(known.get("createdAt", known.get("startedAt"))),
+        between(begun, known.get("completedAt")),
+        str(at),
+    ]
+
+
+@runs.command()
+@_run
+@connected
+def show(client: Client, as_json: bool, run_id: str) -> None:
+    """Show how a run stands, and what it asks for or why it failed.
+
+    Long values are cut; --json prints the whole snapshot as the host sent it.
+
+    \b
+    Example:
+      weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb
+    """
+    found = client.get(_path(run_id))
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not is_object(found):
+        raise click.ClickException("the host's answer is not a run.")
+    from weftwork.cli.node_times import node_times
+    from weftwork.cli.run_sheet import sheet
+
+    for line in sheet(found, node_times(client, run_id)):
+        say(line)
+
+
+@runs.command()
+@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True, shell_complete=suggest_runs)
+@_reason
+@connected
+def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str | None) -> None:
+    """Cancel runs.
+
+    A run that has ended stays as it is, which is no failure. If a run is refused, the others are cancelled all the
+    same, and the exit code is 7.
+
+    \b
+    Example:
+      weftwork runs cancel 01m7f5zzhp2z8y1fpzhf93nsbb --reason "wrong input"
+    """
+    body = {"reason": reason} if reason is not None else None
+    answers: list[Any] = []
+    refusal: Refused | None = None
+    for run_id in run_ids:
+        try:
+            answer = client.post(f"{_path(run_id)}/cancel", body, idempotency_key=str(uuid.uuid4()))
+        except Refused as refused:
+            if refused.status in (401, 403):
+                raise
+            refusal = refused
+            answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
+            say(f"{shown(run_id)}: {refused.format_message()}", err=True)
+            continue
+        answers.append(answer)
+        if not as_json:
+            say(f"{shown(run_id)} {_cancelled(_status(answer))}")
+    if as_json:
+        say(json.dumps({"runs": answers}, indent=2))
+    if refusal is not None:
+        raise SystemExit(refusal.exit_code)
+
+
+def _cancelled(status: str) -> str:
+    if status == "cancelling":
+        return "is being cancelled"
+    return f"had ended before: {shown(status)}" if status in TERMINAL and status != "cancelled" else "is cancelled"
+
+
+@runs.command()
+@_run
+@click.option(
+    "--drain-policy",
+    type=click.Choice(DRAIN_POLICIES),
+    help="Whether nodes that run end first, or are interrupted and start anew.  [default: drain-current-node]",
+)
+@_reason
+@connected
+def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, reason: str | None) -> None:
+    """Keep a run from starting any more nodes, until it is resumed or cancelled.
+
+    \b
+    Example:
+      weftwork runs pause 01m7f5zzhp2z8y1fpzhf93nsbb --drain-policy immediate
+    """
+    body = {"drainPolicy": drain_policy, "reason": reason}
+    answer = _steer(client, run_id, "pause", body)
+    if as_json:
+        say(json.dumps(answer, indent=2))
+        return
+    running = drain_policy != "immediate"
+    say(f"{shown(run_id)} is paused{', once the nodes that run have ended' if running else ''}")
+
+
+@runs.command()
+@_run
+@_reason
+@connected
+def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> None:
+    """Let a paused run go on.
+
+    \b
+    Example:
+      weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
+    """
+    answer = _steer(client, run_id, "resume", {"reason": reason})
+    say(json.dumps(answer, indent=2) if as_json else f"{shown(run_id)} goes on")
+
+
+def _steer(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
+    """Pausing is optional in the protocol, and a host without it answers as if there were no such run."""
+    given = {name: value for name, value in body.items() if value is not None}
+    try:
+        return client.post(f"{_path(run_id)}:{verb}", given or None, idempotency_key=str(uuid.uuid4()))
+    except Refused as refused:
+        if refused.status in _ABSENT and not _offers_pauses(client.get):
+            raise click.ClickException("this host does not offer to pause and resume runs.") from None
+        raise
+
+
+def _offers_pauses(get: Callable[[str], Any]) -> bool:
+    found: Any = get("/.well-known/openwop")
+    for name in ("runs", "pauseResume", "supported"):
+        found = found.get(name) if is_object(found) else None
+    return found is True
+
+
+def _path(run_id: str) -> str:
+    return f"/v1/runs/{segment(run_id)}"
+
+
+def _status(answer: Any) -> str:
+    return str(answer.get("status", "")) if is_object(answer) else ""

@@ -1,6 +1,5 @@
 """`weftwork serve`: start the host in the foreground."""
 
-import asyncio
 import os
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +25,12 @@ from weftwork.settings import Settings, SettingsError, load_settings
 @click.option("--store", type=click.Choice(["sqlite", "memory"]), help="Where runs live.  [default: sqlite]")
 @click.option("--workflows", metavar="DIR", multiple=True, help="Register every *.json in DIR. Repeatable.")
 @click.option(
+    "--nodes",
+    metavar="MODULE",
+    multiple=True,
+    help="Import MODULE, from here or where Python looks, and offer its nodes. Repeatable.",
+)
+@click.option(
     "--api-key",
     metavar="KEY=TENANT[:SCOPE+SCOPE]",
     multiple=True,
@@ -37,7 +42,7 @@ from weftwork.settings import Settings, SettingsError, load_settings
     "--allow-private-network",
     is_flag=True,
     default=None,
-    help="Let outbound requests reach private addresses (for tests).",
+    help="Let requests to others reach private networks, by plain http too, on any port.",
 )
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[default: info]")
 def serve(config: str | None, **options: Any) -> None:
@@ -61,10 +66,13 @@ def serve(config: str | None, **options: Any) -> None:
 
 def _run(settings: Settings) -> None:
     # Imported late: `weftwork --help` and `weftwork keys` need none of it.
+    from weftwork.app import python_nodes
     from weftwork.cli.boot import boot
     from weftwork.cli.logs import set_up
 
     set_up(settings.log_level)
+    # Before there is a loop and before memory is settled: what stays for good is imported first.
+    python_nodes(settings.nodes)
     _arm(os.environ.get("WEFTWORK_FAULTS"))
     code = _runner()(boot(settings))
     if code:
@@ -86,5 +94,7 @@ def _runner() -> Callable[[Any], int]:
     try:
         import uvloop
     except ImportError:
+        import asyncio
+
         return asyncio.run
     return uvloop.run

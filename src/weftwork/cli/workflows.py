@@ -1,52 +1,132 @@
-"""`weftwork workflows`: check definitions, draw them, and list what a host has."""
+"""`weftwork workflows`: check definitions, draw them, list what a host has, and hand new ones in."""
 
 import json
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+import uuid
 from typing import Any
 
 import click
 
-from weftwork.cli.operator import Operator
+from weftwork.cli.catalog import chosen
+from weftwork.cli.client import Client, Refused
+from weftwork.cli.connect import connected
+from weftwork.cli.definition_file import Problems, check, known_types, parse, place, read, shape, told, unreadable
+from weftwork.cli.plain import say, shown
+from weftwork.cli.suggest import suggest_workflows
+from weftwork.protocol.json_value import is_object
 
 _data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_tenant = click.option("--tenant", default="default", show_default=True, help="The tenant whose workflows are meant.")
+_tenant = click.option(
+    "--tenant", default="default", show_default=True, help="The tenant whose workflows are meant, without a key."
+)
 
 
 @click.group()
 def workflows() -> None:
-    """Check, draw and list workflow definitions."""
+    """Check, draw, list and register workflow definitions.
+
+    With --url or --key, or their variables WEFTWORK_URL and WEFTWORK_KEY, ls and show ask that host, which may be any
+    OpenWOP host. Without them they ask as the operator does: through the socket in the data folder of a host on this
+    machine, or its store, for any tenant.
+    """
 
 
 @workflows.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--nodes", metavar="MODULE", multiple=True, help="Know the nodes of this Python module too. Repeatable.")
 @_json
-def validate(files: tuple[str, ...], as_json: bool) -> None:
+def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> None:
     """Check definitions as a host would, without one.
 
     Prints a line for each problem, with file, line, column and JSON pointer, and exits with 1 if there is any. FILE
-    may be - for standard input. Mistakes in the shape are found first, others once the shape is right.
+    may be - for standard input. Mistakes in the shape are found first, others once the shape is right. The known node
+    types are those of the package, of installed packages and of the modules named with --nodes, which are imported.
+
+    \b
+    Example:
+      weftwork workflows validate --nodes acme.nodes flows/*.json
     """
-    found: list[dict[str, Any]] = []
+    types = known_types(nodes)
+    found: Problems = []
     for name in files:
-        summary, problems = _check(name)
+        summary, problems = check(name, types)
         found += problems
         if not as_json:
             for each in problems:
-                where = f"{_shown(name)}:{each['line']}:{each['column']}"
-                _print(f"{where} {each['pointer'] or '/'}: {each['message']}")
+                say(told(each))
             if not problems:
-                _print(f"{_shown(name)}: ok ({summary})")
+                say(f"{shown(name)}: ok ({summary})")
     if as_json:
-        _print(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
     if found:
         raise SystemExit(1)
 
 
 @workflows.command()
-@click.argument("workflow_id", metavar="[ID]", required=False)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@connected
+def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
+    """Register definitions with a host, or new versions of them.
+
+    FILE may be - for standard input. What the host does not take is printed as `validate` prints it; the other files
+    are registered all the same, and the exit code is 1. The key needs the scope manifest:write. Registering the same
+    content again changes nothing.
+
+    \b
+    Example:
+      weftwork workflows add flows/greet.json flows/bill.json
+    """
+    added: list[Any] = []
+    problems: Problems = []
+    for name in files:
+        answer, found = _add(client, name)
+        problems += found
+        if not found:
+            added.append(answer)
+        if not as_json:
+            for each in found:
+                say(told(each))
+            if not found:
+                say(f"{shown(name)}: {_registered(answer)}")
+    if as_json:
+        say(json.dumps({"added": added, "problems": problems}, indent=2))
+    if problems:
+        raise SystemExit(1)
+
+
+def _add(client: Client, name: str) -> tuple[Any, Problems]:
+    try:
+        data = read(name)
+    except OSError as error:
+        return None, [unreadable(name, error)]
+    document, problems = parse(name, data)
+    if problems:
+        return None, problems
+    try:
+        return client.post("/v1/workflows", document, idempotency_key=str(uuid.uuid4())), []
+    except Refused as refused:
+        if refused.status in (404, 405, 501):
+            text = "this host takes no definitions: POST /v1/workflows is not part of every OpenWOP host."
+            raise click.ClickException(text) from None
+        placed = place(name, data, refused.message, refused.details)
+        if not placed and refused.status in (400, 409, 413, 422):
+            placed = place(name, data, refused.message, {"pointer": ""})
+        if not placed:
+            raise
+        return None, placed
+
+
+def _registered(answer: Any) -> str:
+    from weftwork.cli.elapsed import clock
+
+    known: dict[str, Any] = answer if is_object(answer) else {}
+    since = clock(known.get("createdAt"))
+    words = f"workflow {shown(known.get('workflowId', '?'))}, version {shown(known.get('version', '?'))}"
+    return f"{words}, registered" + (f" {since} UTC" if since else "")
+
+
+@workflows.command()
+@click.argument("workflow_id", metavar="[ID]", required=False, shell_complete=suggest_workflows)
 @click.option("--file", metavar="FILE", help="Draw the definition in this file instead; - is standard input.")
 @click.option(
     "--format", "style", type=click.Choice(["text", "mermaid"]), default="text", show_default=True, help="How to draw."
@@ -54,128 +134,82 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
 @click.option("--version", metavar="VERSION", help="A registered version.  [default: the one that new runs take]")
 @_tenant
 @_data
-@_json
+@connected
 def show(
+    client: Client,
+    as_json: bool,
     workflow_id: str | None,
     file: str | None,
     style: str,
     version: str | None,
     tenant: str,
     data: str | None,
-    as_json: bool,
 ) -> None:
     """Draw a workflow of a host, or of a file.
 
-    Asks the running host; without one, its store, which knows the workflows that were registered over HTTP and not
-    those of folders. With --json the definition itself is printed.
+    Without a running host and without a key, the store in the data folder is asked, which knows the workflows that
+    were registered over HTTP and not those of folders. With --json the definition itself is printed.
+
+    \b
+    Examples:
+      weftwork workflows show hello
+      weftwork workflows show hello --url https://host.example --format mermaid
     """
     if (workflow_id is None) == (file is None):
         raise click.UsageError("Name either a workflow of the host or a file with --file.")
     if file is not None:
-        document = _read_shape(file)
-    else:
-        wanted = {"tenant": tenant, "workflow_id": workflow_id, "version": version}
-        with Operator(data) as operator:
-            document = _decoded(operator.ask("workflows.get", wanted)["definition"])
-    _print(json.dumps(document, indent=2) if as_json else _drawn(document, style).rstrip("\n"))
-
-
-@workflows.command("list")
-@_tenant
-@_data
-@_json
-def list_workflows(tenant: str, data: str | None, as_json: bool) -> None:
-    """List the workflows that a tenant can start.
-
-    Asks the running host; without one, its store, which knows the workflows that were registered over HTTP and not
-    those of folders.
-    """
-    with Operator(data) as operator:
-        found = list(_listed(operator, tenant))
-    if as_json:
-        _print(json.dumps({"workflows": found}, indent=2))
+        document = shape(file, _file(file))
+        say(json.dumps(document, indent=2) if as_json else _drawn(document, style))
         return
-    for row in found:
-        _print("  ".join(_shown(row[member]) for member in ("id", "version", "from", "name")))
+    assert workflow_id is not None, "one of the two is there"
+    with chosen(client, data, tenant) as catalog:
+        found = catalog.get(workflow_id, version)
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    say(_drawn(shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")), style))
 
 
-def _listed(operator: Operator, tenant: str) -> Iterator[dict[str, Any]]:
-    after: str | None = None
-    while True:
-        answer = operator.ask("workflows.list", {"tenant": tenant, "after": after})
-        yield from answer["workflows"]
-        if not answer["more"]:
-            return
-        after = answer["workflows"][-1]["id"]
-
-
-def _check(name: str) -> tuple[str, list[dict[str, Any]]]:
-    """What there is in a good file, or what is wrong with a bad one."""
-    # Imported late: `weftwork --help` needs none of it.
-    from weftwork.app import declarations, node_types
-    from weftwork.protocol.drawing_sketch import sketch, summary
-    from weftwork.protocol.problem import find_problems
-
+def _file(name: str) -> bytes:
     try:
-        document, problems = find_problems(_read(name), declarations(node_types()))
+        return read(name)
     except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        return "", [{"file": name, "line": 1, "column": 1, "pointer": "", "message": message}]
-    if document is not None:
-        return summary(sketch(document)), []
-    places = ("line", "column", "pointer", "message")
-    return "", [{"file": name, **{each: getattr(problem, each) for each in places}} for problem in problems]
+        raise click.ClickException(f"{shown(name)} cannot be read: {error.strerror}") from None
 
 
-def _read(name: str) -> bytes:
-    """At most one byte more than a definition may have."""
-    from weftwork.protocol.problem import MAX_DEFINITION_BYTES
+def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
+    """List the workflows that can be started.
 
-    if name == "-":
-        return sys.stdin.buffer.read(MAX_DEFINITION_BYTES + 1)
-    with Path(name).open("rb") as file:
-        return file.read(MAX_DEFINITION_BYTES + 1)
+    Without a running host and without a key, the store in the data folder is asked, which knows the workflows that
+    were registered over HTTP and not those of folders.
+
+    \b
+    Examples:
+      weftwork workflows ls
+      weftwork workflows ls --url https://host.example --json
+    """
+    with chosen(client, data, tenant) as catalog:
+        found = list(catalog.all())
+    if as_json:
+        say(json.dumps({"workflows": found}, indent=2))
+    elif found:
+        from weftwork.cli.table import print_table
+
+        members = ("workflowId", "version", "name")
+        print_table(("workflow", "version", "name"), [[str(row.get(each, "")) for each in members] for row in found])
+    else:
+        say("There are no workflows.", err=True)
 
 
-def _read_shape(name: str) -> dict[str, Any]:
-    """A definition that can be drawn: its shape is right, whether or not this host could run it."""
-    from weftwork.protocol.problem import check_shape
-
-    try:
-        document, problems = check_shape(_read(name))
-    except OSError as error:
-        raise click.ClickException(f"{_shown(name)} cannot be read: {error.strerror}") from None
-    if document is None:
-        first = problems[0]
-        where = f"{_shown(name)}:{first.line}:{first.column} {first.pointer or '/'}"
-        raise click.ClickException(f"{where}: {first.message}; `weftwork workflows validate` tells more.")
-    return document
-
-
-def _decoded(text: str) -> dict[str, Any]:
-    from weftwork.protocol.decode import decode
-
-    return decode(text.encode())
+workflows.command("ls")(_tenant(_data(connected(_list))))
+workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(_data(connected(_list))))
 
 
 def _drawn(document: dict[str, Any], style: str) -> str:
     if style == "mermaid":
         from weftwork.protocol.drawing_mermaid import as_mermaid
 
-        return as_mermaid(document)
+        return as_mermaid(document).rstrip("\n")
     from weftwork.protocol.drawing import as_text
 
-    return as_text(document)
-
-
-def _shown(text: str) -> str:
-    """Names may hold whatever a file system or a client lets through."""
-    from weftwork.protocol.drawing_sketch import plain
-
-    return plain(text, most=1024)
-
-
-def _print(text: str) -> None:
-    """Also where the terminal's encoding lacks a character."""
-    encoding = sys.stdout.encoding
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+    return as_text(document).rstrip("\n")

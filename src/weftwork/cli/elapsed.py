@@ -1,0 +1,43 @@
+"""Times of a host, for people."""
+
+from datetime import UTC, datetime
+
+
+def instant(text: object) -> datetime | None:
+    """A time as a host wrote it, or None for what is none. A time without a zone counts as UTC."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def clock(text: object) -> str:
+    """A time to the second, in UTC; nothing for what is none."""
+    found = instant(text)
+    return found.strftime("%Y-%m-%d %H:%M:%S") if found is not None else ""
+
+
+def between(start: object, end: object) -> str:
+    """How long it took from one time to another; nothing when one of them is missing."""
+    first, last = instant(start), instant(end)
+    return spell((last - first).total_seconds() * 1000) if first is not None and last is not None else ""
+
+
+def spell(milliseconds: float) -> str:
+    """A length of time: `7 ms`, `1.2 s`, `3 min 05 s`, `2 h 10 min`, `4 d 3 h`."""
+    if milliseconds < 0:
+        return f"-{spell(-milliseconds)}"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 59_950:
+        return f"{milliseconds / 1000:.1f} s"
+    seconds = round(milliseconds / 1000)
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    minutes = seconds // 60
+    if minutes < 1440:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"

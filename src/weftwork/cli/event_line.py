@@ -1,0 +1,97 @@
+"""An event as one line: time, sequence, type, node, and what matters of its payload as name=value.
+
+The form is meant for grep and stays as it is: fields that are missing are a dash, and new ones come at the end.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from weftwork.cli.plain import shown
+from weftwork.cli.sse import Frame
+from weftwork.protocol.json_value import is_object
+
+_VALUE: Final = 300
+_BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")
+
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "run.started": ("workflowId",),
+    "run.completed": ("durationMs", "outputs"),
+    "run.failed": ("error", "failedNodeId"),
+    "run.cancelled": ("reason",),
+    "run.paused": ("reason", "drainPolicy"),
+    "run.resumed": ("reason",),
+    "node.started": ("typeId", "attempt"),
+    "node.completed": ("durationMs", "outputs"),
+    "node.failed": ("error",),
+    "node.retried": ("attempt", "delayMs", "lastError"),
+    "node.skipped": ("reason",),
+    "node.cancelled": ("reason",),
+    "node.suspended": ("kind", "key"),
+    "node.resumed": (),
+    "node.dispatched": ("childRunId", "childWorkflowId"),
+    "interrupt.requested": ("kind", "key", "data"),
+    "interrupt.resolved": ("kind", "resolvedBy", "resumeValue"),
+    "variable.changed": ("name", "next"),
+    "channel.written": ("channel", "value"),
+    "log.appended": ("level", "message"),
+    "artifact.created": ("artifactId", "artifactType", "version"),
+    "cap.breached": ("kind", "limit", "observed"),
+    "state.snapshot": ("status", "currentNodeId"),
+    "weftwork.map.item": ("index",),
+    "weftwork.run.cancel-requested": ("reason",),
+    "weftwork.run.pause-requested": ("reason", "drainPolicy"),
+}
+"""What is shown of each type; of others, the whole payload as far as it fits."""
+_CHUNKS: Final = ("output.chunk", "ai.message.chunk")
+
+
+def event_line(frame: Frame) -> str:
+    """The line. Everything in it is printable, whatever the host sent."""
+    document: dict[str, Any] = frame.data if is_object(frame.data) else {}
+    payload = document.get("payload", document)
+    known: dict[str, Any] = payload if is_object(payload) else {}
+    node = document.get("nodeId", known.get("nodeId"))
+    sequence = frame.sequence
+    head = [
+        _word(document.get("timestamp")),
+        "-" if sequence is None else str(sequence),
+        shown(frame.kind, 100),
+        _word(node),
+    ]
+    return " ".join([*head, *_told(frame.kind, payload, known)])
+
+
+def _told(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
+    if kind in _CHUNKS:
+        yield from _members(known, ("chunk", "isLast"))
+    elif kind in _FIELDS:
+        yield from _members(known, _FIELDS[kind])
+    elif payload not in (None, {}, ""):
+        yield f"payload={_text(payload)}"
+
+
+def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        value = known.get(name)
+        if value is None:
+            continue
+        if name in ("error", "lastError") and is_object(value):
+            yield from _members(value, ("code", "message"))
+        else:
+            yield f"{name}={_text(value)}"
+
+
+def _text(value: Any) -> str:
+    """A value on its line: bare if it is one plain word, else as JSON."""
+    if isinstance(value, str):
+        return value if value and _BARE.issuperset(value) and len(value) <= _VALUE else _quoted(value)
+    return shown(value, _VALUE)
+
+
+def _quoted(text: str) -> str:
+    return '"' + shown(text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"), _VALUE) + '"'
+
+
+def _word(value: Any) -> str:
+    """A field that may hold no space, so that the fields can be told apart."""
+    return shown(value, 200).replace(" ", "_") if isinstance(value, str) and value else "-"

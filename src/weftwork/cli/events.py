@@ -1,0 +1,74 @@
+"""`weftwork events`: the events of a run, as they are or as they come."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client import Client
+from weftwork.cli.connect import connected
+from weftwork.cli.plain import say
+from weftwork.cli.suggest import suggest_runs
+
+MODES: Final = ("updates", "values", "messages", "debug")
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+@click.option("--follow", is_flag=True, help="Go on until the run ends. Without, the events so far are printed.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="debug",
+    show_default=True,
+    help="debug: every event; updates: those that matter to most; values: snapshots; messages: texts of models.",
+)
+@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="SEQ", help="Begin with this sequence.")
+@connected
+def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, start: int) -> None:
+    """Print the events of a run, one on each line.
+
+    A line has the time, the sequence, the type and the node, and what matters of the payload as name=value. With
+    --json it is the event's document. Ctrl-C exits with 130, and the run goes on.
+    """
+    # Imported late, here and below: `weftwork --help` needs none of it.
+    from weftwork.cli.event_line import event_line
+    from weftwork.cli.views import json_line
+
+    try:
+        for frame in _followed(client, run_id, mode, start) if follow else _so_far(client, run_id, mode, start):
+            say(json_line(frame.data) if as_json else event_line(frame))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _followed(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
+    from weftwork.cli.client import segment
+
+    last = str(start - 1) if start else None
+    return client.stream(f"/v1/runs/{segment(run_id)}/events", last_event_id=last, streamMode=mode)
+
+
+def _so_far(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
+    """Read by polling, which every host offers and which ends; the mode is applied here."""
+    from weftwork.cli.client import segment
+    from weftwork.cli.sse import Frame, batched
+    from weftwork.protocol.json_value import is_array, is_object
+    from weftwork.protocol.streams import UPDATES
+
+    path = f"/v1/runs/{segment(run_id)}"
+    if mode == "values":
+        yield Frame("state.snapshot", client.get(path), "")
+        return
+    last = start - 1
+    while True:
+        page = client.get(f"{path}/events/poll", lastSequence=last, timeout=1)
+        listed = page.get("events") if is_object(page) else None
+        found = [batched(each, "") for each in listed] if is_array(listed) else []
+        new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]
+        for frame in new:
+            last = max(last, frame.sequence or 0)
+            if mode == "debug" or frame.kind in (UPDATES if mode == "updates" else ("output.chunk",)):
+                yield frame
+        if not new or page.get("isComplete") is True:
+            return

@@ -1,0 +1,115 @@
+"""Following a run to its end, and what the exit code says of it."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client import Client, Refused, Unreachable, segment
+from weftwork.cli.event_stream import TimeUp
+from weftwork.cli.plain import say, shown
+from weftwork.cli.question import answer_lines, asked, word
+from weftwork.cli.sse import Frame
+from weftwork.cli.tree import QUESTIONS, RunTree
+from weftwork.cli.views import LineView, TreeView, View, pick_view
+
+EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 3}
+WAITS: Final = 4
+TIME_IS_UP: Final = 5
+INTERRUPTED: Final = 130
+SETTLED: Final = 0.5
+"""Seconds of silence after which a run that waits is taken to do nothing else."""
+
+PROMPT: Final = 3.0
+"""Seconds for the definition, without which the run can be shown as well."""
+
+
+def follow(client: Client, run_id: str, as_json: bool, no_wait: bool, workflow_id: str, definition: Any = None) -> int:
+    """Show the run until it ends, waits for somebody although nobody wants to wait, or time is up.
+
+    A definition that is not given is asked for, if a picture needs it.
+    """
+    tree = RunTree(run_id)
+    view = pick_view(tree, client.url, as_json)
+    client.notify = view.note
+    deadline = client.deadline
+    try:
+        with view:
+            if isinstance(view, TreeView):
+                from weftwork.cli.outline import outline
+
+                view.expect(outline(definition or client.peek(f"/v1/workflows/{segment(workflow_id)}", PROMPT)))
+            for frame in _frames(client, run_id):
+                _show(client, tree, view, frame)
+                if no_wait:
+                    # What else may begin comes at once; only silence says that nothing does.
+                    soon = time.monotonic() + SETTLED
+                    client.deadline = min(soon, deadline or soon) if tree.stands_still else deadline
+            client.deadline = None
+            _end(client, tree, view)
+    except KeyboardInterrupt:
+        return _left(tree, "goes on", INTERRUPTED)
+    except TimeUp:
+        if no_wait and tree.stands_still:
+            return _left(tree, "waits for somebody", WAITS)
+        return _left(tree, "is not over", TIME_IS_UP)
+    except Unreachable as error:
+        raise Unreachable(f"{error.format_message()}\nThe run may go on there; {_again(tree)}.") from None
+    return EXIT_CODES[tree.status]
+
+
+def _end(client: Client, tree: RunTree, view: View) -> None:
+    """The stream is over, and so is the run. Its snapshot says how, where no event did."""
+    try:
+        snapshot = client.get(f"/v1/runs/{segment(tree.run_id)}")
+    except Refused:
+        # Deleted right after its end, which the stream has told.
+        if tree.status not in EXIT_CODES:
+            raise
+        return
+    view.end(snapshot)
+    if tree.status not in EXIT_CODES:
+        tree.seed(snapshot)
+    if tree.status not in EXIT_CODES:
+        status = shown(tree.status, 40)
+        raise click.ClickException(f"the run ended as {status}, which is no end that this version knows.")
+
+
+def _frames(client: Client, run_id: str) -> Iterator[Frame]:
+    """Every event where the host shows them all, else those that it shows."""
+    path = f"/v1/runs/{segment(run_id)}/events"
+    frames = client.stream(path, streamMode="debug")
+    try:
+        first = next(frames, None)
+    except Refused as refused:
+        if refused.status not in (400, 403):
+            raise
+        frames = client.stream(path)
+        first = next(frames, None)
+    if first is not None:
+        yield first
+        yield from frames
+
+
+def _show(client: Client, tree: RunTree, view: View, frame: Frame) -> None:
+    """An event, and how to answer what it asks where no picture shows that."""
+    if not isinstance(view, LineView) or frame.kind not in QUESTIONS:
+        view.show(frame)
+        return
+    known = {row.node_id for row in tree.waiting}
+    view.show(frame)
+    for row in tree.waiting:
+        if row.node_id not in known and row.asked is not None:
+            say(f"{shown(row.node_id, 60)} asks {asked(row.asked)}", err=True)
+            pieces = answer_lines(client.url, tree.run_id, row.node_id, row.asked)
+            say(f"answer with: {' '.join(pieces)}", err=True)
+
+
+def _left(tree: RunTree, how: str, code: int) -> int:
+    say(f"the run {how}; {_again(tree)}, cancel it with `weftwork runs cancel {word(tree.run_id)}`.", err=True)
+    return code
+
+
+def _again(tree: RunTree) -> str:
+    return f"follow it with `weftwork events {word(tree.run_id)} --follow --from {tree.sequence + 1}`"

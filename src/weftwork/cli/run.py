@@ -1,0 +1,155 @@
+"""`weftwork run`: start a run on a host, and follow it."""
+
+import time
+from typing import Any
+
+import click
+
+from weftwork.cli.client import Client, Refused, Unreachable
+from weftwork.cli.connect import connected
+from weftwork.cli.plain import say, shown
+from weftwork.cli.suggest import suggest_workflows
+
+
+@click.command()
+@click.argument("workflow", metavar="WORKFLOW", shell_complete=suggest_workflows)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An input; repeatable. NAME=@FILE reads the value from a file, @FILE a JSON object of inputs, @- the same "
+    "from standard input.",
+)
+@click.option(
+    "--configurable", multiple=True, metavar="NAME=VALUE", help="An option of the run; repeatable, as --input."
+)
+@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="A tag of the run; repeatable.")
+@click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the run; repeatable, as --input.")
+@click.option(
+    "--idempotency-key",
+    metavar="TEXT",
+    help="The same key with the same inputs starts one run, however often it is sent.  [default: a new one]",
+)
+@click.option("--follow", is_flag=True, help="Show the run until it ends. Without, its id is printed and that is all.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Follow for so long at most."
+)
+@click.option("--no-wait", is_flag=True, help="Stop following when the run waits for an answer or is paused.")
+@connected
+def run(
+    client: Client,
+    as_json: bool,
+    workflow: str,
+    inputs: tuple[str, ...],
+    configurable: tuple[str, ...],
+    tags: tuple[str, ...],
+    metadata: tuple[str, ...],
+    idempotency_key: str | None,
+    follow: bool,
+    timeout: float | None,
+    no_wait: bool,
+) -> None:
+    """Start a run, and follow it to its end with --follow.
+
+    WORKFLOW is the id of a workflow of the host, or a .json file, which is registered first. A value is JSON if it
+    reads as JSON, else text: --input count=3 --input name=Ada.
+
+    With --follow a terminal shows a tree of nodes, anything else gets a line for each event, and --json prints the
+    events as JSON lines with the run's snapshot as the last one. Ctrl-C stops following, and the run goes on.
+
+    \b
+    Exit codes:
+        0  the run completed, or was started without --follow
+        1  the run failed, or ended in a way that this version does not know
+        2  the command was called wrongly
+        3  the run was cancelled
+        4  the run waits for somebody, and --no-wait was given
+        5  the time of --timeout is over, and the run goes on
+        6  the host cannot be reached
+        7  the host refused
+      130  Ctrl-C, and the run goes on
+    """
+    # Imported late, here and below: `weftwork --help` needs none of it.
+    from weftwork.cli.pairs import pairs
+
+    if not follow and (timeout is not None or no_wait):
+        raise click.UsageError("--timeout and --no-wait need --follow.")
+    body: dict[str, Any] = {
+        "inputs": pairs("--input", inputs),
+        "configurable": pairs("--configurable", configurable),
+        "metadata": pairs("--metadata", metadata),
+        "tags": list(tags),
+    }
+    workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
+    answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
+    run_id: str = answer["runId"]
+    if not follow:
+        _tell(answer, run_id, as_json)
+        return
+    from weftwork.cli.follow import follow as follow_run
+
+    if timeout is not None:
+        client.deadline = time.monotonic() + timeout
+    raise SystemExit(follow_run(client, run_id, as_json, no_wait, workflow_id, definition))
+
+
+def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
+    from secrets import token_urlsafe
+
+    from weftwork.protocol.json_value import is_object
+
+    try:
+        answer = client.post("/v1/runs", body, idempotency_key=idempotency_key or token_urlsafe(24))
+    except Refused as refused:
+        if refused.details.get("pointer") == "/workflowId":
+            say("`weftwork workflows ls` lists the workflows of the host.", err=True)
+        raise
+    if not is_object(answer) or not isinstance(answer.get("runId"), str):
+        raise Unreachable(f"{client.url} does not say which run it started; see that --url names an OpenWOP v1 host.")
+    return answer
+
+
+def _tell(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
+    if as_json:
+        from weftwork.cli.views import json_line
+
+        say(json_line(answer))
+        return
+    say(shown(run_id))
+    from weftwork.cli.question import word
+
+    say(f"follow it with `weftwork events {word(run_id)} --follow`.", err=True)
+
+
+def _register(client: Client, name: str) -> tuple[str, Any]:
+    """The id under which the host has the definition of a file now, and the definition."""
+    from weftwork.cli import definition_file
+    from weftwork.protocol.json_value import is_object
+
+    try:
+        data = definition_file.read(name)
+    except OSError as error:
+        raise click.UsageError(f"{shown(name)} cannot be read: {error.strerror}.") from None
+    document, problems = definition_file.parse(name, data)
+    if problems:
+        raise click.UsageError("\n".join(map(definition_file.told, problems)))
+    try:
+        answer = client.post("/v1/workflows", document)
+    except Refused as refused:
+        if refused.status in (404, 405, 501):
+            raise Refused(
+                refused.status,
+                "",
+                "this host takes no definitions at POST /v1/workflows; register it in the host's own way and name it "
+                "by its id",
+            ) from None
+        for problem in definition_file.place(name, data, refused.message, refused.details):
+            say(definition_file.told(problem), err=True)
+        raise
+    named = answer.get("workflowId") if is_object(answer) else None
+    own = document.get("id") if is_object(document) else None
+    found = named or own
+    if not isinstance(found, str):
+        raise Unreachable(f"{client.url} does not say under which id it has the workflow.")
+    return found, document

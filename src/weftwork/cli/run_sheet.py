@@ -1,0 +1,141 @@
+"""A run's snapshot for people. Reads what any host may send, so nothing in it is taken for granted."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from weftwork.cli.elapsed import between, clock
+from weftwork.cli.plain import shown
+from weftwork.cli.table import aligned
+from weftwork.protocol.json_value import is_array, is_object
+
+_INDENT: Final = "  "
+_VALUE: Final = 100
+"""Characters of one value that are shown."""
+_ROWS: Final = 50
+"""Lines of one part; the rest is counted."""
+_ENDED: Final = ("completed", "failed", "cancelled")
+_ADVICE: Final = {
+    "run_timeout": "Give such runs more time: configurable.runTimeoutMs of a run, or settings.timeout of its workflow.",
+    "recursion_limit_exceeded": "Look for a loop that does not end, or raise configurable.recursionLimit.",
+    "loop_limit_exceeded": "Look at the condition of the loop, or raise settings.maxLoopbackIterations.",
+    "node_timeout": "Give the node more time or more attempts in its settings.",
+    "node_input_missing": "Give the run the input that the node needs, or the node a value of its own.",
+    "variable_type_mismatch": "Make the variable's type and the values that nodes write into it agree.",
+    "capability_not_provided": "Run the workflow on a host that provides what the node needs.",
+    "host_invariant_broken": "Tell whoever runs the host; its log says more.",
+}
+
+
+def sheet(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[str]:
+    """Line by line: how the run stands, what it asks or why it failed, its nodes, and what it holds.
+
+    `times` says of some nodes how long they took.
+    """
+    yield from aligned([[name, text] for name, text in _head(run)])
+    for title, rows in _parts(run, times):
+        if rows:
+            yield ""
+            yield title
+            yield from aligned(rows[:_ROWS], _INDENT)
+            if len(rows) > _ROWS:
+                yield f"{_INDENT}and {len(rows) - _ROWS} more; --json shows all"
+
+
+def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, member in (("run", "runId"), ("workflow", "workflowId"), ("status", "status")):
+        yield name, shown(run.get(member, "?"))
+    yield from _times(run)
+    for name, member in (("at node", "currentNodeId"), ("child of", "parentRunId")):
+        if run.get(member):
+            yield name, shown(run[member])
+    tags = run.get("tags")
+    if is_array(tags) and tags:
+        yield "tags", shown(", ".join(map(str, tags)), _VALUE)
+    error = run.get("error")
+    if is_object(error):
+        yield "error", f"{shown(error.get('code', '?'))}: {shown(error.get('message', ''))}"
+        if is_object(error.get("details")) and error["details"]:
+            yield "details", shown(error["details"])
+    yield from (("next", advice) for advice in _next(run))
+
+
+def _times(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    created, started, ended = (run.get(member) for member in ("createdAt", "startedAt", "completedAt"))
+    if clock(created) != clock(started):
+        yield "created", f"{clock(created)} UTC"
+    if clock(started):
+        yield "started", f"{clock(started)} UTC"
+    if clock(ended):
+        took = between(started, ended)
+        yield "ended", f"{clock(ended)} UTC" + (f", took {took}" if took else "")
+
+
+def _next(run: dict[str, Any]) -> Iterator[str]:
+    """What somebody who looks at this run may want to do."""
+    run_id, status, error = shown(run.get("runId", "RUN")), str(run.get("status", "")), run.get("error")
+    if is_object(error) and str(error.get("code")) in _ADVICE:
+        yield _ADVICE[str(error["code"])]
+    if status == "paused":
+        yield f"`weftwork runs resume {run_id}` lets it go on."
+    elif status.startswith("waiting-"):
+        node = shown(run.get("currentNodeId", "NODE"))
+        yield f"It goes on once POST /v1/runs/{run_id}/interrupts/{node} has answered."
+    elif status == "failed":
+        yield f"`weftwork events {run_id}` shows what led to it."
+    elif status not in _ENDED:
+        yield f"`weftwork events {run_id} --follow` shows how it goes on."
+
+
+def _parts(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
+    yield "nodes", [_node(name, state, times.get(name, "")) for name, state in _members(run, "nodeStates")]
+    yield "asks", [_asked(each) for each in _open_interrupts(run)]
+    yield "child runs", [_child(each) for each in _list(run, "childRuns")]
+    for title, member in (("inputs", "inputs"), ("variables", "variables"), ("outputs", "outputs")):
+        yield title, [[shown(name, 60), _value(value)] for name, value in _members(run, member)]
+    yield "artifacts", [_artifact(name, made) for name, made in _members(run, "artifacts")]
+
+
+def _node(name: str, state: Any, took: str) -> list[str]:
+    known = state if is_object(state) else {"status": state}
+    attempt, error = known.get("attempt"), known.get("error")
+    said = f"{shown(error.get('code', '?'))}: {shown(error.get('message', ''), _VALUE)}" if is_object(error) else ""
+    tried = f"attempt {attempt}" if isinstance(attempt, int) else ""
+    return [shown(name, 60), shown(known.get("status", "?"), 40), tried, took, said]
+
+
+def _open_interrupts(run: dict[str, Any]) -> list[Any]:
+    several = _list(run, "interrupts")
+    return several or ([run["interrupt"]] if is_object(run.get("interrupt")) else [])
+
+
+def _asked(asked: Any) -> list[str]:
+    known = asked if is_object(asked) else {}
+    since = clock(known.get("requestedAt"))
+    told = f"since {since} UTC" if since else ""
+    return [shown(known.get("nodeId", "?"), 60), shown(known.get("kind", "?"), 40), told, _value(known.get("data"))]
+
+
+def _child(child: Any) -> list[str]:
+    known = child if is_object(child) else {}
+    return [shown(known.get("runId", "?")), shown(known.get("status", "?"), 40)]
+
+
+def _artifact(name: str, made: Any) -> list[str]:
+    known = made if is_object(made) else {}
+    version = f"version {shown(known['version'], 20)}" if "version" in known else ""
+    return [shown(name, 60), shown(known.get("artifactType", ""), 60), version, shown(known.get("nodeId", ""), 60)]
+
+
+def _value(value: Any) -> str:
+    return shown(json.dumps(value, ensure_ascii=False), _VALUE)
+
+
+def _members(run: dict[str, Any], member: str) -> list[tuple[str, Any]]:
+    found = run.get(member)
+    return list(found.items()) if is_object(found) else []
+
+
+def _list(run: dict[str, Any], member: str) -> list[Any]:
+    found = run.get(member)
+    return found if is_array(found) else []

@@ -1,0 +1,140 @@
+"""Three ways to show a run while it goes on: a picture on a terminal, a line for each event, or JSON lines."""
+
+import json
+import sys
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weftwork.cli.plain import say
+from weftwork.cli.sse import Frame
+from weftwork.cli.tree import RunTree
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weftwork.cli.outline import Place
+
+
+class View(Protocol):
+    """Open while the run is followed."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, frame: Frame) -> None:
+        """An event; it is applied to the tree as well."""
+
+    def note(self, text: str) -> None:
+        """What happens meanwhile to the connection."""
+
+    def end(self, snapshot: Any) -> None:
+        """The run is over."""
+
+
+class _Steady:
+    """A view that has nothing to put back."""
+
+    def __init__(self, tree: RunTree) -> None:
+        self._tree = tree
+
+    def __enter__(self) -> "_Steady":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        say(text, err=True)
+
+
+class LineView(_Steady):
+    """One line for each event, at once."""
+
+    def show(self, frame: Frame) -> None:
+        from weftwork.cli.event_line import event_line
+
+        self._tree.apply(frame)
+        say(event_line(frame))
+
+    def end(self, snapshot: Any) -> None:
+        pass
+
+
+class JsonView(_Steady):
+    """The documents of the events, one on each line, and the snapshot as the last."""
+
+    def show(self, frame: Frame) -> None:
+        self._tree.apply(frame)
+        say(json_line(frame.data))
+
+    def end(self, snapshot: Any) -> None:
+        say(json_line(snapshot))
+
+
+class TreeView:
+    """A picture that is drawn anew in place, and stays as it was at the end."""
+
+    def __init__(self, tree: RunTree, url: str, console: "Console | None" = None) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        from weftwork.cli.picture import Picture
+
+        self._tree = tree
+        self._console = console or Console(highlight=False, markup=False, emoji=False)
+        self._picture = Picture(tree, url, self._console)
+        # rich draws in a thread of its own.
+        self._lock = threading.Lock()
+        self._live = Live(console=self._console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
+
+    def __enter__(self) -> "TreeView":
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+        self._console.print(self._picture.whole(), soft_wrap=True)
+
+    def show(self, frame: Frame) -> None:
+        with self._lock:
+            self._tree.apply(frame)
+
+    def expect(self, places: "Sequence[Place]") -> None:
+        """The nodes of the definition, where it is known."""
+        with self._lock:
+            self._tree.expect(places)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, style="dim")
+
+    def end(self, snapshot: Any) -> None:
+        pass
+
+    def _drawn(self) -> Any:
+        with self._lock:
+            return self._picture.live()
+
+
+def json_line(document: Any) -> str:
+    """On one line, in ASCII: nothing in it can move a cursor."""
+    return json.dumps(document, separators=(",", ":"))
+
+
+def pick_view(tree: RunTree, url: str, as_json: bool) -> View:
+    """The picture only where it can be drawn."""
+    if as_json:
+        return JsonView(tree)
+    if not sys.stdout.isatty():
+        return LineView(tree)
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        # Names may hold characters that the terminal's encoding lacks.
+        reconfigure(errors="backslashreplace")
+    return TreeView(tree, url)

@@ -1,0 +1,223 @@
+"""How a run stands, put together from events alone."""
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from weftwork.cli.event_line import event_line
+from weftwork.cli.picture import Picture
+from weftwork.cli.question import answer_lines, asked
+from weftwork.cli.sse import Frame
+from weftwork.cli.tree import MAX_LINES, RunTree
+
+
+def tree_after(*events: tuple[Any, ...]) -> RunTree:
+    """Each event is a type, a node or None, and members of its payload; a second goes by between two."""
+    tree = RunTree("r")
+    for at, (kind, node_id, *rest) in enumerate(events):
+        payload = dict(rest[0]) if rest else {}
+        document = {"type": kind, "sequence": at, "timestamp": f"2026-01-01T00:00:{at:02}Z", "payload": payload}
+        tree.apply(Frame("message", document | ({"nodeId": node_id} if node_id else {}), ""))
+    return tree
+
+
+def drawn(tree: RunTree, height: int | None = None, encoding: str = "utf-8") -> list[str]:
+    """All of it, or as much as a screen of this height takes."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, width=100, height=height or 25, color_system=None)
+    picture = Picture(tree, "http://x", console)
+    console.print(picture.live() if height else picture.whole(), soft_wrap=not height)
+    file.seek(0)
+    return [line.rstrip() for line in file.read().splitlines()]
+
+
+START = ("run.started", None, {"workflowId": "w"})
+
+
+def test_nodes_stand_in_the_order_in_which_they_began() -> None:
+    tree = tree_after(
+        START,
+        ("node.started", "b", {"typeId": "core.delay", "attempt": 1}),
+        ("node.started", "a", {"typeId": "core.noop"}),
+        ("node.completed", "a"),
+        ("node.skipped", "c", {"reason": "x"}),
+        ("node.completed", "b"),
+        ("run.completed", None, {"outputs": {"b": 1}}),
+    )
+    assert drawn(tree) == [
+        "w  r  completed  6.0 s",
+        "  ✓ b  core.delay  4.0 s",
+        "  ✓ a  core.noop  1.0 s",
+        "  - c  skipped",
+        "",
+        "{",
+        '  "b": 1',
+        "}",
+    ]
+
+
+def test_attempts_rounds_and_items_are_counted() -> None:
+    tree = tree_after(
+        START,
+        ("node.started", "n", {"attempt": 1}),
+        ("node.failed", "n", {"error": {"code": "c", "message": "m"}}),
+        ("node.retried", "n", {"attempt": 2, "delayMs": 5, "lastError": {"code": "c", "message": "m"}}),
+        ("node.started", "n", {"attempt": 2}),
+        ("node.completed", "n"),
+        ("node.started", "n", {"attempt": 1}),
+        ("weftwork.map.item", "n", {"index": 0}),
+        ("weftwork.map.item", "n", {"index": 1}),
+    )
+    row = tree.nodes["n"]
+    assert (row.state, row.attempt, row.round, row.items) == ("running", 1, 2, 2)
+    assert drawn(tree)[1].startswith("  ● n  round 2, 2 items, 2.")
+
+
+def test_a_retry_shows_why() -> None:
+    tree = tree_after(
+        START,
+        ("node.started", "n", {"attempt": 1}),
+        ("node.retried", "n", {"attempt": 2, "lastError": {"code": "c", "message": "m"}}),
+    )
+    first, second = drawn(tree)[1:]
+    assert first.startswith("  ↻ n  retrying, attempt 2, 1.")
+    assert second == "      c: m"
+
+
+def test_a_retry_that_is_put_off_shows_until_when() -> None:
+    events = [START, ("node.started", "n", {"attempt": 1}), ("node.retried", "n", {"attempt": 2, "delayMs": 90_000})]
+    assert re.fullmatch(r"  ↻ n  attempt 2 in 1 min (30|29|2\d) s", drawn(tree_after(*events))[1])
+    passed = [("log.appended", None, {"level": "info", "message": "x"})] * 40
+    events[-1] = ("node.retried", "n", {"attempt": 2, "delayMs": 5000})
+    assert drawn(tree_after(*events, *passed))[1].startswith("  ↻ n  retrying, attempt 2, 4")
+
+
+def test_what_a_loop_did_is_not_forgotten_when_it_ends() -> None:
+    rounds = [("node.started", "n", {"attempt": 1}), ("node.completed", "n")] * 3
+    tree = tree_after(START, *rounds, ("node.skipped", "n"))
+    assert drawn(tree)[1] == "  ✓ n  3 rounds, 1.0 s"
+
+
+def test_a_pause_is_no_round() -> None:
+    tree = tree_after(
+        START,
+        ("node.started", "n", {"attempt": 1}),
+        ("run.paused", None),
+        ("run.resumed", None),
+        ("node.started", "n", {"attempt": 2}),
+    )
+    assert (tree.nodes["n"].round, tree.nodes["n"].attempt, tree.status) == (1, 2, "running")
+
+
+@pytest.mark.parametrize(
+    ("requested", "resolved", "words"),
+    [
+        (
+            ("interrupt.requested", {"kind": "approval", "data": {"title": "Pay?", "actions": ["accept"]}}),
+            "interrupt.resolved",
+            "approval: Pay?",
+        ),
+        (("approval.requested", {"title": "Pay?", "actions": ["accept"]}), "approval.received", "approval: Pay?"),
+        (
+            ("clarification.requested", {"questions": [{"id": "q", "question": "Who?"}]}),
+            "clarification.resolved",
+            "clarification: Who?",
+        ),
+        (("node.suspended", {"kind": "custom", "key": "k"}), "node.resumed", "custom"),
+    ],
+)
+def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, words: str) -> None:
+    kind, payload = requested
+    events = [START, ("node.started", "n"), (kind, "n", payload)]
+    tree = tree_after(*events)
+    assert tree.stands_still
+    assert [asked(row.asked or {}) for row in tree.waiting] == [words]
+    assert drawn(tree)[0].startswith("w  r  waiting")
+    assert drawn(tree)[2] == f"      asks {words}"
+    tree = tree_after(*events, (resolved, "n"))
+    assert (tree.waiting, tree.nodes["n"].state, tree.stands_still) == ([], "running", False)
+
+
+def test_a_run_that_still_does_something_does_not_stand_still() -> None:
+    tree = tree_after(START, ("node.started", "a"), ("node.started", "b"), ("node.suspended", "a", {"kind": "custom"}))
+    assert not tree.stands_still
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ({"kind": "approval", "data": {"actions": ["reject", "accept"]}}, '{"resumeValue": {"action": "reject"}}'),
+        ({"kind": "approval"}, '{"resumeValue": {"action": "accept"}}'),
+        (
+            {"kind": "clarification", "data": {"questions": [{"id": "q1"}]}},
+            '{"resumeValue": {"answers": {"q1": "..."}}}',
+        ),
+        ({"kind": "external-event", "data": {"correlation": {"order": 1}}}, '{"resumeValue": {"order": 1}}'),
+        ({"kind": "custom", "data": 5}, '{"resumeValue": "..."}'),
+    ],
+)
+def test_the_line_that_answers_has_the_shape_that_is_wanted(question: dict[str, Any], answer: str) -> None:
+    first, *_, last = answer_lines("http://x", "r", "a/b", question)
+    assert (first, last) == (f"curl -d '{answer}'", "http://x/v1/runs/r/interrupts/a%2Fb")
+
+
+def test_unknown_events_change_nothing() -> None:
+    tree = tree_after(START, ("node.exploded", "n"), ("acme.thing", "n"), ("run.teleported", None))
+    assert (tree.nodes, tree.status) == ({}, "running")
+
+
+def test_nodes_that_have_ended_make_room() -> None:
+    done = [event for at in range(40) for event in (("node.started", f"n{at}"), ("node.completed", f"n{at}"))]
+    tree = tree_after(START, *done[:58], ("node.started", "last"))
+    lines = drawn(tree, height=10)
+    assert len(lines) <= 10
+    assert lines[1] == "  … 23 more completed"
+    assert lines[-1].startswith("  ● last")
+    assert len(drawn(tree)) == 31
+
+
+def test_log_lines_are_kept_up_to_a_bound() -> None:
+    tree = RunTree("r")
+    for at in range(MAX_LINES + 5):
+        tree.apply(Frame("log.appended", {"payload": {"level": "info", "message": f"line {at}"}, "nodeId": "n"}, ""))
+    lines = drawn(tree)
+    assert lines[1:4] == ["", "  5 earlier lines", "  info n: line 5"]
+    assert lines[-1] == f"  info n: line {MAX_LINES + 4}"
+    assert drawn(tree, height=24)[2] == f"  {MAX_LINES - 3} earlier lines"
+
+
+def test_a_terminal_without_signs_gets_letters() -> None:
+    tree = tree_after(START, ("node.started", "n"), ("node.failed", "n", {"error": {"code": "c", "message": "m"}}))
+    assert drawn(tree, encoding="ascii")[1:] == ["  x n  failed, 1.0 s", "      c: m"]
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        (
+            {"type": "node.failed", "nodeId": "n", "payload": {"error": {"code": "c", "message": 'a "b"\nc'}}},
+            '- - node.failed n code=c message="a \\"b\\"\\nc"',
+        ),
+        (
+            {
+                "type": "log.appended",
+                "sequence": 4,
+                "timestamp": "T",
+                "payload": {"level": "info", "message": "", "nodeId": "n"},
+            },
+            'T 4 log.appended n level=info message=""',
+        ),
+        ({"type": "acme.thing", "payload": {"a": [1]}}, '- - acme.thing - payload={"a": [1]}'),
+        (
+            {"type": "output.chunk", "payload": {"chunk": "Hi", "isLast": True}},
+            "- - output.chunk - chunk=Hi isLast=true",
+        ),
+        ({"type": "node.started", "nodeId": "a b", "payload": None}, "- - node.started a_b"),
+        ([1], "- - message - "),
+    ],
+)
+def test_an_event_is_one_line(document: Any, line: str) -> None:
+    assert event_line(Frame("message", document, "")) == line.rstrip()
