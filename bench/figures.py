@@ -6,11 +6,14 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from bench.fetch_cost import fetching
 from bench.graph_cost import chains, mapping, register
 from bench.host import Host, weftwork
 from bench.long_run import event_cost
 from bench.meter import rss_mib
 from bench.plan import Plan, Sample
+from bench.python_cost import nodes as python_nodes
+from bench.python_cost import sleepers
 from bench.streams import Fanout, first_event_ms
 
 SETTLE_SECONDS: Final = 1.0
@@ -86,4 +89,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
     "register": register,
     "chain": chains,
     "map": mapping,
+    "python": python_nodes,
+    "sleepers": sleepers,
+    "fetch": fetching,
 }

@@ -35,9 +35,9 @@ def _row(count: int) -> list[Json]:
     return [edge(number, number + 1) for number in range(count - 1)]
 
 
-def chain(name: str, count: int) -> Json:
+def chain(name: str, count: int, type_id: str = "core.noop") -> Json:
     """All in a row."""
-    return definition(name, [node(number) for number in range(count)], _row(count))
+    return definition(name, [node(number, type_id) for number in range(count)], _row(count))
 
 
 def wide(name: str, count: int) -> Json:

@@ -110,11 +110,13 @@ class Host:
         return msgspec.json.decode(text)
 
 
-def weftwork(folder: Path, *workflows: Path) -> Host:
-    """Our host as it is shipped, on a store of its own."""
+def weftwork(folder: Path, *workflows: Path, nodes: str = "") -> Host:
+    """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python."""
     arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data", "--api-key", f"{KEY}=bench"]
     for one in (ROOT / "bench" / "workflows", *workflows):
         arguments += ["--workflows", one]
+    if nodes:
+        arguments += ["--nodes", nodes]
     return Host("weftwork", "weftwork.cli.main", arguments, folder)
 
 

@@ -32,6 +32,13 @@ OWN: Final = {
     "map_ms": ("Map over 10,000 items", "ms"),
     "map_item_us": ("CPU of an item of it", "µs"),
     "map_mib": ("Most memory during it, above idle", "MiB"),
+    "python_node_us": ("CPU of an async node in Python above core.noop, alone in its run", "µs"),
+    "python_node_chain_us": ("CPU of an async node in Python above core.noop, in a chain of 10", "µs"),
+    "plain_node_us": ("CPU of a plain function above core.noop, alone in its run", "µs"),
+    "plain_node_chain_us": ("CPU of a plain function above core.noop, in a chain of 10", "µs"),
+    "lag_p99_ms": ("Lateness of the event loop while 1,000 nodes sleep, p99", "ms"),
+    "fetch_ms": ("Request to loopback by the guarded client, median", "ms"),
+    "fetch_bare_ms": ("The same unguarded, on a kept connection", "ms"),
 }
 
 

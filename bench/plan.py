@@ -44,6 +44,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     items: int = 10_000
     maps: int = 3
     """How many hosts map over the `items`."""
+    python: int = 2_000
+    """Nodes in Python of all runs together between two readings of the CPU time."""
+    sleepers: int = 1_000
+    fetches: int = 2_000
+    """Requests to others, guarded and unguarded."""
 
 
 FULL: Final = Plan()
@@ -65,6 +70,9 @@ QUICK: Final = Plan(
     loop=20,
     items=200,
     maps=1,
+    python=50,
+    sleepers=50,
+    fetches=20,
 )
 """A smoke test: every part runs, no figure means anything."""
 

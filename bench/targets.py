@@ -51,7 +51,12 @@ def _large_graph(document: Document) -> float:
     return _most("node_1000_us", "node_layered_us")(document) / document["weftwork"]["node_10_us"]
 
 
+def _guard(document: Document) -> float:
+    return document["weftwork"]["fetch_ms"] - document["weftwork"]["fetch_bare_ms"]
+
+
 _CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
+_PYTHON: Final = ("python_node_us", "python_node_chain_us", "plain_node_us", "plain_node_chain_us")
 _REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
 
 TARGETS: Final = (
@@ -70,7 +75,10 @@ TARGETS: Final = (
     Target("Registering 1,000 nodes, the slowest shape", "ms", _most(*_REGISTERED), None, 1000.0),
     Target("CPU of a node in a chain, the dearest of 10, 100 and 1,000", "µs", _most(*_CHAINS), None, 300.0),
     Target("CPU of a node in a graph of 1,000 beside a chain of 10", "×", _large_graph, None, 3.0),
+    Target("A guarded request beside an unguarded one", "ms", _guard, None, 2.0),
     Target("Memory gained by a map over 10,000 items, at most", "MiB", _ours("map_mib"), None, 60.0),
+    Target("CPU of a node in Python above core.noop, the dearest kind", "µs", _most(*_PYTHON), None, 150.0),
+    Target("Lateness of the event loop while 1,000 nodes sleep, p99", "ms", _ours("lag_p99_ms"), None, 20.0),
 )
 """Those that name no clients are of 16 clients and one step."""
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-PROOFS = {"crash", "hostile", "power", "readers", "interop", "cli", "docs"}
+PROOFS = {"crash", "hostile", "power", "readers", "interop", "cli", "docs", "outbound"}
 """Folders whose tests start processes, fill disks or crowd sockets: all of them count as slow."""
 SOCKETS = "test_http_"
 """So begin the names of tests that talk to a host over sockets, which count as slow too."""

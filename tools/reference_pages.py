@@ -8,6 +8,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,6 +27,8 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, Route
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 WIDTH = 100
+CLI_PAGES = {"cli-run": ("run", "events"), "cli-runs": ("runs",), "cli-workflows": ("workflows", "nodes")}
+"""Commands whose help stands on a page of their own, by the part that holds it."""
 
 SETTINGS_TEXT = {
     "host": "Address to listen on.",
@@ -34,9 +37,11 @@ SETTINGS_TEXT = {
     "store": "Where runs live. `memory` keeps nothing after exit and ignores `data`.",
     "workflows": "Folders whose `*.json` files are registered at start.",
     "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
+    "nodes": "Modules whose [nodes](../extend/node.md) are offered, from the current folder or where Python looks.",
     "conformance": "Register the conformance workflows that come with the package.",
     "test_seams": "Mount the seams of the conformance suite below `/v1/host/sample/`.",
-    "allow_private_network": "No effect yet: the host makes no outbound requests.",
+    "allow_private_network": "Let [requests to others](../operate/security.md#requests-to-others) reach private "
+    "networks, by plain http too, on any port.",
     "log_level": "Least level of log lines.",
     "max_node_executions": "Most node executions of one run; advertised.",
     "max_run_duration_ms": "Longest run in milliseconds; 0 is no limit; advertised if set.",
@@ -44,9 +49,16 @@ SETTINGS_TEXT = {
     "max_parallel_nodes": "Most nodes of one run that run at the same time.",
     "max_live_runs": "Most unfinished runs; beyond it a new run is answered with 503.",
     "max_live_runs_per_tenant": "Most unfinished runs of one tenant; beyond it a new run is answered with 429; 0: any.",
+    "max_nodes_per_tenant": "Most nodes of one tenant that work at the same time; more wait for their turn; 0: any.",
     "max_streams": "Most open streams and waiting polls; beyond it another one is answered with 429.",
+    "max_node_threads": "Most plain functions of nodes that run at once; more wait for their turn.",
+    "max_abandoned_threads": "Most threads held by nodes that were left behind; beyond it plain nodes fail at once.",
     "max_workflows_per_tenant": "Most workflows that a tenant may register, each version counted; beyond it 409.",
     "max_connections": "Most connections; less if the process may not open so many files; beyond it 503.",
+    "fetch_timeout_ms": "Most time of a request to others, redirects included; advertised.",
+    "fetch_max_bytes": "Largest answer to a request to others, decoded; advertised.",
+    "fetch_ports": "Ports that requests to others may go to.",
+    "fetch_http": "Let requests to others use plain http, to port 80 too.",
     "keepalive_seconds": "A quiet stream gets a comment line this often.",
     "retention_days": "Days after its end until a run is [deleted](../operate/retention.md); 0 keeps every run.",
 }
@@ -94,7 +106,9 @@ def _default(field: Any) -> str:
         return "the user's data folder"
     if field.default in (True, False):
         return code(str(field.default).lower())
-    return code(field.default) if field.default != () else "none"
+    if isinstance(field.default, tuple):
+        return ", ".join(code(each) for each in field.default) or "none"
+    return code(field.default)
 
 
 def _values(field: Any) -> str:
@@ -104,7 +118,7 @@ def _values(field: Any) -> str:
     choices = [choice for choice in get_args(field.type) if isinstance(choice, str)]
     if choices:
         return ", ".join(code(choice) for choice in choices)
-    return {bool: "true or false", str: "text"}.get(field.type, "list of texts")
+    return {bool: "true or false", str: "text", tuple[int, ...]: "list of ports"}.get(field.type, "list of texts")
 
 
 def raised_codes(folder: Path) -> set[str]:
@@ -138,19 +152,32 @@ def run_errors() -> str:
     return table(("code", "meaning"), ([code(name), text] for name, text in RUN_ERRORS.items()))
 
 
-def cli() -> str:
-    """The help of every command, as it is printed on a wide terminal."""
-    return "\n".join(_help(command, "weftwork", None))
+def cli(names: Iterable[str] = ()) -> str:
+    """The help of these commands, as it is printed on a wide terminal; without names, of all that have no page."""
+    root = _context(command, "weftwork", None)
+    elsewhere = {name for names in CLI_PAGES.values() for name in names}
+    rest = [name for name in command.list_commands(root) if name not in elsewhere]
+    first = () if names else (_help(root),)
+    return "\n".join([*first, *(text for name in names or rest for text in _helps(command.commands[name], name, root))])
 
 
-def _help(one: click.Command, name: str, parent: click.Context | None) -> Iterable[str]:
-    context = click.Context(
+def _context(one: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    return click.Context(
         one, parent, name, terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=["-h", "--help"]
     )
-    yield f"## {context.command_path}\n\n```text\n{one.get_help(context)}\n```\n"
+
+
+def _help(context: click.Context) -> str:
+    return f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+
+
+def _helps(one: click.Command, name: str, parent: click.Context) -> Iterable[str]:
+    context = _context(one, name, parent)
+    yield _help(context)
     if isinstance(one, click.Group):
         for child in one.list_commands(context):
-            yield from _help(one.commands[child], child, context)
+            if not one.commands[child].hidden:
+                yield from _helps(one.commands[child], child, context)
 
 
 def nodes() -> str:
@@ -224,6 +251,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "errors": errors,
     "run-errors": run_errors,
     "cli": cli,
+    **{part: partial(cli, names) for part, names in CLI_PAGES.items()},
     "nodes": nodes,
     "operations": operations,
     "parameters": parameters,

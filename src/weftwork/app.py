@@ -1,7 +1,7 @@
 """The composition root: settings in, a running host out. The only module that knows every adapter."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,21 @@ from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.control import ControlRoutes
 from weftwork.adapters.http.events import EventRoutes
+from weftwork.adapters.http.fetch import FetchRoutes
 from weftwork.adapters.http.meta import Document, MetaRoutes
+from weftwork.adapters.http.node_types import NodeTypeRoutes
 from weftwork.adapters.http.review import ReviewRoutes
 from weftwork.adapters.http.runs import RunRoutes
 from weftwork.adapters.http.steering import SteeringRoutes
 from weftwork.adapters.http.workflows import WorkflowRoutes
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.adapters.outbound.resolver import Moved, Resolver
+from weftwork.adapters.python.declare import NodeFunction
+from weftwork.adapters.python.found import NodesUnusable, distinct, find_nodes, nodes_among
+from weftwork.adapters.python.library import Library
+from weftwork.adapters.python.threads import Threads
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock import SystemClock
 from weftwork.adapters.system.ids import RandomIds
@@ -39,6 +47,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.faults import point
 from weftwork.ports.ids import Ids
 from weftwork.ports.nodes import NodeType
+from weftwork.ports.outbound import Outbound
 from weftwork.ports.seat import Seat
 from weftwork.protocol.capabilities import Offer, discovery
 from weftwork.protocol.node_type import NodeDeclaration
@@ -53,9 +62,25 @@ LOCK = "weftwork.lock"
 SOCKET = "admin.sock"
 
 
-def node_types() -> dict[str, NodeType]:
-    """The node types that come with the package, by the name that a definition uses."""
-    return {node.declaration.type_id: node for node in BUILTIN}
+def node_types(outbound: Outbound | None = None) -> dict[str, NodeType]:
+    """The node types that come with the package, by the name that a definition uses; without a client none sends."""
+    return {node.declaration.type_id: node for node in builtin(outbound)}
+
+
+def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
+    """The nodes written in Python that these modules and the installed packages have, and these functions are.
+
+    Raises SettingsError.
+    """
+    taken = {node.declaration.type_id for node in builtin()}
+    try:
+        found = distinct([*find_nodes(modules), *nodes_among(functions)])
+    except NodesUnusable as error:
+        raise SettingsError(str(error)) from None
+    for node in found:
+        if node.declaration.type_id in taken:
+            raise SettingsError(f"{node.place}: {node.declaration.type_id!r} is a node type of the host")
+    return found
 
 
 def declarations(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
@@ -74,7 +99,13 @@ class _NoSeat:
 class Host:
     """Everything behind the listener. `open` recovers unfinished runs before it returns."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        nodes: Iterable[Callable[..., Any]] = (),
+    ) -> None:
         self.settings = settings
         self.version = version("weftwork")
         self._clock = clock or SystemClock()
@@ -82,7 +113,10 @@ class Host:
         self._memory = settings.store == "memory"
         self._seat: Seat = _NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
         self._store = MemoryStore() if self._memory else SqliteStore(settings.data_folder / DATABASE)
-        self.types: Mapping[str, NodeType] = node_types()
+        self.outbound = self._client()
+        threads = Threads(settings.max_node_threads, settings.max_abandoned_threads)
+        self._library = Library(python_nodes(settings.nodes, nodes), threads, self.outbound)
+        self.types: Mapping[str, NodeType] = {**node_types(self.outbound), **self._library.types}
         self._feeds = Feeds(self._store.log)
         runtime = Runtime(self._store.log, self._feeds, self._clock, self._ids, self.types, settings.limits())
         self.catalog = Catalog(self._store.definitions, declarations(self.types))
@@ -125,8 +159,14 @@ class Host:
             if isinstance(error, OSError):
                 raise _unusable(error) from None
             raise
+        self._library.start()
         self._sweeper.start()
         return recovered
+
+    def _client(self, resolver: Resolver | None = None) -> GuardedClient:
+        settings = self.settings
+        agent = f"weftwork/{self.version}"
+        return GuardedClient(settings.fetch_policy(), settings.fetch_limits(), resolver, agent=agent)
 
     async def register_fixture(self, document: dict[str, Any]) -> None:
         """Register one of our own conformance workflows and advertise it."""
@@ -137,7 +177,10 @@ class Host:
     def build(self) -> App:
         """The ASGI application, with discovery as it is wired now."""
         settings = self.settings
-        offer = Offer(self.version, settings.limits(), tuple(self._fixtures), test_seams=settings.test_seams)
+        # With private networks let in, the client is not the guarded one that discovery speaks of.
+        fetch = None if settings.allow_private_network else settings.fetch_limits()
+        fixtures = tuple(self._fixtures)
+        offer = Offer(self.version, settings.limits(), fixtures, test_seams=settings.test_seams, fetch=fetch)
         handlers = self._handlers(offer)
         self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
         return self.app
@@ -148,8 +191,10 @@ class Host:
         meta = MetaRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
         workflows = WorkflowRoutes(self._workflows)
+        types = NodeTypeRoutes(declarations(self.types))
         steering = SteeringRoutes(self._control)
         control = ControlRoutes(self._bulk, self._retention)
+        fetch = FetchRoutes(self.outbound, lambda address: self._client(Moved(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
         all_handlers: dict[str, Handler] = {
             "getCapabilities": Document(discovery(offer), b"capabilities-etag").serve,
@@ -160,6 +205,8 @@ class Host:
             "listWorkflows": workflows.list_workflows,
             "registerWorkflow": workflows.register_workflow,
             "registerSampleWorkflow": workflows.register_sample,
+            "listNodeTypes": types.list_node_types,
+            "getNodeType": types.get_node_type,
             "createRun": runs.create_run,
             "listRuns": runs.list_runs,
             "getRun": runs.get_run,
@@ -176,6 +223,7 @@ class Host:
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
+            "safeFetch": fetch.safe_fetch,
         }
         return {route.operation: all_handlers[route.operation] for route in routes}
 
@@ -192,6 +240,8 @@ class Host:
         if self._admin is not None:
             await self._admin.stop()
         await self._executor.close()
+        await self.outbound.close()
+        self._library.stop()
         point("drain.close")
         await self._store.close()
         self._seat.release()

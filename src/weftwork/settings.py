@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.outbound import FetchLimits
+from weftwork.protocol.target import Policy
 
 
 class SettingsError(Exception):
@@ -29,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ""
     store: Literal["sqlite", "memory"] = "sqlite"
     workflows: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
     api_key: tuple[str, ...] = ()
     conformance: bool = False
     test_seams: bool = False
@@ -40,15 +43,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_parallel_nodes: int = Limits().max_parallel_nodes
     max_live_runs: int = Limits().max_live_runs
     max_live_runs_per_tenant: int = Limits().max_live_runs_per_tenant
+    max_nodes_per_tenant: int = Limits().max_nodes_per_tenant
     max_streams: int = Limits().max_streams
     max_connections: int = Limits().max_connections
     max_workflows_per_tenant: int = Limits().max_workflows_per_tenant
+    max_node_threads: int = Limits().max_node_threads
+    max_abandoned_threads: int = 32
+    fetch_timeout_ms: int = FetchLimits().timeout_ms
+    fetch_max_bytes: int = FetchLimits().max_bytes
+    fetch_ports: tuple[int, ...] = (443,)
+    fetch_http: bool = False
     keepalive_seconds: float = 10.0
     retention_days: int = 0
 
     @property
     def data_folder(self) -> Path:
         return Path(self.data)
+
+    def fetch_limits(self) -> FetchLimits:
+        return FetchLimits(self.fetch_timeout_ms, self.fetch_max_bytes)
+
+    def fetch_policy(self) -> Policy:
+        return Policy(frozenset(self.fetch_ports), self.fetch_http, self.allow_private_network)
 
     def limits(self) -> Limits:
         return Limits(
@@ -58,6 +74,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             max_parallel_nodes=self.max_parallel_nodes,
             max_live_runs=self.max_live_runs,
             max_live_runs_per_tenant=self.max_live_runs_per_tenant,
+            max_nodes_per_tenant=self.max_nodes_per_tenant,
+            max_node_threads=self.max_node_threads,
             max_streams=self.max_streams,
             max_connections=self.max_connections,
             max_workflows_per_tenant=self.max_workflows_per_tenant,
@@ -65,7 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
-_LISTS = frozenset({"workflows", "api_key"})
+_NUMBERS = tuple[int, ...]
+_LISTS = frozenset({"workflows", "nodes", "api_key", "fetch_ports"})
 _RANGES = {
     "port": (0, 65_535),
     "max_node_executions": (1, 10_000_000),
@@ -74,9 +93,14 @@ _RANGES = {
     "max_parallel_nodes": (1, 10_000),
     "max_live_runs": (1, 10_000_000),
     "max_live_runs_per_tenant": (0, 10_000_000),
+    "max_nodes_per_tenant": (0, 10_000_000),
     "max_streams": (1, 1_000_000),
     "max_connections": (1, 1_000_000),
     "max_workflows_per_tenant": (1, 1_000_000),
+    "max_node_threads": (1, 10_000),
+    "max_abandoned_threads": (1, 10_000),
+    "fetch_timeout_ms": (1, 600_000),
+    "fetch_max_bytes": (1, 256 * 2**20),
     "keepalive_seconds": (0.05, 14.0),
     "retention_days": (0, 36_500),
 }
@@ -124,7 +148,8 @@ def _from_text(name: str, text: str) -> Any:
     """An environment value: lists are separated by commas, flags are 1/true/yes/on or 0/false/no/off."""
     kind = _FIELDS[name].type
     if name in _LISTS:
-        return [part for part in text.split(",") if part]
+        parts = [part for part in text.split(",") if part]
+        return [int(part) if part.isdecimal() else part for part in parts] if kind == _NUMBERS else parts
     if kind is bool:
         lowered = text.strip().lower()
         if lowered in ("1", "true", "yes", "on"):
@@ -150,6 +175,8 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
     for name, (low, high) in _RANGES.items():
         if not low <= getattr(settings, name) <= high:
             raise SettingsError(f"{origin.get(name, name)} must be between {low} and {high}")
+    if not all(0 < port < 65_536 for port in settings.fetch_ports):
+        raise SettingsError(f"{origin.get('fetch_ports', 'fetch_ports')} must be ports between 1 and 65535")
     if 0 < settings.max_run_duration_ms < 1000:
         raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
     if not settings.host:
@@ -158,7 +185,7 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
 
 
 def _wanted(kind: Any) -> str:
-    plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text", _NUMBERS: "a list of ports"}
     if kind in plain:
         return plain[kind]
     choices = [choice for choice in get_args(kind) if isinstance(choice, str)]

@@ -38,10 +38,7 @@ class Call(NamedTuple):
 
 
 CALLS: dict[str, Call] = {
-    "getCapabilities": Call(),
-    "getOpenApiSpec": Call(),
-    "getHealth": Call(),
-    "getReadiness": Call(),
+    **dict.fromkeys(("getCapabilities", "getOpenApiSpec", "getHealth", "getReadiness"), Call()),
     "getWorkflow": Call("workflow"),
     "listWorkflows": Call(),
     "registerWorkflow": Call(document=flow, found=201),
@@ -62,6 +59,9 @@ CALLS: dict[str, Call] = {
     "streamRunEvents": Call("run"),
     "pollRunEvents": Call("run", query="?timeout=1"),
     "scrapeSpans": Call("run", query="?runId={id}"),
+    "listNodeTypes": Call(),
+    "getNodeType": Call("type"),
+    "safeFetch": Call(document={"url": "https://127.0.0.1/"}),
 }
 PRIVATE = [route for route in ROUTES if route.scope is not None]
 PUBLIC = [route for route in ROUTES if route.scope is None]
@@ -100,11 +100,11 @@ def keys(host: Host) -> Keys:
 def existing(host: Host) -> dict[str, str]:
     """Ids that exist, by what they name. The run is live."""
     run_id = host.create("conformance-cancellable", inputs={"delayMs": 110_000})
-    return {"run": run_id, "workflow": "conformance-noop", "": ""}
+    return {"run": run_id, "workflow": "conformance-noop", "type": "core.noop", "": ""}
 
 
 def filled(path: str, identity: str) -> str:
-    return re.sub("{(nodeId|artifactId)}", "made", path).replace("{runId}", identity).replace("{workflowId}", identity)
+    return re.sub("{(runId|workflowId|typeId)}", identity, re.sub("{(nodeId|artifactId)}", "made", path))
 
 
 def send(host: Host, route: Route, key: str | None, identity: str, accept: str = "application/json") -> Answer:
@@ -181,7 +181,7 @@ def test_what_belongs_to_others_is_not_there(host: Host, existing: dict[str, str
 def test_the_owner_is_served(host: Host, route: Route) -> None:
     run_id = host.create(register(host, MADE))
     host.log(run_id)
-    ids = {"run": run_id, "workflow": "conformance-noop", "": ""}
+    ids = {"run": run_id, "workflow": "conformance-noop", "type": "core.noop", "": ""}
     answer = send(host, route, KEY, ids[CALLS[route.operation].ids])
     assert answer.status == CALLS[route.operation].found
     unknown = send(host, route, KEY, RANDOM)

@@ -151,7 +151,7 @@ def steer_twice(headers: dict[str, str]) -> list[int]:
 def test_a_pause_that_is_taken_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: a pause that does not look at how the run stands."""
 
-    def careless(state: Any, policy: str, reason: str | None) -> Decision:
+    def careless(state: Any, bounds: Any, policy: str, reason: str | None) -> Decision:
         return Decision((Draft("run.paused", {"drainPolicy": policy}),), interrupt=True)
 
     assert steer_twice({}) == [202, 409]

@@ -27,6 +27,13 @@ OWN = {
     "map_ms": 600.0,
     "map_item_us": 50.0,
     "map_mib": 18.0,
+    "python_node_us": 40.0,
+    "python_node_chain_us": 30.0,
+    "plain_node_us": 110.0,
+    "plain_node_chain_us": 90.0,
+    "lag_p99_ms": 5.0,
+    "fetch_ms": 1.5,
+    "fetch_bare_ms": 0.5,
 }
 META: dict[str, Any] = {
     "python": "3.11.9",

@@ -73,6 +73,10 @@ def test_targets_that_are_met() -> None:
         ({"node_100_us": 301.0}, "CPU of a node in a chain, the dearest of 10, 100 and 1,000"),
         ({"node_1000_us": 241.0}, "CPU of a node in a graph of 1,000 beside a chain of 10"),
         ({"node_layered_us": 241.0}, "CPU of a node in a graph of 1,000 beside a chain of 10"),
+        ({"python_node_us": 151.0}, "CPU of a node in Python above core.noop, the dearest kind"),
+        ({"plain_node_chain_us": 151.0}, "CPU of a node in Python above core.noop, the dearest kind"),
+        ({"lag_p99_ms": 20.1}, "Lateness of the event loop while 1,000 nodes sleep, p99"),
+        ({"fetch_ms": 2.6}, "A guarded request beside an unguarded one"),
         ({"map_mib": 61.0}, "Memory gained by a map over 10,000 items, at most"),
     ],
 )

@@ -21,6 +21,7 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES
 from weftwork.settings import Settings
 
 SOURCE = ROOT / "src" / "weftwork"
+CLI_PAGES = ("cli-run", "cli-runs", "cli-workflows")
 
 
 def missing(names: list[str], text: str) -> list[str]:
@@ -79,7 +80,7 @@ def test_error_codes() -> None:
 def test_commands_and_options() -> None:
     names = options(main)
     assert {"serve", "keys", "create", "--api-key", "--expires-in"} <= set(names)
-    assert not missing(names, page("reference/cli.md"))
+    assert not missing(names, "".join(page(f"reference/{name}.md") for name in ("cli", *CLI_PAGES)))
 
 
 def test_node_types() -> None:

@@ -31,6 +31,7 @@ TEMPLATES: dict[str, bytes] = {
     b'"triggers":[],"variables":[],"metadata":{},"settings":{}}',
     "registerSampleWorkflow": b'{"workflowId":"evil-sample","version":"VERSION","nodes":[{"nodeId":"n",'
     b'"typeId":"core.identity","inputs":{"x":{"type":"static","value":%b}}}]}',
+    "safeFetch": b'{"url":"https://127.0.0.1/","init":{"body":%b}}',
 }
 """Where a fragment stands in the body of each route."""
 BODIES = {route.operation: route for route in ROUTES if route.request is not None}
@@ -115,6 +116,12 @@ def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, nam
     value = json.loads(evil.data)
     if operation == "resolveInterruptByRun":
         assert (answer.status, answer.document["error"]) == (404, "interrupt_not_found")
+        return
+    if operation == "safeFetch" and isinstance(value, str):
+        assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
+        return
+    if operation == "safeFetch":
+        refused(answer)
         return
     if operation in REASONS:
         if isinstance(value, str) and len(value) <= LONGEST_REASON:

@@ -123,6 +123,7 @@ def common(leave_out: str = "") -> list[bytes]:
 
 def target(route: Route, run_id: str) -> bytes:
     path = route.path.replace("{nodeId}", "noop").replace("{artifactId}", "none").replace("{workflowId}", NOOP)
+    path = path.replace("{typeId}", "core.noop")
     # The run is needed for the other routes.
     return path.replace("{runId}", run_id if route.operation != "deleteRun" else "nowhere").encode()
 

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from weftwork.adapters.http import connection, door, head, outflow, server
+from weftwork.adapters.outbound import client
 from weftwork.engine import annotations
-from weftwork.protocol import annotation, bulk, decode, diff, loops, options, weight, workflow
+from weftwork.protocol import annotation, bulk, decode, diff, loops, options, outbound, weight, workflow
 from weftwork.protocol.route import MAX_POLL_SECONDS
 from weftwork.settings import Settings
 
@@ -51,6 +52,11 @@ ROWS: dict[str, list[str]] = {
     "Open streams": [f"{Settings().max_streams:,}"],
     "Unfinished runs |": [f"{Settings().max_live_runs:,}"],
     "Nodes of a run": [str(Settings().max_parallel_nodes)],
+    "Request to others": [f"{Settings().fetch_timeout_ms // 1000} s"],
+    "Requests to others": [str(client.AT_ONCE)],
+    "Redirects of": [str(outbound.MAX_REDIRECTS)],
+    "Answer to": [f"{Settings().fetch_max_bytes // 2**20} MiB", f"{weight.MAX_TEXT // 2**20} MiB"],
+    "Headers of": [str(outbound.MAX_HEADERS), f"{outbound.MAX_HEADER_BYTES // 1024} KiB"],
     "Workflows that a tenant": [f"{Settings().max_workflows_per_tenant:,}"],
     "Node executions": [f"{Settings().max_node_executions:,}"],
 }

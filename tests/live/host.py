@@ -175,6 +175,7 @@ def start_host(
     store: str = "sqlite",
     env: Mapping[str, str] | None = None,
     data: Path | None = None,
+    cwd: Path | None = None,
 ) -> Iterator[Host]:
     """A host on a free port with the keys above; killed at the end if it still runs."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +184,7 @@ def start_host(
     output, errors = folder / f"out-{number}", folder / f"err-{number}"
     line = command("serve", "--port", "0", "--data", data, "--store", store, *KEYS, *args)
     with output.open("wb") as out, errors.open("wb") as err:
-        process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(folder, env))
+        process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(folder, env), cwd=cwd)
     host = Host(process, output, errors, data)
     try:
         host.wait_for_start()

@@ -1,1 +1,41 @@
-"""Fakes and conformance suites that adopters can run against their own adapters."""
+"""The test kit: nodes and workflows in process, on a clock of their own, with faults; fakes and suites for adapters."""
+
+from typing import TYPE_CHECKING
+
+from weftwork.testing.offered import look_up as __getattr__  # noqa: F401
+
+if TYPE_CHECKING:
+    from weftwork.testing.clock import ManualClock
+    from weftwork.testing.fault import Crash, Fault, LostAnswer, Outage
+    from weftwork.testing.outbound import FakeOutbound, respond
+    from weftwork.testing.question import Question, find_out
+    from weftwork.testing.result import Failure, NodeResult, RunResult
+    from weftwork.testing.running import arun_node, arun_workflow, crash_everywhere, run_node, run_workflow
+    from weftwork.testing.unmet import Refused, Unending, UnexpectedRequest, Unmet, Unreached
+    from weftwork.testing.watched import Performed
+
+__all__ = [
+    "Crash",
+    "Failure",
+    "FakeOutbound",
+    "Fault",
+    "LostAnswer",
+    "ManualClock",
+    "NodeResult",
+    "Outage",
+    "Performed",
+    "Question",
+    "Refused",
+    "RunResult",
+    "Unending",
+    "UnexpectedRequest",
+    "Unmet",
+    "Unreached",
+    "arun_node",
+    "arun_workflow",
+    "crash_everywhere",
+    "find_out",
+    "respond",
+    "run_node",
+    "run_workflow",
+]

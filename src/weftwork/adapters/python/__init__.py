@@ -1,0 +1,1 @@
+"""Nodes written in Python: from a decorated function to a node type."""

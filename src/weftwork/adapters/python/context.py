@@ -1,0 +1,108 @@
+"""The context of an async function: what it may ask of the host."""
+
+import random
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar, overload
+
+from weftwork.adapters.python.answer import Headers, Response, request_of
+from weftwork.adapters.python.entry import Entry
+from weftwork.adapters.python.errors import missing
+from weftwork.adapters.python.returned import is_async, returned
+from weftwork.adapters.python.sayings import NodeLog, event_of
+from weftwork.protocol.node_type import Effect
+
+T = TypeVar("T")
+
+
+class Context:
+    """The first argument of a node that is an async function. Good for one call of it."""
+
+    __slots__ = ("_entry", "attempt", "iteration", "log", "node_id", "run_id")
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self.run_id = entry.call.run_id
+        self.node_id = entry.call.node_id
+        self.attempt = entry.call.attempt
+        self.iteration = entry.call.iteration
+        self.log = NodeLog(entry)
+
+    def now(self) -> datetime:
+        """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
+        return self._entry.now()
+
+    @property
+    def random(self) -> random.Random:
+        """Random numbers that are the same in every attempt of this node. Not for secrets."""
+        return self._entry.random
+
+    @property
+    def idempotency_key(self) -> str:
+        """The identity of the effect: of the step inside one, else of the node. The same in every attempt."""
+        return self._entry.key
+
+    @overload
+    async def step(
+        self, name: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, effect: Effect | None = None
+    ) -> T: ...
+    @overload
+    async def step(self, name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None) -> T: ...
+    async def step(self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None) -> Any:
+        """Call a function once. When the node is entered again, what it returned or how it failed comes back instead.
+
+        Raises StepError for a failure. A plain function runs in a thread.
+        """
+        entry = self._entry
+        value = await entry.step(
+            name,
+            partial(function, *arguments),
+            effect,
+            is_async(function),
+            lambda call: entry.tools.threads.run(call, entry.type_id),
+        )
+        return returned(function, name, value)
+
+    async def interrupt(
+        self, key: str, kind: str = "custom", data: Any = None, *, custom_kind: str | None = None
+    ) -> Any:
+        """Ask somebody outside. The node ends here and is entered again from its start once there is an answer."""
+        return await self._entry.ask(key, kind, data, custom_kind)
+
+    def emit(self, event_type: str, payload: dict[str, Any]) -> None:
+        """An event of your own type for those who follow the run."""
+        self._entry.say(event_of(event_type, payload))
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Headers = (),
+        json: Any = None,
+        content: bytes | str | None = None,
+        timeout: float | None = None,
+    ) -> Response:
+        """A request to a public address, through the guard of the host. Raises FetchError when no answer came."""
+        return Response(await self._entry.fetch(request_of(url, method, headers, json, content, timeout)))
+
+    def heartbeat(self, **progress: Any) -> None:
+        """Tell that the node is alive; the fields go to the host's own log at the level debug."""
+        self._entry.heartbeat(progress)
+
+    async def get_version(self, change_id: str, least: int, most: int) -> int:
+        """The version of a change that this run keeps to: `most` for the first who asks, and that one ever after."""
+        return await self._entry.get_version(change_id, least, most)
+
+    async def call_ai(self, *arguments: Any, **named: Any) -> Any:
+        """Not offered by this host: raises NodeError, host_capability_missing."""
+        raise missing("models")
+
+    async def generate_envelope(self, *arguments: Any, **named: Any) -> Any:
+        """Not offered by this host: raises NodeError, host_capability_missing."""
+        raise missing("envelopes")
+
+    async def secret(self, *arguments: Any, **named: Any) -> Any:
+        """Not offered by this host: raises NodeError, host_capability_missing."""
+        raise missing("secrets")

@@ -1,0 +1,85 @@
+"""What a node raises to say how it failed, and what is raised in one that has been left behind."""
+
+import re
+from typing import Any, Final
+
+from weftwork.adapters.python.values import loggable, shown
+from weftwork.ports.nodes import Failed
+from weftwork.protocol.json_value import is_object
+from weftwork.protocol.weight import is_too_large
+
+MAX_CODE: Final = 64
+MAX_MESSAGE: Final = 1_000
+
+_CODE: Final = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
+
+
+class NodeError(Exception):
+    """The node fails, with a code and a message for whoever looks at the run.
+
+    Both go on the wire as they are. `retryable`: whether another attempt could help; without it the retries that
+    the workflow allows are not used up.
+    """
+
+    def __init__(self, code: str, message: str, details: dict[str, Any] | None = None, retryable: bool = False) -> None:
+        if len(code) > MAX_CODE or _CODE.fullmatch(code) is None:
+            raise ValueError(
+                f"{code!r} is no code: it takes up to {MAX_CODE} small letters and digits, with _ . or - in between"
+            )
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+        self.retryable = retryable
+
+
+class StepError(NodeError):
+    """A step failed: just now, or in an earlier attempt. Another attempt of the node gets the same failure."""
+
+
+class FetchError(NodeError):
+    """No answer came. `sent`: whether the other side may have got the request."""
+
+    def __init__(self, message: str, sent: bool) -> None:
+        super().__init__("fetch_failed", message, retryable=True)
+        self.sent = sent
+
+
+class Abandoned(BaseException):
+    """The node was cancelled, ran out of time or has ended, and this call of its context comes too late.
+
+    Not an Exception, so that a function which catches those ends too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the run went on without this call of the node")
+
+
+class Exited(Exception):
+    """A node tried to end the process; it only fails."""
+
+
+def harmless(error: BaseException) -> BaseException:
+    """What a thread raised, in a form that the event loop survives."""
+    if not isinstance(error, SystemExit | KeyboardInterrupt):
+        return error
+    made = Exited(f"raised {type(error).__name__}")
+    made.__cause__ = error
+    return made
+
+
+def failed(error: NodeError) -> Failed:
+    """The failure as the run takes it: text that can be stored, and details that are JSON."""
+    details = loggable(error.details)
+    usable = is_object(details) and not is_too_large(details)
+    return Failed(error.code, shown(error.message, MAX_MESSAGE), details if usable else None, error.retryable)
+
+
+def misused(message: str) -> NodeError:
+    """A mistake in the code of the node. No attempt gets further."""
+    return NodeError("node_misused", message)
+
+
+def missing(what: str) -> NodeError:
+    """Something that authors may ask for and this host does not have."""
+    return NodeError("host_capability_missing", f"This host does not offer {what}.")

@@ -1,0 +1,152 @@
+"""What the signature of a function says about its node: ports, config, outputs, and what each is converted to."""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.adapters.python import schemas
+from weftwork.adapters.python.values import NotJson, as_json
+
+Function = Callable[..., Any]
+Giving = Literal["record", "mapping", "nothing", "value", "any"]
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_WHOLE: Final = "a struct, a dataclass, a TypedDict or a dict"
+_NONE: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class Refused(Exception):
+    """The signature cannot be that of a node; the message says what would do."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """ports: types by name; whole: the type of `inputs`, which takes them all; config: None if it takes none.
+
+    gives: whether the members of what is returned are the output ports, or there are none, or there is the port
+    `output` alone; `any` is decided by each value.
+    """
+
+    ports: dict[str, Any]
+    whole: Any
+    config: Any
+    gives: Giving
+    inputs_schema: dict[str, Any]
+    outputs_schema: dict[str, Any]
+    config_schema: dict[str, Any]
+
+
+def read_signature(function: Function, names: dict[str, Any]) -> Signature:
+    """Read a function; `names` are those that its annotations may use beside the globals. Raises Refused."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].kind not in _POSITIONAL:
+        raise Refused("the first parameter has to be the context: def name(ctx, ...)")
+    ports, config = _sort(parameters[1:])
+    kinds = {each.name: _annotation(function, each.name, each.annotation, names) for each in parameters[1:]}
+    taken = _schema("config", lambda: _config(kinds[config.name])) if config is not None else dict(_NONE)
+    given = _annotation(function, "return", inspect.signature(function).return_annotation, names)
+    gives, outputs = _outputs(given)
+    whole, inputs = _inputs(ports, kinds)
+    return Signature(
+        ports={each.name: kinds[each.name] for each in ports} if whole is None else {},
+        whole=whole,
+        config=kinds[config.name] if config is not None else None,
+        gives=gives,
+        inputs_schema=inputs,
+        outputs_schema=outputs,
+        config_schema=taken,
+    )
+
+
+def _sort(parameters: list[inspect.Parameter]) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
+    """The ports, and the config if there is one."""
+    ports: list[inspect.Parameter] = []
+    config: inspect.Parameter | None = None
+    for each in parameters:
+        match each.kind:
+            case inspect.Parameter.POSITIONAL_OR_KEYWORD if each.name != "config":
+                ports.append(each)
+            case inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                raise Refused("config has to stand behind a star: def name(ctx, ..., *, config)")
+            case inspect.Parameter.KEYWORD_ONLY if each.name == "config":
+                config = each
+            case inspect.Parameter.KEYWORD_ONLY:
+                raise Refused(f"{each.name} stands behind the star, where only config may; input ports stand before it")
+            case inspect.Parameter.POSITIONAL_ONLY:
+                raise Refused(f"{each.name} has no name for its callers; only the context may stand before the slash")
+            case _:
+                raise Refused(f"{each} takes ports without names; take them all as inputs: dict instead")
+    return ports, config
+
+
+def _annotation(function: Function, name: str, kind: Any, names: dict[str, Any]) -> Any:
+    """The type that stands there, with the names in it looked up."""
+    if kind is inspect.Parameter.empty:
+        return Any
+    holder = types.SimpleNamespace(__annotations__={name: kind})
+    known = getattr(function, "__globals__", {})
+    try:
+        return typing.get_type_hints(holder, known, names, include_extras=True)[name]
+    except Exception as error:
+        raise Refused(f"the annotation of {name} cannot be read: {error}") from None
+
+
+def _schema(what: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except Refused:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise Refused(f"{what} has an annotation that JSON has nothing for: {reason}") from None
+
+
+def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The type that takes all ports, if there is one, and the schema of the inputs."""
+    names = [each.name for each in ports]
+    if "inputs" in names:
+        kind = kinds["inputs"]
+        if names != ["inputs"]:
+            raise Refused("inputs stands for all ports, so no other may stand beside it")
+        if kind is Any:
+            return dict[str, Any], {"type": "object"}
+        if not schemas.is_record(kind) and not schemas.is_mapping(kind):
+            raise Refused(f"inputs stands for all ports and has to be {_WHOLE}")
+        return kind, _schema("inputs", lambda: schemas.object_of(kind))
+    for name in names:
+        _schema(name, lambda name=name: schemas.schemas_of([kinds[name]]))
+    defaults = {each.name: _default(each.default) for each in ports if each.default is not inspect.Parameter.empty}
+    return None, _schema("an input", lambda: schemas.ports_of({name: kinds[name] for name in names}, defaults))
+
+
+def _default(value: Any) -> Any:
+    """The default as the schema shows it. The function has its own."""
+    try:
+        return as_json(value)
+    except NotJson:
+        return msgspec.UNSET
+
+
+def _config(kind: Any) -> dict[str, Any]:
+    if kind is Any or schemas.is_mapping(kind):
+        return {"type": "object"} if kind is Any else schemas.object_of(kind)
+    if not schemas.is_record(kind):
+        raise Refused(f"config has to be {_WHOLE}")
+    # Closed, so that a member that is misspelt is found when the workflow is registered.
+    return {**schemas.object_of(kind), "additionalProperties": False}
+
+
+def _outputs(kind: Any) -> tuple[Giving, dict[str, Any]]:
+    if kind is Any:
+        return "any", {"type": "object"}
+    if kind is type(None):
+        return "nothing", dict(_NONE)
+    if schemas.is_record(kind):
+        return "record", {**_schema("return", lambda: schemas.object_of(kind)), "additionalProperties": False}
+    if schemas.is_mapping(kind):
+        return "mapping", _schema("return", lambda: schemas.object_of(kind))
+    shape = _schema("return", lambda: schemas.ports_of({"output": kind}, {}))
+    return "value", {**shape, "additionalProperties": False}

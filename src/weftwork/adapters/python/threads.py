@@ -1,0 +1,190 @@
+"""Threads for plain functions: a bounded number of them, each left behind when nobody waits for it any more.
+
+Theory. A thread cannot be stopped. So the caller stops waiting instead: the thread is counted as abandoned, its place
+in the pool is free at once, and what it comes to is dropped. Abandoned threads have a bound of their own, because
+each holds memory for as long as its function likes. All are daemons, so the process never waits for them.
+"""
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from weftwork.adapters.python.errors import harmless
+
+log = logging.getLogger("weftwork.node")
+
+T = TypeVar("T")
+
+Outcome = tuple[Any, BaseException | None]
+"""What a function returned, and what it raised."""
+
+IDLE_SECONDS: Final = 60.0
+"""How long a thread without work stays."""
+
+
+class ThreadsExhausted(Exception):
+    """As many threads are abandoned as may be; nothing is started until some of them end."""
+
+
+class _Job:
+    """A function to be called, and the future that somebody awaits."""
+
+    __slots__ = ("abandoned", "call", "ended", "future", "label", "loop", "started")
+
+    def __init__(self, call: Callable[[], Any], label: str) -> None:
+        context = contextvars.copy_context()
+        self.call: Callable[[], Any] = lambda: context.run(call)
+        self.label = label
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Outcome] | None = self.loop.create_future()
+        self.started = False
+        self.abandoned = False
+        self.ended = False
+
+    def perform(self) -> None:
+        """Call the function and hand over what it came to."""
+        try:
+            self.loop.call_soon_threadsafe(self._settle, outcome_of(self.call))
+        except RuntimeError:
+            # The loop has ended, and whoever waited with it.
+            return
+
+    def _settle(self, outcome: Outcome) -> None:
+        # Forgotten here: frames of what was raised lead to this job.
+        future, self.future = self.future, None
+        if future is not None and not future.done():
+            future.set_result(outcome)
+
+
+def outcome_of(call: Callable[[], Any]) -> Outcome:
+    """What a function returns, and what it raises; without a frame that both know each other by."""
+    try:
+        return call(), None
+    except BaseException as raised:
+        return None, harmless(raised)
+
+
+class Threads:
+    """Runs plain functions beside the event loop, `most` at a time; others wait for their turn in order."""
+
+    def __init__(self, most: int, most_abandoned: int) -> None:
+        self._most = most
+        self._most_abandoned = most_abandoned
+        self._changed = threading.Condition()
+        self._jobs: deque[_Job] = deque()
+        self._working = 0
+        self._idle = 0
+        self._abandoned: Counter[str] = Counter()
+        self._closed = False
+        self.resting = 0
+        """Threads whose function waits for the event loop: nothing of them is to come before that turns."""
+
+    @property
+    def abandoned(self) -> int:
+        """How many threads are still busy with what nobody waits for."""
+        return self._abandoned.total()
+
+    def check(self) -> None:
+        """Raises ThreadsExhausted if nothing may be started now."""
+        if self.abandoned >= self._most_abandoned:
+            held = ", ".join(f"{label} {count}" for label, count in self._abandoned.most_common(8))
+            log.warning("too many abandoned threads", extra={"count": self.abandoned, "heldBy": held})
+            raise ThreadsExhausted
+
+    async def run(self, call: Callable[[], T], label: str) -> T:
+        """What the function returns or raises. Cancelled, it leaves the thread behind. Raises ThreadsExhausted.
+
+        The function sees the context variables of the caller. `label` says in the log whose thread it is.
+        """
+        self.check()
+        result, error = await self._outcome(_Job(call, label))
+        if error is None:
+            return result
+        try:
+            raise error
+        finally:
+            # An error that its own traceback leads back to would stay until somebody looks for such circles.
+            del error
+
+    async def _outcome(self, job: _Job) -> Outcome:
+        assert job.future is not None, "nobody has begun it"
+        future = job.future
+        self._submit(job)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._leave(job)
+            raise
+
+    def close(self) -> None:
+        """Let idle threads end. Busy ones are left to themselves."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _submit(self, job: _Job) -> None:
+        with self._changed:
+            self._jobs.append(job)
+            self._staff()
+            if not self._working:
+                # The system gives no thread, and nobody is there who would come back for the job.
+                self._jobs.remove(job)
+                raise ThreadsExhausted
+
+    def _staff(self) -> None:
+        """Somebody for the first job in line, if there may be. The lock is held."""
+        if self._idle >= len(self._jobs):
+            self._changed.notify()
+        elif self._working < self._most:
+            self._working += 1
+            try:
+                threading.Thread(target=self._work, name="weftwork-node", daemon=True).start()
+            except RuntimeError:
+                self._working -= 1
+                log.warning("the system gives no more threads")
+
+    def _leave(self, job: _Job) -> None:
+        with self._changed:
+            if not job.started:
+                self._jobs.remove(job)
+            elif not job.ended:
+                job.abandoned = True
+                self._abandoned[job.label] += 1
+                self._working -= 1
+                if self._jobs:
+                    self._staff()
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            job.perform()
+            if not self._over(job):
+                return
+            del job
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            self._idle += 1
+            found = self._changed.wait_for(lambda: self._jobs or self._closed, IDLE_SECONDS)
+            self._idle -= 1
+            if not found or not self._jobs:
+                self._working -= 1
+                return None
+            job = self._jobs.popleft()
+            job.started = True
+            return job
+
+    def _over(self, job: _Job) -> bool:
+        """Whether the thread that did this goes on."""
+        with self._changed:
+            job.ended = True
+            if not job.abandoned:
+                return True
+            self._abandoned -= Counter((job.label,))
+            if self._working >= self._most or self._closed:
+                return False
+            self._working += 1
+            return True

@@ -1,0 +1,24 @@
+"""What `import weftwork` offers, by the module that has it. Looked up when it is asked for: a module with nodes is
+imported quickly, and without the host around it."""
+
+import importlib
+from typing import Any, Final
+
+PLACES: Final[dict[str, str]] = {
+    "Context": "weftwork.adapters.python.context",
+    "FetchError": "weftwork.adapters.python.errors",
+    "Host": "weftwork.app",
+    "NodeError": "weftwork.adapters.python.errors",
+    "NotDone": "weftwork.ports.nodes",
+    "PlainContext": "weftwork.adapters.python.plain",
+    "Settings": "weftwork.settings",
+    "StepError": "weftwork.adapters.python.errors",
+    "node": "weftwork.adapters.python.declare",
+}
+
+
+def look_up(name: str) -> Any:
+    """PEP 562: an attribute of the package that nobody has asked for yet."""
+    if name not in PLACES:
+        raise AttributeError(f"module 'weftwork' has no attribute {name!r}")
+    return getattr(importlib.import_module(PLACES[name]), name)

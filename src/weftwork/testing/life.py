@@ -1,0 +1,124 @@
+"""A host without edges, in one life of its process: the real engine on a store that outlives it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.python.declare import NodeFunction
+from weftwork.adapters.python.library import Library
+from weftwork.adapters.python.threads import Threads
+from weftwork.engine.catalog import Catalog
+from weftwork.engine.control import Control
+from weftwork.engine.executor import Executor
+from weftwork.engine.feeds import Feeds
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.service import Service
+from weftwork.ports.outbound import Request, Response
+from weftwork.protocol.limits import Limits
+from weftwork.testing.clock import ManualClock
+from weftwork.testing.fault import Faults
+from weftwork.testing.faulty_log import FaultyLog
+from weftwork.testing.ids import SequentialIds
+from weftwork.testing.outbound import FakeOutbound
+from weftwork.testing.watched import Living, Seen, watched
+
+T = TypeVar("T")
+
+MOMENT: Final = 0.002
+"""Real seconds between two looks at threads that are at work."""
+
+
+class World:
+    """What outlives a process: the store, the time, the other side of requests, and what was seen."""
+
+    def __init__(
+        self,
+        nodes: Iterable[NodeFunction],
+        clock: ManualClock,
+        outbound: FakeOutbound,
+        faults: Faults,
+        limits: Limits,
+        first_attempt: int = 1,
+    ) -> None:
+        self.nodes = [*nodes]
+        self.clock = clock
+        self.outbound = outbound
+        self.faults = faults
+        self.limits = limits
+        self.ids = SequentialIds()
+        self.store = MemoryStore()
+        self.seen = Seen()
+        self.first_attempt = first_attempt
+
+
+class Life:
+    """From the start of a process to its end."""
+
+    def __init__(self, world: World) -> None:
+        world.seen.life += 1
+        self._keep: set[asyncio.Task[Any]] = set()
+        self.living = Living(world.seen)
+        self.threads = CountedThreads()
+        outbound = _LivingOutbound(self.living, world.outbound)
+        library = Library(world.nodes, self.threads, outbound)
+        types = {node.declaration.type_id: node for node in (*builtin(outbound), *library.types.values())}
+        types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
+        log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
+        runtime = Runtime(log, Feeds(log), world.clock, world.ids, types, world.limits)
+        self.catalog = Catalog(world.store.definitions, {name: node.declaration for name, node in types.items()})
+        self.executor = Executor(runtime, self.catalog)
+        self.service = Service(runtime, self.catalog, self.executor)
+        self.control = Control(runtime, self.executor)
+
+    def spare(self, task: "asyncio.Task[Any] | None") -> None:
+        """This task does not belong to the process."""
+        if task is not None:
+            self._keep.add(task)
+
+    async def rest(self) -> None:
+        """Wait until no plain function is in the middle of its work: where it was then could not be told."""
+        while self.threads.busy > 0:
+            await asyncio.to_thread(time.sleep, MOMENT)
+
+    def end(self) -> None:
+        """The process ends where it stands: nothing of it gets any further than to its next wait."""
+        self.living.over = True
+        for task in asyncio.all_tasks() - self._keep:
+            task.cancel()
+
+
+class CountedThreads(Threads):
+    """Knows how many functions somebody waits for."""
+
+    def __init__(self) -> None:
+        super().__init__(32, 32)
+        self.awaited = 0
+
+    @property
+    def busy(self) -> int:
+        """Functions that are at work, and do not wait for the event loop themselves."""
+        return self.awaited - self.resting
+
+    async def run(self, call: Callable[[], T], label: str) -> T:
+        self.awaited += 1
+        try:
+            return await super().run(call, label)
+        finally:
+            self.awaited -= 1
+
+
+class _LivingOutbound:
+    """The way out of one process."""
+
+    def __init__(self, living: Living, outbound: FakeOutbound) -> None:
+        self._living = living
+        self._outbound = outbound
+
+    async def fetch(self, request: Request) -> Response:
+        self._living.check()
+        return await self._outbound.fetch(request)
+
+    async def close(self) -> None: ...

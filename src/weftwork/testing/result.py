@@ -1,0 +1,193 @@
+"""What a run under test came to."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from weftwork.ports.outbound import Request
+from weftwork.protocol.events import EFFECT_RECORDED, Event, is_authors_type
+from weftwork.protocol.projection import snapshot
+from weftwork.protocol.timestamp import iso
+from weftwork.testing.fault import Fault
+from weftwork.testing.question import Question
+from weftwork.testing.story import Story
+from weftwork.testing.watched import Performed
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """How something failed, as those see it who look at the run."""
+
+    code: str
+    message: str
+    details: dict[str, Any] | None = None
+
+
+class StepResult(msgspec.Struct, frozen=True):
+    """What is recorded of a step."""
+
+    output: Any = None
+    error: Failure | None = None
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    level: str
+    message: str
+    fields: dict[str, Any]
+
+
+class Emitted(msgspec.Struct, frozen=True):
+    """An event of the author's own type."""
+
+    type: str
+    payload: dict[str, Any]
+
+
+class RunEvent(msgspec.Struct, frozen=True):
+    """An event of the run's log."""
+
+    type: str
+    payload: dict[str, Any]
+    node_id: str | None
+    time: str
+
+
+class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node came to: `status` is completed, failed, suspended, skipped or cancelled."""
+
+    status: str
+    outputs: dict[str, Any] = {}
+    error: Failure | None = None
+    attempts: int = 0
+    steps: dict[str, StepResult] = {}
+    """By name; those of items of a map as `name[index]`."""
+    logs: list[LogLine] = []
+    emitted: list[Emitted] = []
+    events: list[RunEvent] = []
+    question: Question | None = None
+    """What it asks, if it waits for an answer."""
+    performed: list[Performed] = []
+    """Each call of the node and of its steps that really happened, in order."""
+    requests: list[Request] = []
+    """All that left through `ctx.fetch`."""
+
+    def times(self, step: str = "") -> int:
+        """How often the function of a step really ran; without a name, the node itself."""
+        return sum(each.step == step for each in self.performed)
+
+    @property
+    def raised(self) -> BaseException | None:
+        """What the node or a step raised last. Nobody but the log of the host and a test gets to see it."""
+        found = [each.raised for each in self.performed if each.raised is not None]
+        return found[-1] if found else None
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run came to: `status` is completed, failed or cancelled, or waiting-input if it waits for an answer."""
+
+    status: str
+    outputs: dict[str, Any]
+    """By node and port."""
+    error: Failure | None
+    variables: dict[str, Any]
+    nodes: dict[str, NodeResult]
+    events: list[RunEvent]
+    questions: list[Question]
+    """What nobody answered."""
+    requests: list[Request]
+    performed: list[Performed]
+    lives: int
+    """Processes that the run lived through: one more than there were crashes."""
+    commits: int
+    elapsed_ms: int
+    """From its creation to its last event, by the manual clock."""
+    faults: tuple[Fault, ...] = ()
+    """Those that happened."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """The types of its events."""
+        return [event.type for event in self.events]
+
+    def times(self, node_id: str, step: str = "") -> int:
+        """How often the function of a step of this node really ran; without a name, the node itself."""
+        return sum((each.node_id, each.step) == (node_id, step) for each in self.performed)
+
+
+def run_events(events: Iterable[Event]) -> list[RunEvent]:
+    return [
+        RunEvent(event.type, msgspec.json.decode(event.payload), event.node_id, iso(event.timestamp))
+        for event in events
+    ]
+
+
+def failure(error: dict[str, Any] | None) -> Failure | None:
+    return None if error is None else Failure(error["code"], error["message"], error.get("details"))
+
+
+def node_result(
+    node_id: str,
+    state: dict[str, Any],
+    events: Iterable[RunEvent],
+    questions: Iterable[Question],
+    performed: Iterable[Performed],
+    requests: list[Request],
+) -> NodeResult:
+    """One node of a run, from its entry in the snapshot and the events of the log."""
+    mine = [event for event in events if event.node_id == node_id]
+    ended = [event.payload for event in mine if event.type == "node.completed"]
+    recorded = [event.payload for event in mine if event.type == EFFECT_RECORDED]
+    said = [event.payload for event in mine if event.type == "log.appended"]
+    return NodeResult(
+        status=state["status"],
+        outputs=ended[-1]["outputs"] if ended and state["status"] == "completed" else {},
+        error=failure(state.get("error")),
+        attempts=state.get("attempt", 0),
+        steps={
+            _named(each): StepResult(each.get("output"), failure(each.get("error")))
+            for each in recorded
+            if "step" in each and ("output" in each or "error" in each)
+        },
+        logs=[LogLine(each["level"], each["message"], each.get("fields", {})) for each in said],
+        emitted=[Emitted(event.type, event.payload) for event in mine if is_authors_type(event.type)],
+        events=mine,
+        question=next((each for each in questions if each.node_id == node_id), None),
+        performed=[each for each in performed if f"{each.node_id}[".startswith(f"{node_id}[")],
+        requests=requests,
+    )
+
+
+def _named(recorded: dict[str, Any]) -> str:
+    return f"{recorded['step']}[{recorded['item']}]" if "item" in recorded else recorded["step"]
+
+
+async def run_result(story: Story) -> RunResult:
+    """What the story came to."""
+    stored = await story.stored()
+    assert stored is not None, "a story ends with a run"
+    world = story.world
+    # Decoded, because a snapshot holds parts as the store has them.
+    shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
+    logged = await story.events()
+    events = run_events(logged)
+    ended = [event.payload for event in events if event.type == "run.completed"]
+    performed, requests = world.seen.performed, world.outbound.requests
+    states: dict[str, Any] = shown.get("nodeStates", {})
+    return RunResult(
+        status=shown["status"],
+        outputs=ended[0]["outputs"] if ended else {},
+        error=failure(shown.get("error")),
+        variables=shown.get("variables", {}),
+        nodes={
+            node_id: node_result(node_id, state, events, story.questions, performed, requests)
+            for node_id, state in states.items()
+        },
+        events=events,
+        questions=story.questions,
+        requests=requests,
+        performed=performed,
+        lives=world.seen.life,
+        commits=world.faults.commits,
+        elapsed_ms=logged[-1].timestamp - stored.header.created_at if logged else 0,
+        faults=world.faults.happened,
+    )

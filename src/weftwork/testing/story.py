@@ -1,0 +1,163 @@
+"""The story of one run: from its creation to its end, through as many lives of the host as it takes."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.principal import Principal
+from weftwork.ports.eventlog import Stored, StoreUnavailable
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.events import Event
+from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.testing.life import MOMENT, Life, World
+from weftwork.testing.question import Question, answer_to, has_answer, open_questions
+from weftwork.testing.turning import TurningLoop
+from weftwork.testing.unmet import Refused, Unending
+
+CALLER: Final = Principal.of("key_test", "test", "live", frozenset(SCOPES))
+MOST_JUMPS: Final = 100_000
+AGAIN_MS: Final = 1_000
+"""How long a caller waits whom the host could not serve."""
+_ROUNDS: Final = 5
+
+
+class Story:
+    """Plays the host, its callers and the person who answers questions."""
+
+    def __init__(
+        self, world: World, document: dict[str, Any], request: dict[str, Any], answers: Mapping[str, Any]
+    ) -> None:
+        self.world = world
+        self._document = document
+        self._request = {"workflowId": document.get("id"), **request}
+        self._answers = answers
+        self._life: Life | None = None
+        self._run: RunKey | None = None
+        self._doing: asyncio.Task[Any] | None = None
+        self.questions: list[Question] = []
+        """Those that nobody answered."""
+
+    @property
+    def busy(self) -> int:
+        """Threads that are at work."""
+        return self._life.threads.busy if self._life is not None else 0
+
+    def close(self) -> None:
+        """Let idle threads end."""
+        if self._life is not None:
+            self._life.threads.close()
+
+    async def play(self, loop: TurningLoop) -> None:
+        """Go on until the run has ended, or waits for an answer that the test does not have."""
+        await self.world.store.open()
+        await self._start()
+        for _ in range(MOST_JUMPS):
+            await loop.idle()
+            life = self._lived()
+            if life.living.over:
+                await self._bury(loop, life)
+                await self._start()
+            elif self._doing is not None and self._doing.done():
+                await self._hear(self._doing)
+            elif self._doing is None and await self._is_settled():
+                return
+            elif self._doing is None and self._reply():
+                continue
+            elif not loop.jump():
+                raise Unending("nothing can happen any more")
+        raise Unending(f"the clock was moved {MOST_JUMPS:,} times")
+
+    async def _start(self) -> None:
+        life = self._life = Life(self.world)
+        life.spare(asyncio.current_task())
+        violations = await life.catalog.register(self._document)
+        if violations:
+            listed = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)
+            raise Refused(f"the workflow cannot be registered:\n{listed}")
+        self._do(self._recover(life))
+
+    async def _recover(self, life: Life) -> None:
+        await life.executor.recover()
+        if self._run is None:
+            # A caller who was not told sends the same again, under the same key.
+            outcome = await life.service.create_run(CALLER, self._request, "start")
+            self._run = CALLER.run(outcome.run_id)
+
+    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._doing = asyncio.create_task(work)
+
+    async def _hear(self, done: "asyncio.Task[Any]") -> None:
+        self._doing = None
+        try:
+            done.result()
+        except StoreUnavailable:
+            self._do(self._later())
+        except ClientFault as fault:
+            where = (fault.details or {}).get("pointer", "")
+            raise Refused(f"the host refuses: {fault.code}: {fault.message} {where}".rstrip()) from None
+
+    async def _later(self) -> None:
+        clock = self.world.clock
+        await clock.sleep_until(clock.now() + AGAIN_MS)
+        if self._run is None:
+            await self._recover(self._lived())
+
+    async def _is_settled(self) -> bool:
+        """Whether the run has ended, or goes no further without an answer that the test does not have."""
+        stored = await self.stored()
+        if stored is None or self._run is None:
+            return False
+        self.questions = open_questions(stored.rows, self.world.seen, CALLER.tenant, self._run.run_id)
+        if stored.projection.status in TERMINAL:
+            return True
+        states = [msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"]
+        open_ones = self.questions and not any(has_answer(each, self._answers) for each in self.questions)
+        return bool(open_ones) and not {"running", "retrying"} & {*states}
+
+    def _reply(self) -> bool:
+        """Whether one of the questions is being answered."""
+        question = next((each for each in self.questions if has_answer(each, self._answers)), None)
+        if question is not None:
+            self._do(self._resolve(question, answer_to(question, self._answers)))
+        return question is not None
+
+    async def _resolve(self, question: Question, value: Any) -> None:
+        assert self._run is not None
+        await self._lived().control.resolve_interrupt(
+            CALLER, self._run.run_id, question.node_id, {"resumeValue": value}, f"answer:{question.key}"
+        )
+
+    async def _bury(self, loop: TurningLoop, life: Life) -> None:
+        """See to it that nothing of the process is left, threads included."""
+        self._doing = None
+        for _ in range(_ROUNDS):
+            await loop.idle()
+            if len(asyncio.all_tasks()) == 1:
+                break
+            life.end()
+        else:
+            left = [repr(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            raise Unending(f"something goes on although its process died: {left}")
+        while life.threads.abandoned:
+            await asyncio.to_thread(time.sleep, MOMENT)
+        life.threads.close()
+
+    def _lived(self) -> Life:
+        assert self._life is not None
+        return self._life
+
+    async def stored(self) -> Stored | None:
+        """The run as the store has it."""
+        return await self.world.store.log.stored(self._run) if self._run is not None else None
+
+    async def events(self) -> list[Event]:
+        """Its whole log."""
+        if self._run is None:
+            # It may be there all the same, and its caller not know.
+            found = await self.world.store.log.unfinished(None, 1)
+            return await self.world.store.log.read(found[0], -1, 10**6) if found else []
+        return await self.world.store.log.read(self._run, -1, 10**6)

@@ -1,0 +1,101 @@
+"""A host that one node at a time can be called on: what it records is kept from entry to entry."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from weftwork.adapters.python.declare import node_of
+from weftwork.adapters.python.entry import Tools
+from weftwork.adapters.python.performing import waiting_node
+from weftwork.adapters.python.threads import Threads
+from weftwork.ports.nodes import (
+    AppendLog,
+    Asking,
+    EmitEvent,
+    Failed,
+    NodeCall,
+    Outcome,
+    StepFailed,
+    Suspended,
+)
+from weftwork.ports.outbound import Outbound
+from weftwork.protocol.interrupt import Interrupt
+
+BOUND = 20.0
+ENDED: Any = object()
+
+
+class Stage:
+    """Implements ports.nodes.NodeContext over a few dicts."""
+
+    def __init__(self, threads: Threads | None = None, outbound: Outbound | None = None) -> None:
+        self.tools = Tools(threads or Threads(4, 4), outbound)
+        self.recorded: dict[str, Any] = {}
+        self.effects: dict[str, str] = {}
+        self.answers: dict[str, Any] = {}
+        self.said: list[AppendLog | EmitEvent] = []
+        self.versions: dict[str, int] = {}
+        self.too_much = False
+        self.now = 1_000
+        self.started_at = 1_000
+        self.items: Mapping[int, Any] = {}
+        self.attempt = 0
+
+    async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> Outcome:
+        """One entry of the node, within a bound; `config` is its config, everything else an input."""
+        async with asyncio.timeout(BOUND):
+            return await self.begin(function, node_id=node_id, visit=visit, **given)
+
+    async def begin(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> Outcome:
+        node = node_of(function)
+        assert node is not None
+        self.attempt += 1
+        scope: Any = None
+        config = given.pop("config", {})
+        call = NodeCall("run-1", node_id, given, config, scope, visit=visit, attempt=self.attempt)
+        try:
+            return await waiting_node(node, self.tools).run(call, self)
+        except Asking as asking:
+            return Suspended(asking.interrupt)
+
+    def run(self, function: Any, **given: Any) -> Outcome:
+        """One entry in a loop of its own."""
+        return asyncio.run(self.enter(function, **given))
+
+    async def sleep_until(self, when: int) -> None:
+        await asyncio.sleep(0)
+
+    def effect_key(self, step: str = "") -> str:
+        return f"key:{step}"
+
+    async def step(self, name: str, effect: Any, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
+        self.effects[name] = effect
+        if name not in self.recorded:
+            try:
+                self.recorded[name] = await run()
+            except StepFailed as error:
+                self.recorded[name] = error.failure
+                raise
+            self.now += 1_000
+        if isinstance(self.recorded[name], Failed):
+            raise StepFailed(self.recorded[name])
+        return self.recorded[name]
+
+    async def ask(self, interrupt: Interrupt) -> Any:
+        if interrupt.key not in self.answers:
+            raise Asking(interrupt)
+        return self.answers[interrupt.key]
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        if self.too_much:
+            raise StepFailed(Failed("node_output_too_large", "Too much.", retryable=False))
+        self.said.append(effect)
+
+    async def pin_version(self, change_id: str, version: int) -> int:
+        return self.versions.setdefault(change_id, version)
+
+    async def record(self, index: int, output: Any) -> None:
+        raise AssertionError("no map runs here")
+
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+        raise AssertionError("no map runs here")

@@ -1,0 +1,202 @@
+"""Finding nodes: modules, packages, entry points, and what is said when something is wrong with them."""
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import weftwork
+from weftwork.adapters.python import found as module
+from weftwork.adapters.python.found import NodesUnusable, distinct, find_nodes, nodes_among
+from weftwork.app import Host, python_nodes
+from weftwork.settings import Settings, SettingsError
+
+NODE = """
+import weftwork
+
+@weftwork.node("{0}")
+def {1}(ctx):
+    return 1
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder to work in; what was imported from it is forgotten, and so is the way to it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in (getattr(sys.modules[name], "__file__", None) or str(tmp_path)):
+            del sys.modules[name]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def ids(*names: str) -> list[str]:
+    return [node.declaration.type_id for node in find_nodes(names, installed=False)]
+
+
+def refusal(*names: str) -> str:
+    with pytest.raises(NodesUnusable) as refused:
+        find_nodes(names, installed=False)
+    return str(refused.value)
+
+
+def test_a_module_in_the_current_folder(place: Path) -> None:
+    write(place, "one_module.py", NODE.format("acme.one", "one") + NODE.format("acme.two", "two"))
+    assert ids("one_module") == ["acme.one", "acme.two"]
+    assert ids("one_module", "one_module") == ["acme.one", "acme.two"]
+
+
+def test_a_package_with_nodes_below_it(place: Path) -> None:
+    write(place, "whole_pack/__init__.py", "from whole_pack.inner import one\n")
+    write(place, "whole_pack/inner.py", NODE.format("acme.one", "one"))
+    write(place, "whole_pack/unused.py", NODE.format("acme.two", "two"))
+    assert ids("whole_pack") == ["acme.one"]
+    assert ids("whole_pack", "whole_pack.unused") == ["acme.one", "acme.two"]
+
+
+def test_nodes_of_others_are_not_taken(place: Path) -> None:
+    write(place, "their_nodes.py", NODE.format("acme.theirs", "theirs"))
+    write(place, "my_nodes.py", "from their_nodes import theirs\n" + NODE.format("acme.mine", "mine"))
+    assert ids("my_nodes") == ["acme.mine"]
+    assert ids("my_nodes", "their_nodes") == ["acme.mine", "acme.theirs"]
+
+
+def test_a_module_that_is_imported_again_is_not_there_twice(place: Path) -> None:
+    write(place, "again_module.py", NODE.format("acme.old", "one"))
+    assert ids("again_module") == ["acme.old"]
+    del sys.modules["again_module"]
+    write(place, "again_module.py", NODE.format("acme.newer", "one"))
+    assert ids("again_module") == ["acme.newer"]
+
+
+def test_a_name_that_is_bound_twice_is_one_node(place: Path) -> None:
+    write(place, "twice_bound.py", NODE.format("acme.one", "one") + "\nother = one\n")
+    assert ids("twice_bound") == ["acme.one"]
+
+
+def test_two_nodes_of_one_name_are_both_named(place: Path) -> None:
+    first = write(place, "first_of_two.py", NODE.format("acme.same", "one"))
+    second = write(place, "second_of_two.py", "\n" + NODE.format("acme.same", "two"))
+    said = refusal("first_of_two", "second_of_two")
+    assert said == f"two nodes are named 'acme.same': {first}:4 and {second}:5"
+
+
+def test_a_decorator_on_top(place: Path) -> None:
+    path = write(
+        place,
+        "wrapped_nodes.py",
+        "import functools, weftwork\n"
+        "def other(f):\n    return functools.wraps(f)(lambda *a: f(*a))\n"
+        "@other\n@weftwork.node('acme.one')\ndef one(ctx): ...\n",
+    )
+    said = refusal("wrapped_nodes")
+    assert said == (
+        f"--nodes wrapped_nodes: {path}:4: one is decorated once more outside of @weftwork.node; put that outermost"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n\nimport nowhere_at_all\n", "3: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("def broken(:\n", "1: SyntaxError: invalid syntax"),
+        ("x = 1\n  y = 2\n", "2: IndentationError: unexpected indent"),
+        ("\n1 / 0\n", "2: ZeroDivisionError: division by zero"),
+        ("import json\njson.loads('{')\n", "2: JSONDecodeError: Expecting property name"),
+        ("import sys\nsys.exit(4)\n", "2: SystemExit: 4"),
+        ("raise RuntimeError\n", "1: RuntimeError"),
+        ("import weftwork\n@weftwork.node('acme.x')\ndef f(): ...\n", "2: f cannot be the node 'acme.x': "),
+        ("import weftwork\n@weftwork.node('Acme')\ndef f(ctx): ...\n", "2: f: 'Acme' is no type id"),
+    ],
+)
+def test_what_goes_wrong_is_told_with_file_and_line(place: Path, text: str, said: str) -> None:
+    path = write(place, "bad_nodes.py", text)
+    found = refusal("bad_nodes")
+    assert found.startswith("--nodes bad_nodes: ")
+    assert f"{path}:{said}" in found
+    assert "\n" not in found
+    assert "Traceback" not in found
+
+
+def test_an_error_in_a_module_that_the_module_imports(place: Path) -> None:
+    write(place, "outer_nodes.py", "import deeper_module\n")
+    inner = write(place, "deeper_module.py", "\n\n\n{}['x']\n")
+    assert refusal("outer_nodes") == f"--nodes outer_nodes: {inner}:4: KeyError: 'x'"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module", "there is no module no_such_module, neither in "),
+        ("no_such_pack.inner", "there is no module no_such_pack, neither in "),
+        ("nodes.py/x", "name a module, such as acme.nodes"),
+        ("", "name a module, such as acme.nodes"),
+        ("json", "the module json has no nodes; a node is a function with @weftwork.node(...)"),
+    ],
+)
+def test_modules_that_cannot_be_nodes(place: Path, name: str, said: str) -> None:
+    assert said in refusal(name)
+
+
+def test_entry_points(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(place, "offered_nodes.py", NODE.format("acme.offered", "one"))
+    asked: list[str] = []
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        asked.append(group)
+        return [EntryPoint("acme", "offered_nodes", group)]
+
+    monkeypatch.setattr(module, "entry_points", entry_points)
+    monkeypatch.syspath_prepend(place)
+    assert [node.declaration.type_id for node in find_nodes([])] == ["acme.offered"]
+    assert asked == ["weftwork.nodes"]
+    write(place, "offered_nodes.py", "")
+    del sys.modules["offered_nodes"]
+    with pytest.raises(NodesUnusable, match="entry point acme: the module offered_nodes has no nodes"):
+        find_nodes([])
+
+
+def test_functions_can_be_given_to_a_host() -> None:
+    @weftwork.node("acme.given")
+    def given(ctx: weftwork.PlainContext) -> None: ...
+
+    def other(ctx: weftwork.PlainContext) -> None: ...
+
+    host = Host(Settings(store="memory"), nodes=[given])
+    assert host.types["acme.given"].declaration.source.endswith("given")
+    assert "core.noop" in host.types
+    assert len(nodes_among([given, given])) == 1
+    with pytest.raises(SettingsError, match="is no node; decorate it"):
+        Host(Settings(store="memory"), nodes=[other])
+
+
+def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.adapters.python.declare.RESERVED", ("nothing.",))
+
+    @weftwork.node("core.noop")
+    def mine(ctx: weftwork.PlainContext) -> None: ...
+
+    with pytest.raises(SettingsError, match=r"'core\.noop' is a node type of the host"):
+        python_nodes((), [mine])
+
+
+def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    """Sabotage: nodes of one name that nobody compares."""
+    write(place, "left_twin.py", NODE.format("acme.same", "one"))
+    write(place, "right_twin.py", NODE.format("acme.same", "two"))
+    nodes = [*find_nodes(["left_twin"], installed=False), *find_nodes(["right_twin"], installed=False)]
+    with pytest.raises(NodesUnusable):
+        distinct(nodes)
+    monkeypatch.setattr(module, "distinct", lambda nodes: nodes)
+    assert ids("left_twin", "right_twin") == ["acme.same", "acme.same"]

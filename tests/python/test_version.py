@@ -1,0 +1,31 @@
+"""Ranges of versions that a node knows."""
+
+from typing import Any
+
+import pytest
+
+from weftwork.protocol.version import version_problem
+
+
+@pytest.mark.rule("ver-02")
+@pytest.mark.parametrize(
+    ("change_id", "least", "most", "pinned", "code"),
+    [
+        ("c", 1, 2, None, None),
+        ("c", -1, -1, -1, None),
+        ("c", 1, 2, 1, None),
+        ("c", 1, 2, 0, "version_out_of_range"),
+        ("c", 1, 2, 3, "version_out_of_range"),
+        ("c", -2, 1, None, "validation_error"),
+        ("c", 2, 1, None, "validation_error"),
+        ("c", True, 2, None, "validation_error"),
+        ("c", 1, 2.0, None, "validation_error"),
+        ("c", "1", 2, None, "validation_error"),
+        ("c", 1, 2**53, None, "validation_error"),
+        ("", 1, 2, None, "validation_error"),
+        ("c" * 257, 1, 2, None, "validation_error"),
+    ],
+)
+def test_a_range_and_what_is_pinned(change_id: str, least: Any, most: Any, pinned: Any, code: str | None) -> None:
+    found = version_problem(change_id, least, most, pinned)
+    assert (found and found[0]) == code
