@@ -56,7 +56,7 @@ def _guard(document: Document) -> float:
 
 
 _CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
-_PYTHON: Final = ("python_node_us", "python_node_chain_us", "plain_node_us", "plain_node_chain_us")
+_PYTHON: Final = ("python_node_us", "python_node_chain_us")
 _REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
 
 TARGETS: Final = (
@@ -77,7 +77,7 @@ TARGETS: Final = (
     Target("CPU of a node in a graph of 1,000 beside a chain of 10", "×", _large_graph, None, 3.0),
     Target("A guarded request beside an unguarded one", "ms", _guard, None, 2.0),
     Target("Memory gained by a map over 10,000 items, at most", "MiB", _ours("map_mib"), None, 60.0),
-    Target("CPU of a node in Python above core.noop, the dearest kind", "µs", _most(*_PYTHON), None, 150.0),
+    Target("CPU of an async node in Python above core.noop, alone or in a chain", "µs", _most(*_PYTHON), None, 150.0),
     Target("Lateness of the event loop while 1,000 nodes sleep, p99", "ms", _ours("lag_p99_ms"), None, 20.0),
 )
 """Those that name no clients are of 16 clients and one step."""

@@ -232,7 +232,9 @@ def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
     run_id = host.create(register(host, flow("limits-made", [made])))
     host.log(run_id)
     path = route.path.replace("{runId}", run_id).replace("{workflowId}", "conformance-noop")
-    path = path.replace("{typeId}", "core.noop").replace("{artifactId}", "made") + (f"?against={run_id}" if route.operation == "diffRun" else "")
+    path = path.replace("{typeId}", "core.noop").replace("{artifactId}", "made") + (
+        f"?against={run_id}" if route.operation == "diffRun" else ""
+    )
     got, only_head = host.call("GET", path), host.call("HEAD", path)
     if route.stream:
         assert (only_head.status, only_head.headers["allow"]) == (405, "GET")

@@ -76,6 +76,7 @@ def test_ids_come_from_the_host(foreign: Foreign, tmp_path: Path) -> None:
     ids = ["r1", "r2", "x", "r3; rm", "r$(id)", "r4\nr5", "r\x1b", "-r", "", "r6 r7"]
     foreign.replies["GET /v1/runs"] = Said(200, {"runs": [*({"runId": each} for each in ids), 5]})
     foreign.replies["GET /v1/workflows"] = Said(200, {"workflows": [{"workflowId": "hello"}]})
+    foreign.replies["GET /v1/host/weftwork/node-types"] = Said(200, {"nodeTypes": [{"typeId": "acme.score"}]})
     env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
     for command in ("show", "cancel", "pause --reason why", "resume"):
         assert complete(tmp_path, f"weftwork runs {command} r", env) == ["r1", "r2"]
@@ -83,6 +84,7 @@ def test_ids_come_from_the_host(foreign: Foreign, tmp_path: Path) -> None:
     assert complete(tmp_path, "weftwork run h", env) == ["hello"]
     assert complete(tmp_path, "weftwork workflows show h", env) == ["hello"]
     assert complete(tmp_path, "weftwork runs ls --workflow ", env) == ["hello"]
+    assert complete(tmp_path, "weftwork nodes show a", env) == ["acme.score"]
     assert {asked.headers["authorization"] for asked in foreign.asked} == {f"Bearer {KEY}"}
     assert complete(tmp_path, f"weftwork runs show --url {foreign.url} --key {KEY} r", {}) == ["r1", "r2"]
     del foreign.asked[:]

@@ -48,7 +48,9 @@ def test_a_host_of_ours_is_well(tmp_path: Path) -> None:
         assert set(states(found).values()) == {"ok"}, found
         assert "in use by a running host" in found["store"]["said"]
         assert "weftwork" in found["protocol"]["said"]
-        assert found["key"]["said"] == "is accepted, with runs:read, manifest:read, artifacts:read"
+        assert found["key"]["said"] == (
+            "is accepted; it has runs:read, manifest:read, artifacts:read, and other scopes were not tried"
+        )
         assert found["events"]["said"] == "come as a stream"
         before = host.call("GET", "/v1/runs").document
         port = {"WEFTWORK_PORT": str(free_port())}
@@ -185,6 +187,9 @@ def test_space_packages_and_python(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine_checks._python((3, 10, 9)).state == "fail"
     monkeypatch.setattr(metadata, "requires", lambda _: ["no-such-package>=1", "other; sys_platform == 'x'"])
     assert [each.state for each in check_packages("weftwork")] == ["fail", "ok"]
+    monkeypatch.setattr(metadata, "requires", lambda _: ["httpcore2[asyncio]>=2.10", "rich>=14", "pip; extra == 'x'"])
+    (found,) = check_packages("weftwork")
+    assert [each.split()[0] for each in found.said.split(", ")] == ["weftwork", "httpcore2", "rich"]
 
 
 def test_few_open_files_are_found(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ ACME = '''
 import weftwork
 
 @weftwork.node("acme.score", version="1.0.0", effect="pure")
-def score(ctx: weftwork.Context, value: int = 0) -> int:
+def score(ctx: weftwork.PlainContext, value: int = 0) -> int:
     """Scores a customer."""
     return value * 2
 '''
@@ -72,8 +72,12 @@ def offline(*args: str) -> Result:
 
 
 def test_the_types_of_the_package_need_no_host() -> None:
-    listed = json.loads(offline("ls", "--json").stdout)["nodeTypes"]
+    listed = json.loads(offline("ls", "--all", "--json").stdout)["nodeTypes"]
     assert [row["typeId"] for row in listed] == sorted(node_types())
+    usual = [row["typeId"] for row in json.loads(offline("ls", "--json").stdout)["nodeTypes"]]
+    assert usual == [each for each in sorted(node_types()) if not each.startswith(("conformance.", "local.sample."))]
+    assert "conformance." not in offline("ls").stdout
+    assert "conformance.artifact.emit  " in offline("ls", "--all").stdout
     lines = {line.split()[0]: line.split(None, 2)[1:] for line in offline("ls").stdout.splitlines()}
     assert lines["core.noop"] == ["pure", "Does nothing and completes."]
     assert lines["core.flow.noop"] == ["pure", "Same as `core.noop`."]

@@ -116,6 +116,8 @@ def test_inputs_may_come_from_standard_input(host: Host) -> None:
         (["--metadata", "x"], "--metadata x must look like"),
         (["--timeout", "3"], "--timeout and --no-wait need --follow"),
         (["--timeout", "0", "--follow"], "0.0 is not in the range"),
+        (["--timeout", "nan", "--follow"], "nan is no number of seconds"),
+        (["--timeout", "inf", "--follow"], "inf is no number of seconds"),
         (["--url", "nowhere"], "--url must look like"),
     ],
 )
@@ -185,7 +187,9 @@ def test_no_wait_stops_at_a_question_and_says_how_to_answer(host: Host) -> None:
     # The line does it when somebody pastes it.
     curl, data, body, *options, url = shlex.split(answer.removeprefix("answer with: "))
     assert (curl, data) == ("curl", "-d")
-    assert options == ["-H", "Authorization: Bearer $WEFTWORK_KEY", "-H", "Content-Type: application/json"]
+    assert options[:4] == ["-H", "Authorization: Bearer $WEFTWORK_KEY", "-H", "Content-Type: application/json"]
+    key = host.snapshot(run_id)["interrupt"]["key"]
+    assert options[4:] == ["-H", f"Idempotency-Key: {run_id}-{key}"]
     sent = host.call("POST", url.removeprefix(host.address), json.loads(body))
     assert (sent.status, sent.document["status"]) == (200, "completed")
     assert await_status(host, run_id, "completed")["nodeStates"]["who"]["status"] == "completed"

@@ -151,12 +151,16 @@ def test_a_live_view_shows_no_escape_either() -> None:
 
 @pytest.mark.parametrize("kind", ["approval", "clarification", "external-event", "custom", EVIL, None])
 def test_nothing_leaves_the_quotes_of_the_line_that_answers(kind: str | None) -> None:
-    data = {"questions": [{"id": EVIL, "question": EVIL}], "actions": [EVIL], "correlation": {EVIL: EVIL}}
+    data = {"questions": [{"id": EVIL, "question": EVIL}], "actions": [EVIL], "correlation": {EVIL: EVIL}, EVIL: EVIL}
     question = {"kind": kind, "key": EVIL, "data": data}
+    if kind == EVIL:
+        data["payload"] = {"message": EVIL, "answers": {EVIL: EVIL}, EVIL: [EVIL] * 100}
+        question["resumeSchema"] = {"type": "object", "required": [EVIL], "properties": {EVIL: {"const": EVIL}}}
     line = " ".join(answer_lines("http://127.0.0.1:8787", EVIL, EVIL, question))
-    assert escapes(line) == escapes(asked(question)) == set()
+    assert escapes(line) == escapes("".join(asked(question))) == set()
     words = shlex.split(line)
-    assert len(words) == 8
+    assert len(words) == 10
+    assert re.fullmatch(r"Idempotency-Key: [0-9a-f]{64}", words[8])
     assert words[-1].startswith("http://127.0.0.1:8787/v1/runs/a%1B")
     assert json.loads(words[2]).keys() == {"resumeValue"}
 
@@ -173,7 +177,8 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 NAMES = st.sampled_from(
-    "nodeId attempt typeId error lastError kind key data message level chunk childRunId outputs reason".split()
+    "nodeId attempt typeId error lastError kind key data message level chunk childRunId outputs reason resumeSchema "
+    "fields interruptId".split()
 )
 DOCUMENTS = st.fixed_dictionaries(
     {"type": st.sampled_from(KINDS) | VALUES},

@@ -134,7 +134,7 @@ def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, 
     events = [START, ("node.started", "n"), (kind, "n", payload)]
     tree = tree_after(*events)
     assert tree.stands_still
-    assert [asked(row.asked or {}) for row in tree.waiting] == [words]
+    assert [asked(row.asked or {})[0] for row in tree.waiting] == [words]
     assert drawn(tree)[0].startswith("w  r  waiting")
     assert drawn(tree)[2] == f"      asks {words}"
     tree = tree_after(*events, (resolved, "n"))

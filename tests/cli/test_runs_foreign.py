@@ -137,13 +137,13 @@ MEMBERS = st.sampled_from([*evil_run(), "inputs", "interrupts", "startedAt", "co
 
 @given(st.dictionaries(MEMBERS, VALUES | st.just({"nodeId": 5, "kind": [], "code": {}, "message": 1})))
 def test_any_document_is_shown_somehow(run: dict[str, Any]) -> None:
-    lines = list(sheet(run, {"x": "1 s"}))
+    lines = list(sheet(run, {"x": "1 s"}, "http://x", {"x": run, "5": run}))
     assert lines[0].startswith("run ")
     assert all(line.isprintable() for line in lines)
 
 
 def test_much_is_counted_and_not_shown() -> None:
-    lines = list(sheet({"variables": {f"v{at}": "x" * 1000 for at in range(80)}}, {}))
+    lines = list(sheet({"variables": {f"v{at}": "x" * 1000 for at in range(80)}}, {}, "http://x", {}))
     assert lines[-1] == "  and 30 more; --json shows all"
     assert len(lines) < 60
     assert max(map(len, lines)) < 200

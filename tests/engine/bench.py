@@ -145,7 +145,9 @@ class Bench:
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
 
-    async def _unprepared(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, None]:
+    async def _unprepared(
+        self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
+    ) -> tuple[LiveRun, None]:
         return self.executor._make(RunState(plan, header, inputs)), None
 
     async def events(self, key: RunKey) -> list[Event]:
@@ -184,6 +186,10 @@ class Bench:
     async def crash(self) -> None:
         """Everything in the process ends where it stands; only the store is left."""
         self.mortal.dead = True
+        for live in list(self.executor._live.values()):
+            # Nothing of it is heard any more, not even that it was cancelled.
+            live._closing = True
+            live._activity.close()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

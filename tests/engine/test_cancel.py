@@ -13,7 +13,7 @@ from weftwork.engine import performer
 from weftwork.engine.inputs import CancelAsked
 from weftwork.engine.request import RunOver
 from weftwork.ports.eventlog import EventLog, StoreUnavailable
-from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run import RunHeader, RunKey
 
 GATE = workflow([node("a", "test.gate"), node("b")], [edge("a", "b")])
@@ -208,8 +208,9 @@ def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
         header = RunHeader("run-old", CALLER.partition, CALLER.owner, "gone", "0" * 64, 0)
         await bench.store.log.create(header)
         assert await bench.executor.recover() == 0
-        with pytest.raises(HostFault):
+        with pytest.raises(ClientFault, match="cannot go on with the run: the definition") as refused:
             await bench.cancel(header.key)
+        assert refused.value.code == "service_unavailable"
 
     run(work)
 

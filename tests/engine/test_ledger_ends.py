@@ -9,6 +9,7 @@ from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, working
 from tests.engine.test_pause import pause, resume
 from tests.protocol.definition import node, workflow
+from weftwork.engine import decide, effects
 from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NotDone, Outcome, StepFailed
 
 PAY = workflow([node("a", "test.pay")])
@@ -146,3 +147,74 @@ def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
         assert len(world.seen) == 1
 
     run(work)
+
+
+def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
+    """The claim is being written while the time limit passes: nothing was sent, and whoever claimed it knows that."""
+
+    class Slow:
+        def __init__(self, log: Any) -> None:
+            self._log = log
+            self.gate: asyncio.Event | None = None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._log, name)
+
+        async def append(self, *arguments: Any) -> Any:
+            if self.gate is None and any(event.type == CLAIMED for event in arguments[2].events):
+                self.gate = asyncio.Event()
+                await self.gate.wait()
+            return await self._log.append(*arguments)
+
+    async def work() -> None:
+        world = World()
+        bench = Bench(world.steps("x"), wrap=Slow)
+        key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
+        await until(lambda: bench.log.gate)
+        bench.clock.advance(60)
+        await quiet()
+        bench.log.gate.set()
+        await bench.end(key)
+        assert (await bench.status(key), len(world.seen)) == ("completed", 1)
+        assert await bench.payloads(key, "interrupt.requested") == []
+
+    run(work)
+
+
+@pytest.mark.parametrize(("name", "least"), [("MOST_STEPS", 2), ("MOST_BYTES", 20)])
+def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatch, name: str, least: int) -> None:
+    async def work() -> str:
+        bench = Bench(World().steps("x", "y", "z"))
+        key = await bench.start(STEPS)
+        await bench.end(key)
+        return await bench.status(key)
+
+    assert run(work) == "completed"
+    monkeypatch.setattr(effects, name, least)
+    assert run(work) == "failed"
+
+
+@pytest.mark.rule("lim-13", "node-14")
+@pytest.mark.parametrize("age", [10, 61_000])
+def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_long(
+    monkeypatch: pytest.MonkeyPatch, age: int
+) -> None:
+    monkeypatch.setattr(decide, "MAX_CRASHES", 2)
+
+    async def work() -> str:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            return await asyncio.get_running_loop().create_future()
+
+        bench = Bench(working("test.body", body))
+        config = {"items": [1, 2], "body": {"typeId": "test.body"}}
+        key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
+        for _ in range(5):
+            await quiet()
+            await bench.crash()
+            bench.clock.advance(age)
+            bench = bench.again()
+            await bench.executor.recover()
+        await quiet()
+        return await bench.status(key)
+
+    assert run(work) == ("failed" if age < 60_000 else "running")

@@ -16,6 +16,8 @@ from tests.protocol.definition import edge, examples, node, variable, workflow
 from weftwork.engine import effects, ledger, live, tell
 from weftwork.engine.inbox import Inbox
 
+pytestmark = pytest.mark.slow
+
 
 async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> Storm:
     dice = random.Random(seed)
@@ -124,26 +126,3 @@ def test_a_claim_that_is_not_ones_own_is_seen(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tell, "holds", lambda state, given: None if real(state, given) is None else True)
     with pytest.raises(AssertionError, match=TWICE):
         rivalries()
-
-
-@pytest.mark.rule("eff-05")
-def test_an_item_that_somebody_else_has_recorded_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an item did is forgotten when it is recorded, and looks as if nobody had begun it."""
-
-    async def work() -> None:
-        rivals = Rivals(random.Random(1), MAP)
-        let: list[str] = []
-
-        def choose(gates: list[str]) -> str:
-            """The first one has recorded an item before the second one learns that it is not alone."""
-            late = "first hears of 4" in let
-            let.append(next((gate for gate in gates if gate.startswith("second") == late), gates[0]))
-            return let[-1]
-
-        await rivals.meet(0, choose)
-        await rivals.finish()
-
-    run(work)
-    monkeypatch.setattr(ledger, "_is_past", lambda node, place: False)
-    with pytest.raises(AssertionError, match=TWICE):
-        run(work)

@@ -1,12 +1,19 @@
 """Effects of the items of a map."""
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, answer
 from tests.protocol.definition import node, workflow
+from weftwork.engine import ledger
+from weftwork.engine.decision import NOTHING
+from weftwork.engine.inputs import EffectClaimed
+from weftwork.protocol.effect import Place
+from weftwork.protocol.state import NodeState
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -47,3 +54,15 @@ def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
         }
 
     run(work)
+
+
+@pytest.mark.rule("eff-05")
+def test_an_item_that_somebody_else_has_recorded_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an item did is forgotten when it is recorded, and looks as if nobody had begun it."""
+    running = NodeState("running", entered=3, items={0: "done"})
+    state: Any = SimpleNamespace(running={"a": running}, stop=None, pausing=None)
+    late, fresh = (EffectClaimed("a", Place("x", item), "event", None, 3) for item in "01")
+    assert (ledger.claim(state, late), ledger.holds(state, late)) == (NOTHING, False)
+    assert ledger.claim(state, fresh).events
+    monkeypatch.setattr(ledger, "_is_past", lambda node, place: False)
+    assert ledger.claim(state, late).events

@@ -86,7 +86,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
     else:
         assert run(work)[0]
     if effect == "idempotent":
-        monkeypatch.setattr("weftwork.engine.activity._is_pure", lambda state, node_id: True)
+        monkeypatch.setattr("weftwork.engine.activity._is_pure", lambda state, node_id, threads: True)
         assert not run(work)[0]
 
 

@@ -99,7 +99,7 @@ def test_a_log_folds_step_by_step() -> None:
     apply(state, Fact(1, "node.started", {"attempt": 2}, 6, "a"))
     assert (state.ready, state.current_node, state.executions) == ([], "a", 1)
     given = first_view({"x": "d", "y": "d"})
-    assert state.nodes["a"] == NodeState("running", attempt=2, entered=1, started_at=6, view=given)
+    assert state.nodes["a"] == NodeState("running", attempt=2, entered=1, started_at=6, first_at=6, view=given)
     apply(state, Fact(2, "node.completed", {"outputs": {"o": 1}}, 7, "a"))
     assert (state.running, state.ready, state.nodes["a"].outputs) == ({}, [(1, "b")], {"o": 1})
     apply(state, Fact(3, "node.failed", {"error": {"code": "c", "message": "m"}}, 8, "b"))

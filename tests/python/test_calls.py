@@ -33,12 +33,14 @@ def signatures(draw: st.DrawFn) -> dict[str, tuple[Any, bool]]:
 
 def function_of(ports: dict[str, tuple[Any, bool]]) -> Any:
     """An async function that gives back what it was called with."""
-    source = ", ".join(f"{name}='default'" if optional else name for name, (_, optional) in ports.items())
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"default": msgspec.UNSET}
+    source = ", ".join(f"{name}=default" if optional else name for name, (_, optional) in ports.items())
     exec(f"async def made(ctx, {source}): return dict(locals())", names)
     function = names["made"]
     assert isinstance(function, FunctionType)
-    function.__annotations__ = {name: kind for name, (kind, _) in ports.items()}
+    function.__annotations__ = {
+        name: kind | msgspec.UnsetType if optional else kind for name, (kind, optional) in ports.items()
+    }
     return function
 
 

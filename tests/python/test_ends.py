@@ -41,6 +41,18 @@ def test_codes_have_a_grammar(code: str) -> None:
         weftwork.NodeError(code, "x")
 
 
+@pytest.mark.parametrize("code", ["CARD_DECLINED", 3])
+def test_a_code_that_is_none_is_a_mistake_that_is_not_repeated(code: Any) -> None:
+    @weftwork.node("acme.shouts")
+    async def shouts(ctx: weftwork.Context) -> None:
+        raise weftwork.NodeError(code, "No.", retryable=True)
+
+    found = Stage().run(shouts)
+    assert isinstance(found, Failed)
+    assert (found.code, found.retryable) == ("node_misused", False)
+    assert "is no code" in found.message
+
+
 def test_other_errors_are_left_to_the_host_and_no_node_ends_the_process() -> None:
     @weftwork.node("acme.raise")
     async def raising(ctx: weftwork.Context, leave: bool = False) -> None:
@@ -105,6 +117,47 @@ def test_what_does_not_fit_the_annotation_is_a_failure(returned: Any, pointer: s
     assert (found.code, found.details, found.retryable) == ("node_output_invalid", {"pointer": pointer}, False)
 
 
+async def helper() -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (None, "/outputs is nothing, and the annotation of the function promises one"),
+        ([1], "/outputs is no object, and the annotation of the function promises one"),
+        ({"count": 2**60}, "/outputs/count is an integer beyond 2^53-1; give it as text"),
+        ({"count": object()}, "/outputs/count is an object of type object"),
+    ],
+)
+def test_the_message_tells_what_is_wrong_and_where(returned: Any, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    @weftwork.node("acme.positive")
+    async def give(ctx: Any) -> Positive:
+        return returned
+
+    found = Stage().run(give)
+    message = f"The node returned what cannot be its output: {said}."
+    assert isinstance(found, Failed)
+    assert found.message == message
+    (record,) = caplog.records
+    assert (vars(record)["runId"], vars(record)["nodeId"], vars(record)["reason"]) == ("run-1", "n", message)
+
+
+def test_a_coroutine_that_is_returned_is_named() -> None:
+    @weftwork.node("acme.forgets")
+    async def forgets(ctx: Any) -> int:
+        coroutine = helper()
+        made.append(coroutine)
+        return coroutine  # type: ignore[return-value]
+
+    made: list[Any] = []
+    found = Stage().run(forgets)
+    made[0].close()
+    assert isinstance(found, Failed)
+    assert "/outputs/output is still to be awaited; is an await missing?" in found.message
+    assert found.details == {"pointer": "/outputs/output"}
+
+
 def test_inputs_and_config_that_do_not_fit_are_named_without_their_value() -> None:
     @weftwork.node("acme.take")
     async def take(ctx: Any, at: datetime, *, config: Positive) -> datetime:
@@ -156,7 +209,7 @@ def test_a_once_node_that_was_given_up_is_not_tried_again() -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_node_that_was_told_to_stop_records_nothing_more(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr("weftwork.adapters.python.entry.Entry.check_going_on", lambda self: None)
+        monkeypatch.setattr("weftwork.adapters.python.fate.Fate.check_going_on", lambda self: None)
 
     @weftwork.node("acme.stubborn")
     async def stubborn(ctx: weftwork.Context) -> None:

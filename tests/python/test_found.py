@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,6 +142,7 @@ def test_an_error_in_a_module_that_the_module_imports(place: Path) -> None:
         ("no_such_module", "there is no module no_such_module, neither in "),
         ("no_such_pack.inner", "there is no module no_such_pack, neither in "),
         ("nodes.py/x", "name a module, such as acme.nodes"),
+        ("acme.py", "--nodes acme.py: name the module, not its file: acme"),
         ("", "name a module, such as acme.nodes"),
         ("json", "the module json has no nodes; a node is a function with @weftwork.node(...)"),
     ],
@@ -200,3 +202,14 @@ def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch,
         distinct(nodes)
     monkeypatch.setattr(module, "distinct", lambda nodes: nodes)
     assert ids("left_twin", "right_twin") == ["acme.same", "acme.same"]
+
+
+def test_what_is_no_node_is_named_with_its_place_if_it_has_one() -> None:
+    def bare(ctx: Any) -> None: ...
+
+    with pytest.raises(NodesUnusable) as refused:
+        nodes_among([bare])
+    assert str(refused.value).startswith(f"{__file__}:{bare.__code__.co_firstlineno}: ")
+    odd: Any = "acme.score"
+    with pytest.raises(NodesUnusable, match=r"^'acme\.score' is no node; decorate it"):
+        nodes_among([odd])

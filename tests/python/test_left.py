@@ -12,9 +12,10 @@ import weftwork
 from tests.live import until
 from tests.python.stage import Stage
 from weftwork.adapters.python import plain as plain_module
-from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import Abandoned
+from weftwork.adapters.python.fate import Fate
 from weftwork.adapters.python.plain import PlainContext
+from weftwork.adapters.python.steps import Steps
 from weftwork.adapters.python.threads import Threads
 from weftwork.ports.nodes import Completed, Failed
 from weftwork.ports.outbound import Request, Response
@@ -94,7 +95,8 @@ def test_a_function_left_behind_can_do_nothing_more() -> None:
 def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a context that does not know that it was left."""
     monkeypatch.setattr(plain_module.Ways, "leave", lambda self: None)
-    monkeypatch.setattr("weftwork.adapters.python.entry.Entry.check", lambda self: None)
+    for guard in ("check", "check_going_on"):
+        monkeypatch.setattr(Fate, guard, lambda self: None)
     stage, left = Stage(), Left()
 
     async def story() -> None:
@@ -113,7 +115,7 @@ def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPa
     if not guarded:
         monkeypatch.setattr(plain_module.Ways, "leave", lambda self: None)
         # It would end the step, and with it the call.
-        monkeypatch.setattr(Entry, "close", lambda self: None)
+        monkeypatch.setattr(Steps, "cut", lambda self: [])
     woken = threading.Event()
     waiting = threading.Event()
 

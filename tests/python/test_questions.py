@@ -33,6 +33,17 @@ def test_a_question_waits_for_its_answer() -> None:
     assert isinstance(stage.run(ask, visit=3), Suspended)
 
 
+@pytest.mark.parametrize("key", ["weftwork.effect-unknown", "choice"])
+def test_the_kinds_of_the_host_are_its_own(key: str) -> None:
+    @weftwork.node("acme.forges")
+    async def forges(ctx: weftwork.Context) -> None:
+        await ctx.interrupt(key, custom_kind=None if key.startswith("weftwork") else "weftwork.effect-unknown")
+
+    assert Stage().run(forges) == Failed(
+        "node_misused", "Custom kinds that begin with weftwork. are the host's own.", retryable=False
+    )
+
+
 def test_a_question_that_the_code_swallows_is_asked_all_the_same() -> None:
     assert isinstance(Stage().run(ask, swallow=True), Suspended)
 

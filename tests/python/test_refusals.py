@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 import pytest
@@ -45,6 +45,16 @@ def _config_complex(ctx: Any, *, config: dict[str, complex]) -> None: ...
 def _lost(ctx: Any, value: Lost) -> None: ...
 
 
+async def _no_context(value: int) -> int: ...
+async def _no_context_struct(value: Config) -> int: ...
+async def _plain_context(ctx: weftwork.PlainContext) -> None: ...
+def _default_text(ctx: Any, value: int = "a") -> None: ...  # type: ignore[assignment]
+def _default_none(ctx: Any, value: int = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013
+def _default_object(ctx: Any, value: int = object()) -> None: ...  # type: ignore[assignment]
+def _default_negative(ctx: Any, value: Annotated[int, msgspec.Meta(ge=0)] = -1) -> None: ...
+def _default_unset(ctx: Any, value: int = msgspec.UNSET) -> None: ...  # type: ignore[assignment]
+
+
 def _unknown(ctx: Any, value: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -66,6 +76,14 @@ REFUSED = [
     (_config_complex, "config has an annotation that JSON has nothing for"),
     (_lost, "value has an annotation that JSON has nothing for: name 'Nowhere' is not defined"),
     (_unknown, "the annotation of value cannot be read: name 'Nowhere' is not defined"),
+    (_no_context, "the first parameter has to be the context.*, and value is annotated as int"),
+    (_no_context_struct, "the first parameter has to be the context.*, and value is annotated as Config"),
+    (_plain_context, "an async function gets a Context, not a PlainContext"),
+    (_default_text, "the default of value does not fit its annotation$"),
+    (_default_none, r"the default of value does not fit its annotation; write value: \.\.\. \| None"),
+    (_default_object, "the default of value does not fit its annotation"),
+    (_default_negative, "the default of value does not fit its annotation"),
+    (_default_unset, "the default of value does not fit its annotation"),
     (partial(_generator), "it is no function"),
     (Config, "it is no function"),
     (staticmethod(_nothing), "it is no function"),
@@ -77,6 +95,32 @@ def test_a_function_that_cannot_be_a_node_is_refused(function: Any, why: str) ->
     with pytest.raises(TypeError, match=why):
         weftwork.node("acme.test")(function)
     assert node_of(function) is None
+
+
+class Mine(Protocol):
+    def now(self) -> Any: ...
+
+
+def _mine(ctx: Mine) -> None: ...
+def _either(ctx: weftwork.Context | weftwork.PlainContext) -> None: ...
+def _async_context(ctx: weftwork.Context) -> None: ...
+def _unread_context(ctx: "elsewhere.Context") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+def _object(ctx: object) -> None: ...
+def _elsewhere(ctx: "elsewhere.PlainContext") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+def _infinite(ctx: Any, value: float = float("inf")) -> None: ...
+def _unset(ctx: Any, value: int | msgspec.UnsetType = msgspec.UNSET) -> None: ...
+def _marked(ctx: Any, value: Any = object()) -> None: ...  # noqa: B008
+def _struct(ctx: Any, value: Config = Config()) -> None: ...  # noqa: B008
+
+
+CONTEXTS = [
+    *(_mine, _either, _async_context, _unread_context, _object, _elsewhere, _infinite, _unset, _marked, _struct),
+]
+
+
+@pytest.mark.parametrize("function", CONTEXTS)
+def test_contexts_and_defaults_that_will_do(function: Any) -> None:
+    assert node_of(weftwork.node("acme.test")(function)) is not None
 
 
 def test_a_refusal_names_file_line_and_function() -> None:
@@ -96,6 +140,7 @@ def test_a_refusal_names_file_line_and_function() -> None:
         ("a" * 129, {}, "is no type id"),
         ("core.score", {}, "are taken"),
         ("local.score", {}, "are taken"),
+        ("score", {}, "'score' has no prefix of your own; write one such as acme.score"),
         ("acme.score", {"version": "1"}, "is no version"),
         ("acme.score", {"version": "01.0.0"}, "is no version"),
         ("acme.score", {"version": "1.0.0\n"}, "is no version"),
@@ -120,5 +165,12 @@ def test_a_decorator_without_its_call() -> None:
     def score(ctx: Any) -> None: ...
 
     bare: Any = weftwork.node
-    with pytest.raises(TypeError, match=r'@weftwork\.node\("acme\.score"\)'):
-        bare(score)
+    for call in (lambda: bare(score), lambda: bare()):
+        with pytest.raises(TypeError, match=r'@weftwork\.node\("acme\.score"\)'):
+            call()
+
+
+def test_what_has_no_line_of_its_own_is_named_by_that_of_the_decorator() -> None:
+    with pytest.raises(TypeError, match="it is no function") as refused:
+        weftwork.node("acme.test")(Config)
+    assert str(refused.value).startswith(f"{Path(__file__)}:")

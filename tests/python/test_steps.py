@@ -11,7 +11,10 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
+from weftwork.adapters.python import performing, steps
+from weftwork.adapters.python.values import as_json
 from weftwork.ports.nodes import Completed, Failed
+from weftwork.protocol.weight import MAX_VALUES
 
 
 class Receipt(msgspec.Struct):
@@ -158,12 +161,12 @@ def test_a_step_that_is_not_done_is_run_again() -> None:
 def test_a_result_that_is_no_json_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     @weftwork.node("acme.odd")
     async def odd(ctx: weftwork.Context) -> None:
-        await ctx.step("a", lambda: object())
+        await ctx.step("a", lambda: {"x": object()})
 
-    stage = Stage()
-    wanted = Failed("step_failed", "The step a returned what is not JSON; the host's log says where.", retryable=False)
+    stage, why = Stage(), "is an object of type object"
+    wanted = Failed("step_failed", f"The step a returned what is not JSON: /x {why}.", retryable=False)
     assert stage.run(odd) == stage.run(odd) == wanted
-    assert "an object of type object" in caplog.text
+    assert why in caplog.text
 
 
 def test_a_result_that_does_not_fit_its_annotation() -> None:
@@ -174,13 +177,70 @@ def test_a_result_that_does_not_fit_its_annotation() -> None:
     async def node(ctx: weftwork.Context) -> None:
         await ctx.step("a", wrong)
 
-    found = Stage().run(node)
+    stage = Stage()
+    for _ in range(2):
+        found = stage.run(node)
+        assert isinstance(found, Failed)
+        assert (found.code, found.retryable) == ("step_result_invalid", False)
+
+
+@pytest.mark.parametrize("said", [None, "by bank transfer", {"number": 3}])
+def test_what_a_person_said_comes_back_although_it_does_not_fit(said: Any) -> None:
+    async def pay() -> Receipt:
+        raise AssertionError("it was paid before")
+
+    @weftwork.node("acme.answered")
+    async def answered(ctx: weftwork.Context) -> list[Any]:
+        return [await ctx.step("pay", pay)]
+
+    stage = Stage()
+    stage.recorded["pay"] = said
+    assert stage.run(answered) == Completed({"output": [said]})
+
+
+@pytest.mark.parametrize("kind", ["async", "plain", "node"])
+def test_what_is_too_large_is_named_as_such(kind: str) -> None:
+    def plain() -> Any:
+        return [[0] * 1000] * (MAX_VALUES // 1000 + 1)
+
+    async def awaited() -> Any:
+        return plain()
+
+    @weftwork.node("acme.large")
+    async def large(ctx: weftwork.Context) -> Any:
+        return plain() if kind == "node" else await ctx.step("a", awaited if kind == "async" else plain)
+
+    found = Stage().run(large)
     assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("step_result_invalid", False)
+    assert (found.code, found.retryable) == ("node_output_too_large", False)
 
 
-@pytest.mark.parametrize("first", ["twin", ""])
-def test_steps_have_names_of_their_own(first: str) -> None:
+@pytest.mark.parametrize("kind", ["node", "step", "step of an async node"])
+def test_what_a_plain_function_returns_is_gone_through_in_its_thread(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+
+    def seen(value: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return as_json(value)
+
+    monkeypatch.setattr(steps if "step" in kind else performing, "as_json", seen)
+
+    @weftwork.node("acme.plain")
+    def plain(ctx: weftwork.PlainContext) -> list[int]:
+        return ctx.step("a", lambda: [1]) if kind == "step" else [1]
+
+    @weftwork.node("acme.around")
+    async def around(ctx: weftwork.Context) -> list[int]:
+        return await ctx.step("a", lambda: [1])
+
+    assert Stage().run(around if "async" in kind else plain) == Completed({"output": [1]})
+    assert threads == [False]
+
+
+@pytest.mark.parametrize("first", ["twin", "", "a\0", "a\ud800", "a" * 129, b"a", ["a"], None])
+def test_steps_have_names_of_their_own(first: Any) -> None:
     @weftwork.node("acme.twins")
     async def twins(ctx: weftwork.Context) -> None:
         await ctx.step(first, lambda: 1)

@@ -2,6 +2,8 @@
 
 import math
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -15,10 +17,11 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from weftwork.adapters.python.schemas import ports_of
-from weftwork.adapters.python.values import NotJson, as_json, converted, loggable, shown
+from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted, loggable, shown
 from weftwork.protocol import schema
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.decode import MAX_INTEGER, decode
+from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
 
 
 class Color(Enum):
@@ -48,7 +51,9 @@ kinds = st.recursive(
     max_leaves=4,
 )
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4)
-numbers = st.one_of(st.integers(-MAX_INTEGER, MAX_INTEGER), st.floats(allow_nan=False, allow_infinity=False))
+# Beyond these a float without a fraction is an integer that the log does not take.
+floats = st.floats(-float(MAX_INTEGER), float(MAX_INTEGER))
+numbers = st.one_of(st.integers(-MAX_INTEGER, MAX_INTEGER), floats)
 jsons = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, texts, st.sampled_from(["a", 1, 1.0, "red"])),
     lambda inner: st.one_of(
@@ -123,6 +128,26 @@ def test_what_becomes_json(value: Any, made: Any) -> None:
     assert type(as_json(value)) is type(made)
 
 
+class Deep(msgspec.Struct, rename={"inside": "within"}):
+    inside: Any
+
+
+@dataclass
+class Flat:
+    within: Any
+
+
+class Secretive(Mapping[str, int]):
+    def __getitem__(self, name: str) -> int:
+        raise ValueError("sesame")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["a"])
+
+    def __len__(self) -> int:
+        return 1
+
+
 ITSELF: list[Any] = []
 ITSELF.append(ITSELF)
 
@@ -136,8 +161,11 @@ ITSELF.append(ITSELF)
         ("\ud800", "", "holds NUL or a lone surrogate"),
         ({"a": "\0"}, "/a", "holds NUL or a lone surrogate"),
         ({"\ud800": 1}, "", "has a member whose name holds NUL or a lone surrogate"),
-        ([object()], "", "is not JSON: an object of type object"),
-        ({(1, 2): 3}, "", "is not JSON: Only dicts with str-like or number-like keys are supported"),
+        ([object()], "/0", "is an object of type object"),
+        ({"a": Deep([1, {"b": object()}])}, "/a/within/1/b", "is an object of type object"),
+        ({"a": Flat((0, object()))}, "/a/within/1", "is an object of type object"),
+        ([Secretive()], "/0", "could not be read: ValueError"),
+        ({(1, 2): 3}, "", "has a member whose name is neither a text nor a number"),
         (ITSELF, "", "is nested too deeply, or holds itself"),
     ],
 )
@@ -145,6 +173,48 @@ def test_what_is_no_json_is_named(value: Any, pointer: str, why: str) -> None:
     with pytest.raises(NotJson) as refused:
         as_json(value)
     assert (refused.value.pointer, refused.value.why) == (pointer, why)
+
+
+async def later() -> int:
+    return 1
+
+
+def test_what_is_still_to_be_awaited_is_named() -> None:
+    forgotten = later()
+    with pytest.raises(NotJson, match=r"/a is still to be awaited; is an await missing\?"):
+        as_json({"a": forgotten})
+    forgotten.close()
+
+
+def nested(levels: int) -> Any:
+    return [nested(levels - 1)] if levels else 1
+
+
+LARGEST = [[0] * (MAX_VALUES - 2), "a" * MAX_TEXT]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [0] * (MAX_VALUES + 1),
+        {"a": tuple(range(MAX_VALUES))},
+        "a" * (MAX_TEXT + 1),
+        ["a" * MAX_TEXT, "b"],
+        {"a" * MAX_TEXT: "b"},
+        nested(MAX_DEPTH + 2),
+    ],
+)
+def test_what_is_too_large_is_not_gone_through(value: Any) -> None:
+    with pytest.raises(TooLarge, match="has more than"):
+        as_json(value)
+    assert as_json(value, bounded=False) is not None
+    assert loggable({"a": value}) == {"a": f"({type(value).__name__})"}
+
+
+@pytest.mark.parametrize("value", [LARGEST, nested(MAX_DEPTH)], ids=["values and text", "levels"])
+def test_what_is_just_not_too_large(value: Any) -> None:
+    assert as_json(value) == value
+    assert not is_too_large(value)
 
 
 class Rude:

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+import weftwork
+from tests.python.stage import Stage
+from weftwork.ports.nodes import Failed
 from weftwork.protocol.version import version_problem
 
 
@@ -29,3 +32,21 @@ from weftwork.protocol.version import version_problem
 def test_a_range_and_what_is_pinned(change_id: str, least: Any, most: Any, pinned: Any, code: str | None) -> None:
     found = version_problem(change_id, least, most, pinned)
     assert (found and found[0]) == code
+
+
+@pytest.mark.parametrize("change_id", ["a\0", "a\ud800", b"xy", ["x"], None])
+def test_the_id_of_a_change_is_text_that_can_be_stored(change_id: Any) -> None:
+    @weftwork.node("acme.changed")
+    async def changed(ctx: weftwork.Context) -> int:
+        return await ctx.get_version(change_id, min=1, max=2)
+
+    @weftwork.node("acme.changed-plain")
+    def changed_plain(ctx: weftwork.PlainContext) -> int:
+        return ctx.get_version(change_id, min=1, max=2)
+
+    for function in (changed, changed_plain):
+        stage = Stage()
+        found = stage.run(function)
+        assert isinstance(found, Failed)
+        assert (found.code, found.retryable) == ("node_misused", False)
+        assert stage.versions == {}

@@ -1,5 +1,6 @@
 """Faults: crashes, lost answers and outages at a chosen commit, and what an author can prove with them."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from weftwork.testing import (
     Unreached,
     crash_everywhere,
     find_out,
+    question,
     run_node,
     run_workflow,
 )
@@ -231,3 +233,42 @@ def test_a_workflow_with_too_many_commits_is_an_error(monkeypatch: pytest.Monkey
     monkeypatch.setattr("weftwork.testing.running.MOST_CRASHES", 1)
     with pytest.raises(Unmet, match="more than 1 commits"):
         everywhere(charge)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_step_whose_name_is_hidden_is_not_guessed_at(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not guarded:
+        monkeypatch.setattr(question, "MASK", "no mask begins like this")
+    paid: list[str] = []
+
+    @weftwork.node("acme.named")
+    async def named(ctx: weftwork.Context, card: str = "") -> None:
+        await ctx.step(f"pay {card}", lambda: paid.append(card))
+
+    document = chain("acme.named")
+    document["nodes"][0]["inputs"] = {"card": {"type": "variable", "variableName": "card"}}
+    document["variables"] = [{"name": "card", "type": "string", "sensitive": True}]
+
+    def run() -> RunResult:
+        return run_workflow(
+            document, nodes=[named], inputs={"card": "4111-sesame"}, faults=[Crash(at=3)], answers={UNKNOWN: find_out}
+        )
+
+    if guarded:
+        with pytest.raises(Unmet, match="whose name holds a sensitive value"):
+            run()
+        assert paid == ["4111-sesame"]
+    else:
+        assert run().status == "completed"
+        assert paid == ["4111-sesame"] * 2
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_crash_is_no_error_of_the_node(written: bool, caplog: pytest.LogCaptureFixture) -> None:
+    @weftwork.node("acme.sleeps")
+    async def sleeps(ctx: weftwork.Context) -> None:
+        await ctx.step("sleep", asyncio.sleep, 60, effect="idempotent")
+
+    result = run_workflow(chain("acme.sleeps"), nodes=[sleeps], faults=[Crash(at=2, written=written)])
+    assert result.status == "completed"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

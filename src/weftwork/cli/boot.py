@@ -184,8 +184,13 @@ def _address(host: str, port: int) -> str:
 
 
 def _announce(host: Host, address: str, key: str | None, count: str, recovered: int) -> None:
-    for line in _lines(host, address, key, count, recovered):
-        click.echo(line)
+    try:
+        for line in _lines(host, address, key, count, recovered):
+            click.echo(line)
+    except OSError as error:
+        # Runs are worth more than these lines; only the key is missed by somebody.
+        lost = "; the first key was not shown, make one with `weftwork keys create`" if key is not None else ""
+        click.echo(f"weftwork: standard output cannot be written: {error.strerror}{lost}.", err=True)
 
 
 def _lines(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:

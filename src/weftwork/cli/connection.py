@@ -109,7 +109,7 @@ class Connection:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise self.broken(error) from None
             if response.status >= 300:
-                raise self._refusal(response)
+                raise self._refusal(response, path)
         except BaseException:
             connection.close()
             raise
@@ -145,11 +145,15 @@ class Connection:
                 "base address of an OpenWOP host."
             ) from None
 
-    def _refusal(self, response: http.client.HTTPResponse) -> Refused:
+    def _refusal(self, response: http.client.HTTPResponse, path: str) -> Refused | Unreachable:
         try:
             document = self._document(self._read(response))
         except Unreachable:
             document = None
+        if response.status in (404, 405, 501) and self._parts.path.endswith("/v1"):
+            # What people paste. No route of any host begins with it twice.
+            wanted = self.url.removesuffix("/v1")
+            return Unreachable(f"{self.url} has no {shown(path, 200)}; name the host without /v1: --url {wanted}")
         code, message, details = _error(document)
         if 300 <= response.status < 400:
             message = f"the host sends on to {shown(response.headers.get('Location', 'another address'), 200)}"

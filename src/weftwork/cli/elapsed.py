@@ -20,6 +20,14 @@ def clock(text: object) -> str:
     return found.strftime("%Y-%m-%d %H:%M:%S") if found is not None else ""
 
 
+def short_clock(text: object) -> str:
+    """The time of day if it was today, else the day, in UTC; nothing for what is none."""
+    found = instant(text)
+    if found is None:
+        return ""
+    return found.strftime("%H:%M:%S" if found.date() == datetime.now(UTC).date() else "%Y-%m-%d")
+
+
 def between(start: object, end: object) -> str:
     """How long it took from one time to another; nothing when one of them is missing."""
     first, last = instant(start), instant(end)

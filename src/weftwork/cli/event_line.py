@@ -29,11 +29,11 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "node.suspended": ("kind", "key"),
     "node.resumed": (),
     "node.dispatched": ("childRunId", "childWorkflowId"),
-    "interrupt.requested": ("kind", "key", "data"),
+    "interrupt.requested": ("kind", "key", "data", "message"),
     "interrupt.resolved": ("kind", "resolvedBy", "resumeValue"),
     "variable.changed": ("name", "next"),
     "channel.written": ("channel", "value"),
-    "log.appended": ("level", "message"),
+    "log.appended": ("level", "message", "fields"),
     "artifact.created": ("artifactId", "artifactType", "version"),
     "cap.breached": ("kind", "limit", "observed"),
     "state.snapshot": ("status", "currentNodeId"),
@@ -43,6 +43,8 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """What is shown of each type; of others, the whole payload as far as it fits."""
 _CHUNKS: Final = ("output.chunk", "ai.message.chunk")
+_ASKS: Final = "interrupt.requested"
+_MOST_FIELDS: Final = 20
 
 
 def event_line(frame: Frame) -> str:
@@ -65,7 +67,7 @@ def _told(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
     if kind in _CHUNKS:
         yield from _members(known, ("chunk", "isLast"))
     elif kind in _FIELDS:
-        yield from _members(known, _FIELDS[kind])
+        yield from _members({**known, "message": _message(known)} if kind == _ASKS else known, _FIELDS[kind])
     elif payload not in (None, {}, ""):
         yield f"payload={_text(payload)}"
 
@@ -77,8 +79,24 @@ def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
             continue
         if name in ("error", "lastError") and is_object(value):
             yield from _members(value, ("code", "message"))
+        elif name == "fields" and is_object(value):
+            yield from named_values(value)
         else:
             yield f"{name}={_text(value)}"
+
+
+def named_values(fields: dict[str, Any]) -> list[str]:
+    """What a log line was given beside its message, as name=value."""
+    told = [f"{_word(name)}={_text(value)}" for name, value in list(fields.items())[:_MOST_FIELDS]]
+    return told if len(fields) <= _MOST_FIELDS else [*told, f"and {len(fields) - _MOST_FIELDS} more"]
+
+
+def _message(known: dict[str, Any]) -> str | None:
+    """What a question says to the one who answers, which `data` may be too long for."""
+    data = known.get("data")
+    payload = data.get("payload") if is_object(data) else None
+    found = payload.get("message") if is_object(payload) else None
+    return found if isinstance(found, str) else None
 
 
 def _text(value: Any) -> str:

@@ -86,6 +86,8 @@ class EventStream:
                 self._wait_again(error)
             except Refused as refused:
                 if refused.status in _NO_STREAM and not self._connected:
+                    if refused.status == 404 and self._is_missing():
+                        raise
                     raise _NoStream from None
                 if refused.status not in _BUSY:
                     raise
@@ -170,6 +172,16 @@ class EventStream:
             return "completed" if refused.status in (404, 410) else None
         status = document.get("status") if is_object(document) else None
         return status if isinstance(status, str) else None
+
+    def _is_missing(self) -> bool:
+        """Whether there is no such run, rather than no such stream."""
+        try:
+            self._client.get(self._path.removesuffix("/events"))
+        except Refused as refused:
+            return refused.status == 404
+        except Unreachable:
+            pass
+        return False
 
     def _wait_again(self, error: Unreachable | Refused | None) -> None:
         """Before the next connection; raises when the patience is over."""

@@ -29,17 +29,38 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
     """Print the events of a run, one on each line.
 
     A line has the time, the sequence, the type and the node, and what matters of the payload as name=value. With
-    --json it is the event's document. Ctrl-C exits with 130, and the run goes on.
+    --json it is the event's document. What the run asks is said on standard error, with a command that answers, if it
+    is still open. Ctrl-C exits with 130, and the run goes on.
     """
     # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.event_line import event_line
     from weftwork.cli.views import json_line
 
-    try:
-        for frame in _followed(client, run_id, mode, start) if follow else _so_far(client, run_id, mode, start):
-            say(json_line(frame.data) if as_json else event_line(frame))
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+    frames = _followed(client, run_id, mode, start) if follow else _so_far(client, run_id, mode, start)
+    if as_json:
+        for frame in frames:
+            say(json_line(frame.data))
+    else:
+        _tell(client, run_id, frames, follow)
+
+
+def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
+    """A line for each event; a question where it comes if more events will, else at the end."""
+    from weftwork.cli.event_line import event_line
+    from weftwork.cli.question_view import is_open, tell_question
+    from weftwork.cli.tree import QUESTIONS, RunTree
+
+    tree = RunTree(run_id)
+    for frame in frames:
+        known = {row.node_id for row in tree.waiting}
+        tree.apply(frame)
+        say(event_line(frame))
+        if follow and frame.kind in QUESTIONS:
+            for row in tree.waiting:
+                if row.node_id not in known and is_open(client, tree, row):
+                    tell_question(client.url, run_id, row)
+    if not follow and tree.status not in ("completed", "failed", "cancelled"):
+        for row in tree.waiting:
+            tell_question(client.url, run_id, row)
 
 
 def _followed(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:

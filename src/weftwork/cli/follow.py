@@ -9,7 +9,8 @@ import click
 from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.event_stream import TimeUp
 from weftwork.cli.plain import say, shown
-from weftwork.cli.question import answer_lines, asked, word
+from weftwork.cli.question import word
+from weftwork.cli.question_view import tell_question
 from weftwork.cli.sse import Frame
 from weftwork.cli.tree import QUESTIONS, RunTree
 from weftwork.cli.views import LineView, TreeView, View, pick_view
@@ -100,10 +101,8 @@ def _show(client: Client, tree: RunTree, view: View, frame: Frame) -> None:
     known = {row.node_id for row in tree.waiting}
     view.show(frame)
     for row in tree.waiting:
-        if row.node_id not in known and row.asked is not None:
-            say(f"{shown(row.node_id, 60)} asks {asked(row.asked)}", err=True)
-            pieces = answer_lines(client.url, tree.run_id, row.node_id, row.asked)
-            say(f"answer with: {' '.join(pieces)}", err=True)
+        if row.node_id not in known:
+            tell_question(client.url, tree.run_id, row)
 
 
 def _left(tree: RunTree, how: str, code: int) -> int:

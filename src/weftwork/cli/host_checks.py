@@ -120,7 +120,7 @@ def _key(connection: Connection, url: str, key: str | None) -> Iterator[Finding]
         lacking = f"is accepted, without {', '.join(denied)}"
         yield Finding("warn", "key", lacking, "use another key if you need more; `weftwork keys create --scope`")
     else:
-        yield Finding("ok", "key", f"is accepted, with {', '.join(allowed)}")
+        yield Finding("ok", "key", f"is accepted; it has {', '.join(allowed)}, and other scopes were not tried")
     if "runs:read" in allowed:
         yield from _stream(connection)
 

@@ -4,6 +4,7 @@ import click
 
 from weftwork.cli.completion import completion
 from weftwork.cli.doctor import doctor
+from weftwork.cli.ending import Root
 from weftwork.cli.events import events
 from weftwork.cli.keys import keys
 from weftwork.cli.new import new
@@ -14,7 +15,7 @@ from weftwork.cli.serve import serve
 from weftwork.cli.workflows import workflows
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="weftwork", prog_name="weftwork")
 def main() -> None:
     """A Python host for OpenWOP: durable workflow runs over REST and server-sent events."""

@@ -59,7 +59,8 @@ def details(row: NodeRow, url: str, run_id: str) -> list[Detail]:
     if row.error and row.state in ("failed", "retrying"):
         found.append(Detail(failure(row.error), "red"))
     if row.asked is not None and row.state == "suspended":
-        found.append(Detail(f"asks {asked(row.asked)}", "magenta"))
+        first, *more = asked(row.asked)
+        found += [Detail(f"asks {first}", "magenta"), *(Detail(each, "magenta") for each in more)]
         pieces = " \\\n  ".join(answer_lines(url, run_id, row.node_id, row.asked))
         found += [Detail(each, "", True) for each in pieces.split("\n")]
     found += [Detail(f"run {shown(child, 60)} {shown(state, 40)}", "dim") for child, state in row.children.items()]

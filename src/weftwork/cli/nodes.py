@@ -10,9 +10,12 @@ from click.core import ParameterSource
 from weftwork.cli.client import Client, Refused, Unreachable
 from weftwork.cli.connect import connected
 from weftwork.cli.plain import say, shown
+from weftwork.cli.suggest import NODE_TYPES as ROUTE
+from weftwork.cli.suggest import suggest_nodes
 from weftwork.protocol.json_value import is_array, is_object
 
-ROUTE: Final = "/v1/host/weftwork/node-types"
+_FOR_TESTS: Final = ("conformance.", "local.sample.")
+"""Types that hosts have for those who test hosts."""
 _OTHER_NAME: Final = re.compile(r"Same as `([^`]+)`\.")
 _offline = click.option("--offline", is_flag=True, help="Ask no host: show the types that come with the package.")
 
@@ -28,8 +31,9 @@ def nodes() -> None:
 
 @nodes.command()
 @_offline
+@click.option("--all", "every", is_flag=True, help="List conformance.* and local.sample.* too, which are for tests.")
 @connected
-def ls(client: Client, as_json: bool, offline: bool) -> None:
+def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
     """List the node types.
 
     \b
@@ -37,7 +41,8 @@ def ls(client: Client, as_json: bool, offline: bool) -> None:
       weftwork nodes ls --offline
       weftwork nodes ls --url https://host.example --json
     """
-    found = _found(client, offline)
+    known = _found(client, offline)
+    found = [row for row in known if every or not str(row.get("typeId")).startswith(_FOR_TESTS)]
     if as_json:
         say(json.dumps({"nodeTypes": found}, indent=2))
         return
@@ -47,12 +52,12 @@ def ls(client: Client, as_json: bool, offline: bool) -> None:
     if any(row.get("source") for row in found):
         members.insert(2, "source")
     head = ["type" if each == "typeId" else each for each in members]
-    named = [{**row, "title": row["description"]} if _meant(row, found) else row for row in found]
-    print_table(head, [[str(row.get(each) or "") for each in members] for row in named])
+    named = [{**row, "title": row["description"]} if _meant(row, known) else row for row in found]
+    print_table(head, [[str(row.get(each) or "") for each in members] for row in named], cut=("source", "title"))
 
 
 @nodes.command()
-@click.argument("type_id", metavar="TYPE")
+@click.argument("type_id", metavar="TYPE", shell_complete=suggest_nodes)
 @_offline
 @connected
 def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:

@@ -5,12 +5,14 @@ All texts of the host go through `shown` into rich texts, which take neither esc
 
 import json
 import time
-from typing import Final
+from textwrap import wrap
+from typing import Any, Final
 
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from weftwork.cli.event_line import named_values
 from weftwork.cli.fold import Folded, fold, folded_words
 from weftwork.cli.guides import WIDTH, guides
 from weftwork.cli.node_lines import Detail, details, failure, sign, style, took, words
@@ -27,6 +29,8 @@ _LEVELS: Final = {"error": "red", "warn": "yellow", "debug": "dim"}
 _OUTPUTS: Final = 2000
 _NAME: Final = 60
 _LEAST: Final = 8
+_SAID: Final = 8
+"""Lines below a node while the run goes on."""
 _MARGIN: Final = "  "
 
 
@@ -109,10 +113,20 @@ class Picture:
 
     def _details(self, row: NodeRow, is_cut: bool) -> list[Detail]:
         found = details(row, self._url, self._tree.run_id)
+        if is_cut:
+            found = self._short(found)
         if is_cut and any(each.is_pasted and len(each.text) > self._console.width - len(_MARGIN) for each in found):
             # Half a command must not be pasted.
             return [*(each for each in found if not each.is_pasted), Detail("Ctrl-C prints how to answer", "dim")]
         return found
+
+    def _short(self, found: list[Detail]) -> list[Detail]:
+        """Long words in a few lines: the screen has to hold more than this."""
+        room = max(_LEAST, self._console.width * 3 // 4)
+        told = [each for each in found if not each.is_pasted]
+        lines = [Detail(line, each.style) for each in told for line in wrap(each.text, room, subsequent_indent="  ")]
+        kept = lines if len(lines) <= _SAID else [*lines[: _SAID - 1], Detail("Ctrl-C prints all of it", "dim")]
+        return [*kept, *(each for each in found if each.is_pasted)]
 
     def _node(self, row: NodeRow, beside: str, is_cut: bool) -> Text:
         told = words(row, self._now())
@@ -134,14 +148,15 @@ class Picture:
             (told, style(row)),
         )
 
-    def _tail(self, lines: list[tuple[str, str, str]]) -> list[Text]:
+    def _tail(self, lines: list[tuple[str, str, str, dict[str, Any]]]) -> list[Text]:
         if not lines:
             return []
         earlier = self._tree.dropped + len(self._tree.lines) - len(lines)
         told = [_line((f"{_MARGIN}{earlier} earlier lines", "dim"))] if earlier else []
-        for level, node_id, message in lines:
+        for level, node_id, message, fields in lines:
             place = f" {shown(node_id, 40)}:" if node_id else ""
-            told.append(_line((f"{_MARGIN}{shown(level, 10)}{place} {shown(message, 400)}", _LEVELS.get(level, ""))))
+            said = " ".join([f"{_MARGIN}{shown(level, 10)}{place} {shown(message, 400)}", *named_values(fields)])
+            told.append(_line((said, _LEVELS.get(level, ""))))
         return [Text(""), *told]
 
     def _end(self) -> list[Text]:

@@ -8,6 +8,19 @@ import click
 
 MOST: Final = 1024
 """Characters of one text that are shown."""
+_SIGNS: Final = str.maketrans(
+    {
+        **dict.fromkeys("├┤┼╮╭┬╯╰┴", "+"),
+        "│": "|",
+        "─": "-",
+        "●": "*",
+        "←": "<-",
+        "→": "->",
+        "↺": "<<",
+        "…": "...",
+    }
+)
+"""What our own pictures are made of, for encodings that lack it."""
 
 
 def shown(text: object, most: int = MOST) -> str:
@@ -23,5 +36,15 @@ def shown(text: object, most: int = MOST) -> str:
 
 def say(text: str, err: bool = False) -> None:
     """Print a line, also where the encoding of the terminal lacks a character."""
-    encoding = (sys.stderr if err else sys.stdout).encoding
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
+    # A stream that a caller put there may have none.
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    click.echo(printable(text, encoding), err=err)
+
+
+def printable(text: str, encoding: str) -> str:
+    """The text in characters that the encoding has: lines and arrows of ours as others like them, the rest spelled."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_SIGNS)
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,26 +1,44 @@
-"""What a run asks and how to answer it, as a line to paste into a shell."""
+"""What a run asks and how to answer it, as a command to paste into a shell."""
 
+import hashlib
 import json
+import re
 import shlex
-from typing import Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
 
 from weftwork.cli.plain import shown
+from weftwork.cli.schema_words import Schema
+from weftwork.protocol.effect import UNKNOWN
 from weftwork.protocol.json_value import is_array, is_object
 
+MESSAGE: Final = 8000
+"""Characters of what somebody wrote for the one who answers: more than anybody reads, less than floods a screen."""
+LINES: Final = 40
+"""Lines of what goes with it."""
+_SHORT: Final = 200
+_BODY: Final = 4000
+_INDENT: Final = "  "
+_TEXTS: Final = ("title", "description", "prompt", "message", "eventType")
+_KEY: Final = re.compile(r"[A-Za-z0-9._:~-]{1,255}")
+_OUTCOME: Final = "outcome is one of these words; output goes with done: what it gave, if it gave something"
 
-def asked(question: dict[str, Any]) -> str:
-    """What is asked, on one line."""
+
+def asked(question: dict[str, Any]) -> list[str]:
+    """What is asked: the words for whoever answers first and whole, then what goes with them. Lines can be printed."""
     kind = question.get("kind")
+    head = shown(kind, _SHORT) if isinstance(kind, str) else "question"
     data = question.get("data")
-    known = data if is_object(data) else {}
-    told = [
-        text for name in ("title", "description", "prompt", "eventType") if isinstance(text := known.get(name), str)
-    ]
-    told += [text for each in _questions(known) if isinstance(text := each.get("question"), str)]
-    if not told and data not in (None, {}):
-        told = [json.dumps(data, ensure_ascii=False)]
-    said = ": ".join([str(kind) if isinstance(kind, str) else "question", "; ".join(told)] if told else [str(kind)])
-    return shown(said, 300)
+    texts, rest = _told(data if is_object(data) else {})
+    if not texts and data not in (None, {}):
+        small = json.dumps(data, ensure_ascii=False)
+        if len(small) <= _SHORT:
+            return [shown(f"{head}: {small}"), *_choices(question)]
+        return [f"{head}:", *_bounded(json.dumps(data, ensure_ascii=False, indent=2).split("\n")), *_choices(question)]
+    said = [shown(line.rstrip("\r"), MESSAGE) for text in texts for line in text[:MESSAGE].split("\n")]
+    first = f"{head}: {said[0]}" if said else head
+    return [first, *(_INDENT + line for line in said[1:]), *_bounded(_members(rest)), *_choices(question)]
 
 
 def word(text: str) -> str:
@@ -29,24 +47,98 @@ def word(text: str) -> str:
 
 
 def answer_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) -> list[str]:
-    """A command that answers, in pieces for lines of their own; the longest, last, has the most room.
+    """A command that answers, in pieces for lines of their own.
 
-    Nothing of the host can leave its quotes, and the key is not in it.
+    Sent twice, it answers once: it has an Idempotency-Key that belongs to this question. Nothing of the host can leave
+    its quotes, and the key of the user is not in it.
     """
     from weftwork.cli.client import segment
 
     where = f"{url}/v1/runs/{segment(run_id)}/interrupts/{segment(node_id)}"
     # Spelled in ASCII, so that nothing in it can move a cursor.
     body = json.dumps({"resumeValue": _example(question)})
+    if len(body) > _BODY:
+        body = json.dumps({"resumeValue": "..."})
     key = '-H "Authorization: Bearer $WEFTWORK_KEY"'
     kind = "-H 'Content-Type: application/json'"
-    return [f"curl -d {shlex.quote(body)}", key, kind, shlex.quote(where)]
+    once = _once(run_id, question)
+    return [f"curl -d {shlex.quote(body)}", key, kind, *once, shlex.quote(where)]
+
+
+def _once(run_id: str, question: dict[str, Any]) -> list[str]:
+    """What makes a repeated answer the same answer; nothing where the question has no name of its own."""
+    named = next((each for name in ("key", "interruptId") if isinstance(each := question.get(name), str) and each), "")
+    if not named:
+        return []
+    key = f"{run_id}-{named}"
+    if _KEY.fullmatch(key) is None:
+        key = hashlib.sha256(f"{run_id}\0{named}".encode("utf-8", "surrogatepass")).hexdigest()
+    return [f'-H "Idempotency-Key: {key}"']
+
+
+def _told(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The words that somebody wrote for the one who answers, and the other members."""
+    payload = data.get("payload")
+    inner = payload if is_object(payload) else {}
+    if isinstance(message := inner.get("message"), str) and message:
+        return [message], {name: value for name, value in inner.items() if name != "message"}
+    if isinstance(payload, str) and payload:
+        return [payload], {}
+    texts = [text for name in _TEXTS if isinstance(text := data.get(name), str) and text]
+    texts += [text for each in _questions(data) if isinstance(text := each.get("question"), str)]
+    return texts, {name: value for name, value in data.items() if name not in (*_TEXTS, "questions")}
+
+
+def _members(rest: dict[str, Any]) -> Iterator[str]:
+    """A line for each member; the answers that the author explains, one by one."""
+    for name, value in rest.items():
+        if name == "answers" and is_object(value):
+            yield from (
+                f"{each}: {text if isinstance(text, str) else json.dumps(text)}" for each, text in value.items()
+            )
+            continue
+        small = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if len(small) <= _SHORT or isinstance(value, str):
+            yield f"{name}: {small}"
+            continue
+        yield f"{name}:"
+        yield from (_INDENT + line for line in json.dumps(value, ensure_ascii=False, indent=2).split("\n"))
+
+
+def _choices(question: dict[str, Any]) -> Iterator[str]:
+    """What may be answered, as far as the question says so."""
+    if _is_unknown(question):
+        yield _INDENT + _OUTCOME
+        return
+    shape = question.get("resumeSchema")
+    if not is_object(shape) or not shape:
+        return
+    schema = Schema(shape)
+    rows = list(islice(schema.rows(), LINES))
+    if not rows:
+        yield f"{_INDENT}the answer: {shown(schema.words(), _SHORT)}"
+    for name, words, default, meaning in rows:
+        yield shown(f"{_INDENT}{name} in the answer: {', '.join(each for each in (words, default, meaning) if each)}")
+
+
+def _bounded(lines: Iterator[str] | list[str]) -> Iterator[str]:
+    at = -1
+    for at, line in enumerate(lines):
+        if at < LINES:
+            yield _INDENT + shown(line)
+    if at >= LINES:
+        yield f"{_INDENT}and {at + 1 - LINES} more lines; `weftwork runs show --json` has all of it"
 
 
 def _example(question: dict[str, Any]) -> Any:
-    """A value of the shape that the kind of question wants."""
+    """A value of the shape that the question wants."""
     data = question.get("data")
     known = data if is_object(data) else {}
+    shape = question.get("resumeSchema")
+    if _is_unknown(question):
+        return {"outcome": "done", **_naming(question, shape)}
+    if is_object(shape) and shape:
+        return Schema(shape).sample()
     if question.get("kind") == "approval":
         actions = known.get("actions")
         first = next((each for each in actions if isinstance(each, str)), "accept") if is_array(actions) else "accept"
@@ -57,6 +149,19 @@ def _example(question: dict[str, Any]) -> Any:
     if question.get("kind") == "external-event" and is_object(known.get("correlation")):
         return known["correlation"]
     return "..."
+
+
+def _naming(question: dict[str, Any], shape: Any) -> dict[str, str]:
+    """The key of the question, so that the answer is taken for no other; unless the host takes no such member."""
+    members = shape.get("properties") if is_object(shape) else None
+    key = question.get("key")
+    return {"key": key} if isinstance(key, str) and (members is None or "key" in members) else {}
+
+
+def _is_unknown(question: dict[str, Any]) -> bool:
+    """Whether somebody has to find out what became of an effect."""
+    data = question.get("data")
+    return is_object(data) and data.get("customKind") == UNKNOWN
 
 
 def _questions(known: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """`weftwork run`: start a run on a host, and follow it."""
 
 import time
+from math import isfinite
 from typing import Any
 
 import click
@@ -9,6 +10,12 @@ from weftwork.cli.client import Client, Refused, Unreachable
 from weftwork.cli.connect import connected
 from weftwork.cli.plain import say, shown
 from weftwork.cli.suggest import suggest_workflows
+
+
+def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not isfinite(seconds):
+        raise click.BadParameter(f"{seconds} is no number of seconds.")
+    return seconds
 
 
 @click.command()
@@ -33,7 +40,11 @@ from weftwork.cli.suggest import suggest_workflows
 )
 @click.option("--follow", is_flag=True, help="Show the run until it ends. Without, its id is printed and that is all.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Follow for so long at most."
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    callback=_finite,
+    metavar="SECONDS",
+    help="Follow for so long at most.",
 )
 @click.option("--no-wait", is_flag=True, help="Stop following when the run waits for an answer or is paused.")
 @connected
@@ -68,7 +79,10 @@ def run(
         5  the time of --timeout is over, and the run goes on
         6  the host cannot be reached
         7  the host refused
+        8  standard output cannot be written, and the run goes on
       130  Ctrl-C, and the run goes on
+      141  nobody reads standard output any more, and the run goes on
+      143  SIGTERM while the tree is shown, and the run goes on
     """
     # Imported late, here and below: `weftwork --help` needs none of it.
     from weftwork.cli.pairs import pairs
@@ -101,6 +115,9 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
 
     try:
         answer = client.post("/v1/runs", body, idempotency_key=idempotency_key or token_urlsafe(24))
+    except KeyboardInterrupt:
+        say("the host had not answered yet, and may have started the run; see `weftwork runs ls`.", err=True)
+        raise
     except Refused as refused:
         if refused.details.get("pointer") == "/workflowId":
             say("`weftwork workflows ls` lists the workflows of the host.", err=True)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from weftwork.cli.elapsed import between, clock
 from weftwork.cli.plain import shown
+from weftwork.cli.question import answer_lines, asked
 from weftwork.cli.table import aligned
 from weftwork.protocol.json_value import is_array, is_object
 
@@ -27,12 +28,17 @@ _ADVICE: Final = {
 }
 
 
-def sheet(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[str]:
+def sheet(
+    run: dict[str, Any], times: Mapping[str, str], url: str, questions: Mapping[str, dict[str, Any]]
+) -> Iterator[str]:
     """Line by line: how the run stands, what it asks or why it failed, its nodes, and what it holds.
 
-    `times` says of some nodes how long they took.
+    `times` says of some nodes how long they took, `questions` more of what they ask than the snapshot does.
     """
     yield from aligned([[name, text] for name, text in _head(run)])
+    for each in _open_interrupts(run)[:_ROWS]:
+        yield ""
+        yield from _asked(run, each if is_object(each) else {}, url, questions)
     for title, rows in _parts(run, times):
         if rows:
             yield ""
@@ -89,7 +95,6 @@ def _next(run: dict[str, Any]) -> Iterator[str]:
 
 def _parts(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
     yield "nodes", [_node(name, state, times.get(name, "")) for name, state in _members(run, "nodeStates")]
-    yield "asks", [_asked(each) for each in _open_interrupts(run)]
     yield "child runs", [_child(each) for each in _list(run, "childRuns")]
     for title, member in (("inputs", "inputs"), ("variables", "variables"), ("outputs", "outputs")):
         yield title, [[shown(name, 60), _value(value)] for name, value in _members(run, member)]
@@ -109,11 +114,23 @@ def _open_interrupts(run: dict[str, Any]) -> list[Any]:
     return several or ([run["interrupt"]] if is_object(run.get("interrupt")) else [])
 
 
-def _asked(asked: Any) -> list[str]:
-    known = asked if is_object(asked) else {}
+def _asked(
+    run: dict[str, Any], known: dict[str, Any], url: str, questions: Mapping[str, dict[str, Any]]
+) -> Iterator[str]:
+    """What a node asks, whole, and a command that answers."""
+    node_id = str(known.get("nodeId", run.get("currentNodeId", "NODE")))
+    more = questions.get(node_id, {})
+    # The events may tell of an older question of the same node.
+    question = {**more, **known} if more.get("key") == known.get("key") else known
+    first, *rest = asked(question)
     since = clock(known.get("requestedAt"))
-    told = f"since {since} UTC" if since else ""
-    return [shown(known.get("nodeId", "?"), 60), shown(known.get("kind", "?"), 40), told, _value(known.get("data"))]
+    yield f"{shown(node_id, 60)} asks {first}"
+    yield from rest
+    if since:
+        yield f"{_INDENT}since {since} UTC"
+    yield "answer with"
+    pieces = answer_lines(url, str(run.get("runId", "RUN")), node_id, question)
+    yield from (_INDENT + line for line in " \\\n  ".join(pieces).split("\n"))
 
 
 def _child(child: Any) -> list[str]:

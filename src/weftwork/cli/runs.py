@@ -1,19 +1,20 @@
 """`weftwork runs`: look at runs of any OpenWOP host and steer them; delete old ones of our own."""
 
 import json
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import click
 
-from weftwork.cli.client import Client, Refused, segment
+from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.connect import connected
 from weftwork.cli.plain import say, shown
 from weftwork.cli.prune import prune
 from weftwork.cli.suggest import suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.protocol.json_value import is_array, is_object
-from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL
+from weftwork.protocol.run import DRAIN_POLICIES, STATUSES, TERMINAL
 
 PAGE: Final = 200
 """Most runs that are asked for at once."""
@@ -40,7 +41,7 @@ runs.add_command(prune)
     multiple=True,
     metavar="STATUS",
     shell_complete=suggest_statuses,
-    help="Only runs with this status, such as failed or running. Repeatable.",
+    help=f"Only runs with this status: {', '.join(STATUSES)}. Repeatable.",
 )
 @click.option(
     "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only runs of this workflow.  [default: of all]"
@@ -64,7 +65,8 @@ def ls(client: Client, as_json: bool, statuses: tuple[str, ...], workflow: str |
     elif found:
         from weftwork.cli.table import print_table
 
-        print_table(("run", "status", "workflow", "created", "took", "at"), [_row(run) for run in found])
+        head = ("run", "status", "workflow", "created", "took", "at")
+        print_table(head, [_row(run) for run in found], cut=("status", "at"))
     else:
         say("There are no such runs.", err=True)
 
@@ -80,6 +82,8 @@ def _listed(client: Client, statuses: tuple[str, ...], workflow: str | None, mos
             if refused.status in _ABSENT:
                 text = "this host does not list runs: GET /v1/runs is not part of every OpenWOP host"
                 raise click.ClickException(f"{text}. Name a run: `weftwork runs show RUN`.") from None
+            if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
+                say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
             raise
         found = page.get("runs") if is_object(page) else None
         if not is_array(found):
@@ -94,15 +98,16 @@ def _listed(client: Client, statuses: tuple[str, ...], workflow: str | None, mos
 
 
 def _row(run: Any) -> list[str]:
-    from weftwork.cli.elapsed import between, clock
+    from weftwork.cli.elapsed import between, clock, short_clock
 
     known: dict[str, Any] = run if is_object(run) else {}
+    told = short_clock if sys.stdout.isatty() else clock
     error = known.get("error")
     at = error.get("code", "") if is_object(error) else known.get("currentNodeId", "")
     begun = known.get("startedAt", known.get("createdAt"))
     return [
         *(str(known.get(member, "?")) for member in ("runId", "status", "workflowId")),
-        clock(known.get("createdAt", known.get("startedAt"))),
+        told(known.get("createdAt", known.get("startedAt"))),
         between(begun, known.get("completedAt")),
         str(at),
     ]
@@ -126,10 +131,12 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
         return
     if not is_object(found):
         raise click.ClickException("the host's answer is not a run.")
-    from weftwork.cli.node_times import node_times
+    from weftwork.cli.past import node_times, read_past
     from weftwork.cli.run_sheet import sheet
 
-    for line in sheet(found, node_times(client, run_id)):
+    past = read_past(client, run_id)
+    questions = {row.node_id: row.asked for row in past.nodes.values() if row.asked is not None}
+    for line in sheet(found, node_times(past), client.url, questions):
         say(line)
 
 
@@ -160,9 +167,10 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
             answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
             say(f"{shown(run_id)}: {refused.format_message()}", err=True)
             continue
+        status = _status(client, run_id, answer)
         answers.append(answer)
         if not as_json:
-            say(f"{shown(run_id)} {_cancelled(_status(answer))}")
+            say(f"{shown(run_id)} {_cancelled(status)}")
     if as_json:
         say(json.dumps({"runs": answers}, indent=2))
     if refusal is not None:
@@ -219,11 +227,13 @@ def _steer(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
     """Pausing is optional in the protocol, and a host without it answers as if there were no such run."""
     given = {name: value for name, value in body.items() if value is not None}
     try:
-        return client.post(f"{_path(run_id)}:{verb}", given or None, idempotency_key=str(uuid.uuid4()))
+        answer = client.post(f"{_path(run_id)}:{verb}", given or None, idempotency_key=str(uuid.uuid4()))
     except Refused as refused:
         if refused.status in _ABSENT and not _offers_pauses(client.get):
             raise click.ClickException("this host does not offer to pause and resume runs.") from None
         raise
+    _status(client, run_id, answer)
+    return answer
 
 
 def _offers_pauses(get: Callable[[str], Any]) -> bool:
@@ -237,5 +247,11 @@ def _path(run_id: str) -> str:
     return f"/v1/runs/{segment(run_id)}"
 
 
-def _status(answer: Any) -> str:
-    return str(answer.get("status", "")) if is_object(answer) else ""
+def _status(client: Client, run_id: str, answer: Any) -> str:
+    """How the run stands now. Raises Unreachable for what is no answer of an OpenWOP host."""
+    status = answer.get("status") if is_object(answer) else None
+    if not isinstance(status, str):
+        raise Unreachable(
+            f"{client.url} does not say how {shown(run_id)} stands now; see that --url names an OpenWOP v1 host."
+        )
+    return status

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
@@ -12,7 +13,8 @@ from weftwork.protocol.run import STATUSES
 
 SECONDS: Final = 1.0
 """A shell that waits longer is worse than one that offers nothing."""
-_ROWS: Final = 50
+_FEW: Final[Mapping[str, int]] = {"limit": 50}
+NODE_TYPES: Final = "/v1/host/weftwork/node-types"
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What comes from a host goes into a command line: nothing that a shell could take for more than a word."""
 
@@ -31,7 +33,14 @@ def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed
     return _suggest(context, typed, "/v1/workflows", "workflows", "workflowId")
 
 
-def _suggest(context: click.Context, typed: str, path: str, member: str, name: str) -> list[str]:
+def suggest_nodes(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Node types, which only a host of ours names."""
+    return _suggest(context, typed, NODE_TYPES, "nodeTypes", "typeId", {})
+
+
+def _suggest(
+    context: click.Context, typed: str, path: str, member: str, name: str, query: Mapping[str, int] = _FEW
+) -> list[str]:
     typed_url, typed_key = (
         context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in ("url", "key")
     )
@@ -41,7 +50,7 @@ def _suggest(context: click.Context, typed: str, path: str, member: str, name: s
     if not key or (typed_url and not typed_key):
         return []
     try:
-        found = _asked(url, key, path)
+        found = _asked(url, key, path, query)
     except Exception:
         # Whatever goes wrong, the shell only wants words.
         return []
@@ -50,10 +59,10 @@ def _suggest(context: click.Context, typed: str, path: str, member: str, name: s
     return [each for each in ids if each.startswith(typed) and _SAFE.fullmatch(each)]
 
 
-def _asked(url: str | None, key: str, path: str) -> Any:
+def _asked(url: str | None, key: str, path: str, query: Mapping[str, int]) -> Any:
     # Imported late: only a shell that completes an id needs it.
     from weftwork.cli.connect import DEFAULT_URL
     from weftwork.cli.connection import Connection
 
     # Not through a client, which would try again.
-    return Connection(url or DEFAULT_URL, key, SECONDS).ask("GET", path, {"limit": _ROWS}, None, {})
+    return Connection(url or DEFAULT_URL, key, SECONDS).ask("GET", path, query, None, {})

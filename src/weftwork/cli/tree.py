@@ -20,6 +20,7 @@ ACTIVE: Final = ("running", "retrying")
 QUESTIONS: Final = ("interrupt.requested", "node.suspended", "approval.requested", "clarification.requested")
 """Events after which somebody may have to answer."""
 _ENDED: Final = ("completed", "failed", "skipped", "cancelled")
+_QUESTION: Final = ("kind", "key", "data", "resumeSchema", "interruptId")
 
 
 class NodeRow:
@@ -40,7 +41,7 @@ class NodeRow:
         self.items = 0
         self.error: dict[str, Any] = {}
         self.asked: dict[str, Any] | None = None
-        """The open question, if it waits for an answer: kind, key and data."""
+        """The open question, if it waits for an answer: kind, key, data and what else was said of it."""
         self.children: dict[str, str] = {}
         """Runs that it started, with how they stand."""
         self.text = ""
@@ -63,8 +64,8 @@ class RunTree:
         self.nodes: dict[str, NodeRow] = {}
         self.places: dict[str, Place] = {}
         """Where the nodes that are expected stand."""
-        self.lines: deque[tuple[str, str, str]] = deque(maxlen=MAX_LINES)
-        """Level, node and message."""
+        self.lines: deque[tuple[str, str, str, dict[str, Any]]] = deque(maxlen=MAX_LINES)
+        """Level, node, message and fields."""
         self.dropped = 0
         self.started: float | None = None
         self.last: float | None = None
@@ -115,13 +116,14 @@ class RunTree:
         if change is not None and isinstance(node_id, str):
             change(self, self.nodes.setdefault(node_id, NodeRow(node_id)), known)
         if frame.kind == "log.appended":
-            _log(self, _text(known.get("level")), _text(node_id), known.get("message"))
+            _log(self, _text(node_id), known)
 
 
-def _log(tree: RunTree, level: str, node_id: str, message: Any) -> None:
+def _log(tree: RunTree, node_id: str, payload: dict[str, Any]) -> None:
+    message, fields = payload.get("message"), payload.get("fields")
     if isinstance(message, str):
         tree.dropped += len(tree.lines) == MAX_LINES
-        tree.lines.append((level, node_id, message))
+        tree.lines.append((_text(payload.get("level")), node_id, message, fields if is_object(fields) else {}))
 
 
 def _run_started(tree: RunTree, payload: dict[str, Any]) -> None:
@@ -204,7 +206,11 @@ def _retried(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
 
 
 def _asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    row.asked = {**(row.asked or {}), **{name: payload[name] for name in ("kind", "key", "data") if name in payload}}
+    told = {name: payload[name] for name in _QUESTION if name in payload}
+    before = row.asked or {}
+    # Another key is another question, of which nothing is known yet.
+    same = "key" not in told or before.get("key", told["key"]) == told["key"]
+    row.asked = {**before, **told} if same else told
     row.state = "suspended"
 
 

@@ -1,6 +1,8 @@
 """Three ways to show a run while it goes on: a picture on a terminal, a line for each event, or JSON lines."""
 
 import json
+import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -92,8 +94,11 @@ class TreeView:
         # rich draws in a thread of its own.
         self._lock = threading.Lock()
         self._live = Live(console=self._console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
+        self._before: Any = None
 
     def __enter__(self) -> "TreeView":
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGTERM, _stopped)
         self._live.start()
         return self
 
@@ -102,6 +107,8 @@ class TreeView:
     ) -> None:
         self._live.stop()
         self._console.print(self._picture.whole(), soft_wrap=True)
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, self._before)
 
     def show(self, frame: Frame) -> None:
         with self._lock:
@@ -123,16 +130,21 @@ class TreeView:
             return self._picture.live()
 
 
+def _stopped(number: int, _frame: object) -> None:
+    """The cursor is hidden while the picture is drawn: whoever ends this gets it back first."""
+    raise SystemExit(128 + number)
+
+
 def json_line(document: Any) -> str:
     """On one line, in ASCII: nothing in it can move a cursor."""
     return json.dumps(document, separators=(",", ":"))
 
 
 def pick_view(tree: RunTree, url: str, as_json: bool) -> View:
-    """The picture only where it can be drawn."""
+    """The picture only where it can be drawn, and drawn anew."""
     if as_json:
         return JsonView(tree)
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         return LineView(tree)
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         # Names may hold characters that the terminal's encoding lacks.

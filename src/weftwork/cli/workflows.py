@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from weftwork.cli.catalog import chosen
-from weftwork.cli.client import Client, Refused
+from weftwork.cli.client import Client, Refused, Unreachable
 from weftwork.cli.connect import connected
 from weftwork.cli.definition_file import Problems, check, known_types, parse, place, read, shape, told, unreadable
 from weftwork.cli.plain import say, shown
@@ -103,7 +103,7 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
     if problems:
         return None, problems
     try:
-        return client.post("/v1/workflows", document, idempotency_key=str(uuid.uuid4())), []
+        answer = client.post("/v1/workflows", document, idempotency_key=str(uuid.uuid4()))
     except Refused as refused:
         if refused.status in (404, 405, 501):
             text = "this host takes no definitions: POST /v1/workflows is not part of every OpenWOP host."
@@ -114,6 +114,9 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
         if not placed:
             raise
         return None, placed
+    if not is_object(answer) or not isinstance(answer.get("workflowId"), str):
+        raise Unreachable(f"{client.url} does not say what it registered; see that --url names an OpenWOP v1 host.")
+    return answer, []
 
 
 def _registered(answer: Any) -> str:
@@ -196,7 +199,8 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
         from weftwork.cli.table import print_table
 
         members = ("workflowId", "version", "name")
-        print_table(("workflow", "version", "name"), [[str(row.get(each, "")) for each in members] for row in found])
+        rows = [[str(row.get(each, "")) for each in members] for row in found]
+        print_table(("workflow", "version", "name"), rows, cut=("version", "name"))
     else:
         say("There are no workflows.", err=True)
 

@@ -11,6 +11,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.timers import Timers
 from weftwork.engine.work import Work
 from weftwork.protocol.effect import NODE, Place, is_unrepeatable
+from weftwork.protocol.json_value import is_object
 from weftwork.protocol.limits import time_limit
 from weftwork.protocol.state import RunState
 
@@ -18,11 +19,12 @@ from weftwork.protocol.state import RunState
 class Activity:
     """Follows what is durable. Everything it has to say comes back as an input."""
 
-    __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers")
+    __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers", "_types")
 
     def __init__(self, runtime: Runtime, state: RunState, report: Callable[[Input], None]) -> None:
         limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, state.header.configurable)
         self._report = report
+        self._types = runtime.types
         self._deadline = Deadline(runtime.clock, limit, report)
         self._performer = Performer(runtime, report)
         self._timers = Timers(runtime.clock, report)
@@ -32,19 +34,16 @@ class Activity:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
         return self._performer.instant(state, node_id)
 
-    def launch_early(self, state: RunState, work: Work) -> list[asyncio.Task[Input]] | None:
-        """Run the pure ones of the nodes that were just started. None if there are none, else those with threads."""
+    def launch_early(self, state: RunState, work: Work, threads: bool) -> bool | None:
+        """Run the pure ones of nodes that were just started. None if there are none, else whether any is plain."""
         if not work.launches or self._closed:
             return None
-        early = [node_id for node_id in work.launches if _is_pure(state, node_id)]
+        early = [node_id for node_id in work.launches if _is_pure(state, node_id, threads)]
         work.launches = [node_id for node_id in work.launches if node_id not in early]
-        threads: list[asyncio.Task[Input]] = []
         for node_id in early:
             if node_id in state.running:
-                task = self._performer.launch(state, node_id)
-                if task is not None and state.plan.nodes[node_id].node.declaration.plain:
-                    threads.append(task)
-        return threads if early else None
+                self._performer.launch(state, node_id)
+        return any(state.plan.nodes[node_id].node.declaration.plain for node_id in early) if early else None
 
     def follow(self, state: RunState, work: Work) -> None:
         """Do what the decisions of a committed batch ask for."""
@@ -71,7 +70,7 @@ class Activity:
                 if node_id not in reported and not self._performer.holds(node_id, entered):
                     if not cold and is_unrepeatable(state.running[node_id].effects, entered, orphans):
                         return False
-                    if cold and _runs_again(state, node_id):
+                    if cold and self._runs_again(state, node_id):
                         self._report(NodeAgain(node_id, entered))
                     else:
                         self._performer.launch(state, node_id)
@@ -87,18 +86,23 @@ class Activity:
         self._closed = True
         return [*self._performer.close(), *self._timers.close(), *self._deadline.cancel()]
 
+    def _runs_again(self, state: RunState, node_id: str) -> bool:
+        """node-14: whether this is really executed again, itself or bodies of it.
+
+        A node that somebody has to be asked about first is not, yet.
+        """
+        whole = state.running[node_id].effects.get(Place(NODE))
+        node = state.plan.nodes[node_id].node
+        bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]
+        types = [node.declaration, *(self._types[body["typeId"]].declaration for body in bodies)]
+        return any(not each.continued for each in types) and (whole is None or whole.status != "open")
+
     def _watch(self, state: RunState) -> None:
         self._deadline.watch(state.started_at or state.header.created_at)
         self._timers.follow(state)
 
 
-def _is_pure(state: RunState, node_id: str) -> bool:
+def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
     """node-15 (readings, Appends): whether the node may run before its start is durable."""
     declaration = state.plan.nodes[node_id].node.declaration
-    return declaration.effect == "pure" and not declaration.continued
-
-
-def _runs_again(state: RunState, node_id: str) -> bool:
-    """node-14: whether this is really executed again. A node that somebody has to be asked about first is not, yet."""
-    whole = state.running[node_id].effects.get(Place(NODE))
-    return not state.plan.nodes[node_id].node.declaration.continued and (whole is None or whole.status != "open")
+    return declaration.effect == "pure" and not declaration.continued and (threads or not declaration.plain)

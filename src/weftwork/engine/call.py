@@ -37,6 +37,8 @@ TOO_LARGE: Final = Failed(
     retryable=False,
 )
 
+RAISED: Final = "The node raised an error; the host's log has the details."
+
 _LEVELS = ("debug", "info", "warn", "error")
 
 
@@ -113,8 +115,7 @@ def raised(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
     Whether the effect of a `once` node happened before that is not known, so it is not tried again.
     """
     log.exception("node raised", extra={"runId": call.run_id, "nodeId": call.node_id})
-    message = "The node raised an error; the host's log has the details."
-    return outcome_input(runtime, state, call, Failed("node_failed", message, retryable=not is_once(state, call)))
+    return outcome_input(runtime, state, call, Failed("node_failed", RAISED, retryable=not is_once(state, call)))
 
 
 def is_once(state: RunState, call: NodeCall) -> bool:

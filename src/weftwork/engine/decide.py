@@ -4,7 +4,7 @@ Every event that starts, ends or stops something is decided here and in `steer`.
 state: the caller folds the events it returns and asks again until nothing more is to be done.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -39,6 +39,10 @@ from weftwork.protocol.node_type import missing_capabilities
 from weftwork.protocol.retry import retry_delay
 from weftwork.protocol.state import RunState
 
+MAX_CRASHES: Final = 25
+"""lim-13 (host): how often a node is executed again because its process ended. One that takes the host down with it
+would else do so at every start, and nobody could even cancel its run."""
+
 
 def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
     """run-02: what follows from this input. An input that no longer matters decides nothing."""
@@ -60,7 +64,6 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
         case NodeSaid(node_id, events, entered):
             return _end(state, node_id, entered, events)
         case EffectClaimed():
-            # A host that goes away begins nothing more.
             return claim(state, given) if bounds.parallel else NOTHING
         case EffectEnded():
             return record(state, given)
@@ -169,7 +172,8 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
         paused = Draft("run.paused", {"drainPolicy": state.pausing, **_reason(state.pause_reason)})
         return Decision((paused,), interrupt=True) if may_interrupt(state, bounds, state.pausing) else NOTHING
     if state.answered:
-        return _resumed(state, state.answered[0][1])
+        # A host that goes away begins nothing more.
+        return _resumed(state, state.answered[0][1]) if bounds.parallel else NOTHING
     if state.failing:
         node_id = state.failing[0][1]
         return Decision((_ending("node.failed", node_id, error=state.nodes[node_id].error),))
@@ -206,7 +210,7 @@ def _skip(state: RunState, node_id: str) -> Draft:
 
 
 def _retry(state: RunState, bounds: Bounds, node_id: str, attempt: int) -> Decision:
-    idle = state.status == "paused" or state.pausing is not None or state.stop is not None
+    idle = state.status == "paused" or state.pausing is not None or state.stop is not None or not bounds.parallel
     node = state.retrying.get(node_id)
     return NOTHING if idle or node is None or node.attempt != attempt else _start(state, bounds, node_id)
 
@@ -227,8 +231,12 @@ def _start(state: RunState, bounds: Bounds, node_id: str) -> Decision:
 
 def _again(state: RunState, bounds: Bounds, node_id: str, entered: int) -> Decision:
     """node-14 (readings, Recovery): an attempt that is executed again is the next one, and says so."""
-    idle = state.stop is not None or not _is_running(state, node_id, entered)
-    return NOTHING if idle else _start(state, bounds, node_id)
+    if state.stop is not None or not _is_running(state, node_id, entered):
+        return NOTHING
+    if state.running[node_id].crashes >= MAX_CRASHES:
+        failure = error("node_crashed", f"The host ended {MAX_CRASHES + 1} times while this node ran.")
+        return Decision((_ending("node.failed", node_id, error=failure, attempts=state.running[node_id].attempt),))
+    return _start(state, bounds, node_id)
 
 
 def _reason(reason: str | None) -> dict[str, Any]:

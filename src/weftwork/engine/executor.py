@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from weftwork.engine.census import Census, Population
 from weftwork.engine.doubts import Doubts
 from weftwork.engine.inputs import CancelAsked, HostBroke, Input, Step
 from weftwork.engine.live import LiveRun
+from weftwork.engine.recent import Recent
 from weftwork.engine.recover import load_state
 from weftwork.engine.request import MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
@@ -26,17 +26,14 @@ from weftwork.ports.eventlog import (
     StoreUnavailable,
 )
 from weftwork.ports.faults import point
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.errors import HostFault
+from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.run import ENGINE_VERSION, TERMINAL, RunHeader, RunKey, Status
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.run")
 
-RECENT: Final = 256
-"""Ended runs whose projection is kept, because whoever waited for them asks right away."""
-RECENT_BYTES: Final = 16_384
+UNMOVED_SECONDS: Final = 60
 RECOVERY_PAGE: Final = 100
 """Runs that are woken together when the host starts."""
 
@@ -52,7 +49,7 @@ class Executor:
         self._closed = False
         self._doubts = Doubts(runtime.clock, self._wake)
         self._loading: dict[RunKey, asyncio.Task[LiveRun | None]] = {}
-        self._recent: OrderedDict[RunKey, Stored] = OrderedDict()
+        self._recent = Recent()
 
     @property
     def live_count(self) -> int:
@@ -76,7 +73,7 @@ class Executor:
         live: LiveRun | None = None
         self._creating.enter(header.partition)
         try:
-            live, first = await self._prepare(header, plan, inputs)
+            live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
             created = await self._runtime.log.create(header, hidden, record, exclusive, first)
             point("create.durable")
         except (StoreUnavailable, asyncio.CancelledError):
@@ -104,10 +101,12 @@ class Executor:
             live.send(Step())
         return True
 
-    async def _prepare(self, header: RunHeader, plan: Plan, inputs: dict[str, Any]) -> tuple[LiveRun, Batch | None]:
+    async def _prepare(
+        self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
+    ) -> tuple[LiveRun, Batch | None]:
         live = self._make(RunState(plan, header, inputs))
         try:
-            return live, await live.prepare()
+            return live, await live.prepare(is_new)
         except asyncio.CancelledError:
             live.discard()
             raise
@@ -157,7 +156,7 @@ class Executor:
                     return stored
                 live = await self._wake(run)
                 if live is None and woken:
-                    raise HostFault(f"the run {run.run_id} cannot be woken")
+                    raise await self._why_not(stored)
                 woken = True
             if live is not None:
                 try:
@@ -165,11 +164,20 @@ class Executor:
                 except RunOver:
                     continue
 
+    async def _why_not(self, stored: Stored) -> Exception:
+        """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
+        try:
+            await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
+        except HostFault as fault:
+            message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
+            return ClientFault("service_unavailable", message, {"retryAfter": UNMOVED_SECONDS})
+        return HostFault(f"the run {stored.header.run_id} cannot be woken")
+
     def forget(self, run: RunKey) -> bool:
         """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
         if run in self._live or run in self._loading:
             return False
-        self._recent.pop(run, None)
+        self._recent.forget(run)
         self._runtime.feeds.end(run)
         return True
 
@@ -248,10 +256,7 @@ class Executor:
         if self._live.get(live.key) is live:
             del self._live[live.key]
         stored = live.stored()
-        if _size(stored) <= RECENT_BYTES:
-            self._recent[live.key] = stored
-            if len(self._recent) > RECENT:
-                self._recent.popitem(last=False)
+        self._recent.keep(live.key, stored)
         state = live.state
         log.info(
             "run ended",
@@ -290,10 +295,3 @@ class Executor:
     def _give_up(self, live: LiveRun) -> None:
         self._live.drop(live.key)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})
-
-
-def _size(run: Stored) -> int:
-    """About how much memory a kept run costs; inputs are counted as the variables they became."""
-    options = run.header.configurable
-    size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
-    return size + (len(encode_stored(options)) if options else 0)

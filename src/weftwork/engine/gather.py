@@ -19,6 +19,8 @@ TURN_MS: Final = 10
 """Milliseconds after which a batch is closed, so that others get a turn."""
 MAX_BATCH: Final = 256
 """Events per append: a long chain of pure nodes commits and yields now and then."""
+EARLY_TURNS: Final = 6
+"""Turns of the event loop in which a node that waits for nothing has run, in tasks of its own, and has reported."""
 THREAD_SECONDS: Final = 0.002
 """How long a commit waits for pure nodes that hold threads: most are quicker, and save a commit of their own."""
 
@@ -31,20 +33,23 @@ async def gather_all(
     clock: Clock,
     redactor: Redactor | None,
     claims: bool,
+    threads: bool,
 ) -> Work:
     """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
 
-    Without `claims` none is made: nothing is claimed in a run of which it may stay unknown whether it is there.
+    Without `claims` none is made: it may stay unknown for a while whether the run is there. Without `threads` it may
+    well be refused, and none is taken, since none could be taken back.
     """
     now = clock.now()
     work = Work(Append(state, redactor, now), now)
     gather(work, state, bounds, inbox, activity, clock)
-    while not work.cut and (threads := activity.launch_early(state, work)) is not None:
-        if threads:
-            await asyncio.wait(threads, timeout=THREAD_SECONDS)
-        # One turn to run, and one to report.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+    while not work.cut and (held := activity.launch_early(state, work, threads)) is not None:
+        if held:
+            await inbox.filled(THREAD_SECONDS)
+        for _ in range(EARLY_TURNS):
+            if inbox:
+                break
+            await asyncio.sleep(0)
         if not inbox or (inbox.has_claims and not claims):
             break
         gather(work, state, bounds, inbox, activity, clock)

@@ -1,5 +1,6 @@
 """The inbox of a live run: what it has not looked at yet, and those who wait for an answer."""
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable
 
@@ -12,11 +13,12 @@ from weftwork.protocol.state import RunState
 class Inbox:
     """In the order of arrival."""
 
-    __slots__ = ("_asking", "_items")
+    __slots__ = ("_asking", "_items", "_waiting")
 
     def __init__(self) -> None:
         self._items: deque[Input | Request] = deque()
         self._asking: list[Request] = []
+        self._waiting: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
         return len(self._items)
@@ -27,6 +29,19 @@ class Inbox:
 
     def put(self, given: Input | Request) -> None:
         self._items.append(given)
+        _wake(self._waiting)
+
+    async def filled(self, seconds: float) -> None:
+        """Wait, not long, until there is something."""
+        if not self._items:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(seconds, _wake, self._waiting)
+            try:
+                await self._waiting
+            finally:
+                timer.cancel()
+                self._waiting = None
 
     def put_back(self, inputs: Iterable[Input]) -> None:
         """What was taken and has to be taken again, first of all."""
@@ -68,3 +83,8 @@ class Inbox:
 def _is_lost(item: Input | Request, running: dict[str, int]) -> bool:
     entered: int = getattr(item, "entered", -1)
     return entered != -1 and running.get(getattr(item, "node_id", "")) != entered
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

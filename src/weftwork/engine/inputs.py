@@ -80,6 +80,8 @@ class EffectClaimed(msgspec.Struct, frozen=True):
     granted: Any
     """A future: True once the claim is durable, False if somebody else holds it."""
     entered: int = -1
+    instead: str = ""
+    """The claim that this one takes the place of."""
 
 
 class EffectEnded(msgspec.Struct, frozen=True):

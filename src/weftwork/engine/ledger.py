@@ -4,7 +4,7 @@ from typing import Any
 
 from weftwork.engine.decision import NOTHING, Decision
 from weftwork.engine.inputs import EffectClaimed, EffectEnded, VersionAsked
-from weftwork.protocol.effect import Place
+from weftwork.protocol.effect import EffectState, Place
 from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, Draft
 from weftwork.protocol.state import NodeState, RunState
 
@@ -15,7 +15,7 @@ def claim(state: RunState, given: EffectClaimed) -> Decision:
     if node is None or state.stop is not None or state.pausing == "immediate":
         return NOTHING
     known = node.effects.get(given.place)
-    if _is_past(node, given.place) or (known is not None and known.status != "free"):
+    if _is_past(node, given.place) or not (known is None or known.status == "free" or _gives_way(known, given)):
         return NOTHING
     payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.members}
     return Decision((Draft(EFFECT_CLAIMED, payload, given.node_id, event_id=given.claim),))
@@ -29,7 +29,12 @@ def holds(state: RunState, given: EffectClaimed) -> bool | None:
     known = node.effects.get(given.place)
     if known is None or known.status == "free":
         return False if _is_past(node, given.place) else None
-    return known.claim == given.claim
+    return None if _gives_way(known, given) else known.claim == given.claim
+
+
+def _gives_way(known: EffectState, given: EffectClaimed) -> bool:
+    """Whether this is the open claim that the new one is to take the place of."""
+    return known.status == "open" and given.instead != "" and known.claim == given.instead
 
 
 def record(state: RunState, given: EffectEnded) -> Decision:

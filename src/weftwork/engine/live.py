@@ -111,10 +111,10 @@ class LiveRun:
         """What the store holds of this run, without asking it."""
         return self._store_has.stored()
 
-    async def prepare(self) -> Batch:
-        """Follow the creation as far as it leads without a commit; nobody sees it before `begin`."""
+    async def prepare(self, is_new: bool) -> Batch:
+        """Follow the creation as far as it leads without a commit. `is_new`: nothing but the store can refuse it."""
         self._unborn = True
-        self._first = await self._gathered()
+        self._first = await self._gathered(threads=is_new)
         return self._first.append.batch(self._runtime.ids, None)
 
     def begin(self, first: Batch) -> None:
@@ -272,9 +272,9 @@ class LiveRun:
         if not self._activity.enter(self.state, self._inbox.reported(self.state), cold, self._bounds.orphans):
             raise _Elsewhere
 
-    async def _gathered(self) -> Work:
+    async def _gathered(self, threads: bool = True) -> Work:
         what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
-        return await gather_all(*what, self._redactor, claims=not self._unborn)
+        return await gather_all(*what, self._redactor, not self._unborn, threads)
 
     def _tell(self, work: Work) -> None:
         if not tell(self.state, work.inputs):

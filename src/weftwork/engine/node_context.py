@@ -1,10 +1,12 @@
 """The host as a waiting node sees it."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from typing import Any, Final
 
-from weftwork.engine.call import TOO_LARGE, effect_drafts, wrong_inputs
+from weftwork.engine.call import RAISED, TOO_LARGE, effect_drafts, wrong_inputs
 from weftwork.engine.effects import Effects
 from weftwork.engine.inputs import Input, NodeRecorded, NodeSaid, VersionAsked
 from weftwork.engine.runtime import Runtime
@@ -29,6 +31,8 @@ from weftwork.protocol.interrupt import Interrupt
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.state import NodeState, RunState
 from weftwork.protocol.weight import is_too_large
+
+log = logging.getLogger("weftwork.node")
 
 MOST_ITEMS: Final = 128
 """Items of a node that go into one append."""
@@ -117,7 +121,12 @@ class Context:
         mine = self._call
         node_id = f"{mine.node_id}[{item}]"
         call = NodeCall(
-            *(mine.run_id, node_id, inputs, config, mine.scope, mine.iteration),
+            mine.run_id,
+            node_id,
+            inputs,
+            config,
+            mine.scope,
+            iteration=mine.iteration,
             answers=mine.answers,
             visit=mine.visit,
             attempt=mine.attempt,
@@ -134,18 +143,25 @@ class Context:
         """Run as an item of a map, whose end the map records."""
         turn = turn_of(node_type.declaration, partition, self._runtime.limits)
         await self._runtime.turns.take(turn)
+        once = node_type.declaration.effect == "once"
         try:
             outcome = await self.run(node_type)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            log.exception("node raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
+            outcome = Failed("node_failed", RAISED, retryable=not once)
         finally:
             self._runtime.turns.give_back(turn)
-        if node_type.declaration.effect == "once":
+        if once:
             await self._effects.ended(outcome)
         return outcome
 
     async def run(self, node_type: WaitingNode) -> Outcome:
         """The outcome of the node, which has its turn. A node that must not happen twice is claimed first."""
         try:
-            if node_type.declaration.effect == "once" and (known := await self._effects.begin()) is not None:
+            once = node_type.declaration.effect == "once" or self._effects.was_begun
+            if once and (known := await self._effects.begin(node_type.declaration.outputs)) is not None:
                 return known
             return await node_type.run(self._call, self)
         except Asking as asking:
@@ -154,8 +170,16 @@ class Context:
             return failed.failure
         except NotDone:
             return UNSENT
+        except (KeyboardInterrupt, SystemExit) as error:
+            # A task would hand it on to the event loop, and that would end the host.
+            raise RuntimeError("the node tried to end the process") from error
         finally:
-            self._flush_said()
+            self.close()
+
+    def close(self) -> None:
+        """The entry is over: what is still to be said about it is said now."""
+        self._flush_said()
+        self._effects.close()
 
     def effect_key(self, step: str = "") -> str:
         return self._effects.key(step)
@@ -175,7 +199,9 @@ class Context:
     async def ask(self, interrupt: Interrupt) -> Any:
         if interrupt.key not in self._call.answers:
             raise Asking(interrupt)
-        return self._call.answers[interrupt.key]
+        self._effects.now = max(self._effects.now, self._state.answered_at.get(interrupt.key, 0))
+        # A copy: what the node does with it must not reach the state of the run.
+        return deepcopy(self._call.answers[interrupt.key])
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         drafts = effect_drafts(self._state, self._node_id, effect)
@@ -196,6 +222,7 @@ class Context:
             self._report(NodeSaid(self._node_id, said, self._call.entered))
 
     async def pin_version(self, change_id: str, version: int) -> int:
+        self._flush_said()
         pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._report(VersionAsked(self._node_id, change_id, version, pinned, self._call.entered))
         return await pinned

@@ -12,10 +12,10 @@ from weftwork.engine.call import is_once, make_call, outcome_input, raised
 from weftwork.engine.inputs import Input, NodeFailed, NodeStopped
 from weftwork.engine.node_context import Context
 from weftwork.engine.runtime import Runtime
-from weftwork.engine.time_limit import within
-from weftwork.engine.turns import turn_of
+from weftwork.engine.time_limit import TimedOut, within
+from weftwork.engine.turns import Turn, turn_of
 from weftwork.ports.faults import point
-from weftwork.ports.nodes import Failed, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, Outcome, WaitingNode
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.node")
@@ -27,11 +27,14 @@ STOP_GRACE: Final = 3.0
 class _Voice:
     """What one launch of a node says to its run; nothing more once the run has let go of it."""
 
-    __slots__ = ("_report", "silent")
+    __slots__ = ("_report", "held", "silent", "stopped")
 
     def __init__(self, report: Callable[[Input], None]) -> None:
         self._report = report
         self.silent = False
+        self.stopped = False
+        """The run told it to end."""
+        self.held: Turn = ()
 
     def __call__(self, given: Input) -> None:
         if not self.silent:
@@ -63,7 +66,7 @@ class Performer:
         except Exception:
             return raised(self._runtime, state, call)
 
-    def launch(self, state: RunState, node_id: str) -> asyncio.Task[Input] | None:
+    def launch(self, state: RunState, node_id: str) -> None:
         """Run a node whose start is durable or need not be. After a crash this enters it again as the same attempt."""
         point("node.launch")
         node_type = self._type(state, node_id)
@@ -76,11 +79,10 @@ class Performer:
             self._entered[node_id] = call.entered
             # A callback, because a task that is cancelled before its first step runs no code of its own.
             task.add_done_callback(partial(self._done, node_id))
-            return task
-        outcome = call if isinstance(call, NodeFailed) else self.instant(state, node_id)
-        if outcome is not None:
-            self._report(outcome)
-        return None
+        else:
+            outcome = call if isinstance(call, NodeFailed) else self.instant(state, node_id)
+            if outcome is not None:
+                self._report(outcome)
 
     def stop(self, state: RunState) -> None:
         """Stop everything that runs, once; each node reports its end, at the latest after the grace time."""
@@ -88,7 +90,8 @@ class Performer:
             if node_id not in self._tasks:
                 self._report(NodeStopped(node_id))
         if self._tasks and self._grace is None:
-            for task in self._tasks.values():
+            for node_id, task in self._tasks.items():
+                self._voices[node_id].stopped = True
                 task.cancel()
             self._grace = asyncio.get_running_loop().call_later(STOP_GRACE, self._abandon)
 
@@ -104,8 +107,17 @@ class Performer:
             self._let_go(node_id)
 
     def _let_go(self, node_id: str) -> None:
-        self._voices.pop(node_id).silent = True
+        voice = self._voices.pop(node_id)
+        voice.silent = voice.stopped = True
         self._tasks.pop(node_id).cancel()
+        if voice.held:
+            # One that does not heed it must not hold its turn for ever.
+            asyncio.get_running_loop().call_later(STOP_GRACE, self._give_back, voice)
+
+    def _give_back(self, voice: _Voice) -> None:
+        turn, voice.held = voice.held, ()
+        if turn:
+            self._runtime.turns.give_back(turn)
 
     def holds(self, node_id: str, entered: int) -> bool:
         """Whether that entry of a node runs here and has not reported its end."""
@@ -117,7 +129,8 @@ class Performer:
         if self._grace is not None:
             self._grace.cancel()
             self._grace = None
-        for task in self._tasks.values():
+        for node_id, task in self._tasks.items():
+            self._voices[node_id].stopped = True
             task.cancel()
         return list(self._tasks.values())
 
@@ -128,11 +141,12 @@ class Performer:
         try:
             return outcome_input(self._runtime, state, call, await self._outcome(state, node_type, call, voice))
         except asyncio.CancelledError:
-            if _is_stopped():
+            if voice.stopped:
                 raise
-            # Nobody stopped this node: something that it waited for was cancelled.
+            # Nobody stopped this node: it cancelled itself, or something that it waited for was cancelled.
             return raised(self._runtime, state, call)
-        except Exception:
+        except BaseException:
+            # Whatever it is: a node that says nothing would keep its run waiting for ever.
             return raised(self._runtime, state, call)
 
     async def _outcome(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Outcome:
@@ -140,18 +154,22 @@ class Performer:
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = max(node.started_at, node.resumed_at)
         turn = turn_of(node_type.declaration, state.header.partition, runtime.limits)
-        if turn and await runtime.turns.take(turn):
-            began = runtime.clock.now()
+        if turn:
+            if await runtime.turns.take(turn):
+                began = runtime.clock.now()
+            voice.held = turn
         try:
-            work = Context(runtime, voice, state, call).run(node_type)
+            context = Context(runtime, voice, state, call)
+            work = context.run(node_type)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:
                 return await work
             outcome = await within(runtime.clock, work, began, limit)
+            # One that is out of time may take its own to end, and is not heard any more then.
+            context.close()
         finally:
-            if turn:
-                runtime.turns.give_back(turn)
-        if isinstance(outcome, Failed) and outcome.code == "node_timeout" and is_once(state, call):
+            self._give_back(voice)
+        if isinstance(outcome, TimedOut) and is_once(state, call):
             # It may still happen.
             return msgspec.structs.replace(outcome, retryable=False)
         return outcome
@@ -169,13 +187,8 @@ class Performer:
         self._grace = None
         for node_id in list(self._tasks):
             del self._tasks[node_id]
-            self._voices.pop(node_id).silent = True
+            voice = self._voices.pop(node_id)
+            voice.silent = True
+            self._give_back(voice)
             log.warning("node did not stop in time and was abandoned", extra={"nodeId": node_id})
             self._report(NodeStopped(node_id))
-
-
-def _is_stopped() -> bool:
-    """Whether the task that runs this was cancelled. Not asked in place: a frame that knows its own task, kept by
-    the exception that the task keeps, would outlive both."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0

@@ -7,6 +7,10 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.nodes import Failed, Outcome
 
 
+class TimedOut(Failed, frozen=True):
+    """The node had its time. What it does may still happen."""
+
+
 async def within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit: int) -> Outcome:
     """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
 
@@ -19,7 +23,7 @@ async def within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit:
         await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        return Failed("node_timeout", f"The node did not end within {limit} ms.")
+        return TimedOut("node_timeout", f"The node did not end within {limit} ms.")
     except asyncio.CancelledError:
         # The run is to end. The node may still clean up, and what it did in the end counts.
         task.cancel()

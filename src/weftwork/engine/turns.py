@@ -49,6 +49,8 @@ class Turns:
             if mine.done() and not mine.cancelled():
                 # It had the turn already, handed over by somebody who left.
                 self._give_back(name)
+            else:
+                self._waiting[name].remove(mine)
             raise
         return True
 

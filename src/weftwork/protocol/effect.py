@@ -15,19 +15,13 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.json_value import is_object
 
 UNKNOWN: Final = "weftwork.effect-unknown"
 """The customKind of the question what became of an effect."""
 NODE: Final = ""
 """The name of the effect that is the node itself."""
 OUTCOMES: Final = ("done", "failed", "again")
-ANSWER: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["outcome"],
-    "properties": {"outcome": {"enum": list(OUTCOMES)}, "output": {}},
-    "additionalProperties": False,
-}
-"""eff-03 (host): what may be answered, as a schema."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -73,27 +67,44 @@ def place_of(payload: dict[str, Any]) -> Place:
     return Place(payload.get("step", NODE), payload.get("item", ""))
 
 
-def question(node_id: str, visit: int, place: Place, claims: int) -> Interrupt:
+def question(node_id: str, visit: int, place: Place, claims: int, again: int = 0) -> Interrupt:
     """eff-02 (host): what a person is asked about an effect of unknown outcome. Each claim is asked about anew."""
     what = f"The step {place.step} of the node {node_id}" if place.step else f"The node {node_id}"
+    before = "The output that was given does not fit the node. " if again else ""
     about = {
-        "message": f"{what} was begun, and the host ended before it knew the outcome. Find out whether it happened.",
+        "message": f"{before}{what} was begun, and its outcome is not known here. Find out whether it happened.",
         **place.members,
         "answers": {
-            "done": "It happened; `output` is what it gave. The run goes on with that.",
+            "done": "It happened; `output` is what it would have given. The run goes on with that.",
             "failed": "It happened and failed, or shall count as failed.",
             "again": "It did not happen. It is done again.",
         },
     }
     # Short whatever the names are: a key has at most 256 characters, and texts of the author may have more.
     named = hashlib.sha256(f"{node_id}\0{place.item}\0{place.step}".encode()).hexdigest()[:32]
-    key = f"{UNKNOWN}:{named}:{visit}:{claims}"
-    return Interrupt("custom", key, {"customKind": UNKNOWN, "payload": about}, ANSWER)
+    key = f"{UNKNOWN}:{named}:{visit}:{claims}" + (f":{again}" if again else "")
+    return Interrupt("custom", key, {"customKind": UNKNOWN, "payload": about}, answer_schema(key))
 
 
-def asks_for_outcome(interrupt: Interrupt) -> bool:
+def answer_schema(key: str) -> dict[str, Any]:
+    """eff-03 (host): what may be answered. An answer that names its question is never taken for one to the next."""
+    return {
+        "type": "object",
+        "required": ["outcome"],
+        "properties": {"outcome": {"enum": list(OUTCOMES)}, "output": {}, "key": {"const": key}},
+        "additionalProperties": False,
+    }
+
+
+def asks_for_outcome(data: Any) -> bool:
     """Whether this is the question what became of an effect."""
-    return interrupt.data.get("customKind") == UNKNOWN
+    return is_object(data) and data.get("customKind") == UNKNOWN
+
+
+def asks_about_node(data: Any) -> bool:
+    """Whether that is asked about a node itself, and not about a step of it."""
+    payload = data.get("payload") if asks_for_outcome(data) else None
+    return is_object(payload) and "step" not in payload
 
 
 def is_unrepeatable(effects: dict[Place, EffectState], entered: int, orphans: frozenset[str]) -> bool:

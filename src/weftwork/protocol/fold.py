@@ -213,6 +213,7 @@ def _answer(state: RunState, fact: Fact) -> None:
     found.status = "resolved"
     state.touched.add(("interrupt", found.interrupt_id))
     state.answers[found.key] = fact.payload.get("resumeValue")
+    state.answered_at[found.key] = fact.timestamp
     if found.node_id in state.suspended:
         insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))
 

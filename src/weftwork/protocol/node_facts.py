@@ -4,10 +4,12 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Final
 
-from weftwork.protocol.effect import NODE, EffectState, Place, place_of
+from weftwork.protocol.effect import NODE, EffectState, Place, asks_about_node, place_of
 from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
 from weftwork.protocol.flow import settle
 from weftwork.protocol.state import NodeState, RunState
+
+YOUNG_MS: Final = 60_000
 
 
 def _node(state: RunState, node_id: str) -> NodeState:
@@ -19,9 +21,13 @@ def _node(state: RunState, node_id: str) -> NodeState:
 
 def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node(state, node_id)
+    if node.status == "running":
+        # Only those that died young count: a node that runs for weeks sees many a new release of the host.
+        node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < YOUNG_MS else 0
     node.status = "running"
     node.attempt = fact.payload.get("attempt", 1)
     node.started_at = fact.timestamp
+    node.first_at = node.first_at or fact.timestamp
     node.entered = fact.sequence
     state.running[node_id] = node
     state.retrying.pop(node_id, None)
@@ -33,6 +39,10 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
 def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
     node = state.running.pop(node_id)
     node.status = "suspended"
+    asked = state.interrupts[fact.payload["interruptId"]]
+    if (whole := node.effects.get(Place(NODE))) is not None and not asks_about_node(asked.data):
+        # It stopped by itself to ask, so nothing of it is under way.
+        whole.status = "free"
     state.suspended[node_id] = node
     state.touched.add(("node", node_id))
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from weftwork.protocol.carried import MADE, NODE_ERRORS, OBJECTS, WORDS, members
 from weftwork.protocol.copies import Copies
-from weftwork.protocol.effect import UNKNOWN
+from weftwork.protocol.effect import asks_for_outcome
 from weftwork.protocol.events import is_authors_type
 from weftwork.protocol.graph import Plan, is_hidden_output
 from weftwork.protocol.json_value import is_array, is_object
@@ -108,7 +108,7 @@ class Redactor:
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
         if node_id is not None and (kind in MADE or is_authors_type(kind)):
-            if kind == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN:
+            if kind == "interrupt.requested" and asks_for_outcome(payload["data"]):
                 # Words of the host, which a person has to read.
                 return {}
             made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}

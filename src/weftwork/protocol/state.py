@@ -24,6 +24,10 @@ class NodeState(msgspec.Struct):
     failures: int = 0
     """Attempts that failed and were followed by another one."""
     started_at: int = 0
+    first_at: int = 0
+    """When its first attempt in this round started."""
+    crashes: int = 0
+    """Attempts that ended with their process, and were followed by another one."""
     resumed_at: int = 0
     """When it was last entered again with an answer; time in which it waited for one does not count."""
     due: int = 0
@@ -83,6 +87,7 @@ class RunState:
 
     __slots__ = (
         "answered",
+        "answered_at",
         "answers",
         "artifacts",
         "budget",
@@ -153,6 +158,8 @@ class RunState:
         self.retrying: dict[str, NodeState] = {}
         self.answers: dict[str, Any] = {}
         """Recorded answers by the key of their interrupt, for the whole run."""
+        self.answered_at: dict[str, int] = {}
+        """When each of them was given."""
         self.answered: list[tuple[int, str]] = []
         """Suspended nodes that have their answer."""
         self.ready: list[tuple[int, str]] = []

@@ -9,6 +9,7 @@ from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.python.declare import NodeFunction
 from weftwork.adapters.python.library import Library
+from weftwork.adapters.python.spawned import guard_tasks
 from weftwork.adapters.python.threads import Threads
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.control import Control
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 MOMENT: Final = 0.002
 """Real seconds between two looks at threads that are at work."""
+TURNS: Final = 16
+"""Turns of the loop in which an async function that waits for nothing comes to its end."""
 
 
 class World:
@@ -59,6 +62,7 @@ class Life:
 
     def __init__(self, world: World) -> None:
         world.seen.life += 1
+        guard_tasks(asyncio.get_running_loop())
         self._keep: set[asyncio.Task[Any]] = set()
         self.living = Living(world.seen)
         self.threads = CountedThreads()
@@ -79,9 +83,11 @@ class Life:
             self._keep.add(task)
 
     async def rest(self) -> None:
-        """Wait until no plain function is in the middle of its work: where it was then could not be told."""
+        """Wait until no function is in the middle of its work, unless it waits: where it was could not be told."""
         while self.threads.busy > 0:
             await asyncio.to_thread(time.sleep, MOMENT)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
 
     def end(self) -> None:
         """The process ends where it stands: nothing of it gets any further than to its next wait."""

@@ -1,14 +1,18 @@
 """Questions that a run asks, and the answers that a test has for them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from weftwork.ports.eventlog import StateRow
 from weftwork.protocol.effect import UNKNOWN, effect_key
+from weftwork.protocol.redaction import mask
 from weftwork.testing.unmet import Unmet
 from weftwork.testing.watched import Performed, Seen
+
+MASK: Final = mask("").removesuffix("]")
+"""How every marker of something hidden begins."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -22,6 +26,8 @@ class Question(msgspec.Struct, frozen=True):
     data: Any
     performed: Performed | None = None
     """For effects of unknown outcome: what really happened, as far as the kit saw it."""
+    is_masked: bool = False
+    """Whether the name of what it is about is hidden, so that the kit cannot tell which it is."""
 
     @property
     def is_about_an_effect(self) -> bool:
@@ -33,6 +39,11 @@ def find_out(question: Question) -> dict[str, Any]:
     performed = question.performed
     if not question.is_about_an_effect:
         raise Unmet(f"only questions about an effect can be found out, and {question.key} is none")
+    if question.is_masked:
+        raise Unmet(
+            f"the question {question.key} is about something whose name holds a sensitive value, and only the test can "
+            f"know what: give answers={{{UNKNOWN!r}: function}}"
+        )
     if performed is None or performed.came_to == "not done":
         return {"outcome": "again"}
     if performed.came_to == "under way":
@@ -67,7 +78,9 @@ def _question(row: dict[str, Any], seen: Seen, tenant: str, run_id: str) -> Ques
     acting = f"{node_id}[{about['item']}]" if "item" in about else node_id
     provider = f"step:{about['step']}" if "step" in about else "node"
     performed = seen.newest(effect_key(tenant, run_id, acting, visit, provider))
-    return Question(node_id, key, about.get("step", ""), UNKNOWN, about, performed)
+    # Nobody sees the name of a step that holds something sensitive, and another step may be found in its place.
+    is_masked = MASK in about.get("step", "") or MASK in about.get("item", "")
+    return Question(node_id, key, about.get("step", ""), UNKNOWN, about, performed, is_masked)
 
 
 def has_answer(question: Question, answers: Mapping[str, Any]) -> bool:

@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from weftwork.adapters.python.errors import Exited
 from weftwork.ports.nodes import (
     AppendLog,
+    Asking,
     Completed,
     EmitEvent,
     Failed,
@@ -80,8 +82,15 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
         begun = living.begin(call.node_id, "", host.effect_key())
         try:
             outcome = await work(call, _Watching(call, host, living))
-        except Exception as error:
-            begun.came_to, begun.raised = "failed", error
+        except asyncio.CancelledError:
+            if not living.over:
+                raise
+            # Nobody hears of it any more, and to whoever looks at the log it is no error of the node.
+            return Failed("process_over", "The process of the node has ended.")
+        except Asking:
+            raise
+        except BaseException as error:
+            begun.came_to, begun.raised = "failed", _told(error)
             raise
         if isinstance(outcome, Completed):
             begun.came_to, begun.output = "done", outcome.outputs
@@ -90,6 +99,11 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
         return outcome
 
     return WaitingNode(node.declaration, run)
+
+
+def _told(error: BaseException) -> BaseException:
+    """What the author's code raised, where something else stands for it."""
+    return error.__cause__ or error if isinstance(error, StepFailed | Exited) else error
 
 
 class _Watching:
@@ -129,9 +143,10 @@ class _Watching:
             except NotDone:
                 begun.came_to = "not done"
                 raise
-            except Exception as error:
-                begun.came_to = "failed"
-                begun.raised = error.__cause__ or error if isinstance(error, StepFailed) else error
+            except (asyncio.CancelledError, Asking):
+                raise
+            except BaseException as error:
+                begun.came_to, begun.raised = "failed", _told(error)
                 raise
             begun.came_to = "done"
             return begun.output

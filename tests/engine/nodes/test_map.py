@@ -96,6 +96,7 @@ def test_of_several_failures_the_first_by_index_is_told() -> None:
         await until(lambda: len(gates.waiting) == 3)
         gates.open(3, Failed("third", "Third."))
         gates.open(2, Failed("second", "Second."))
+        gates.open(1)
         assert await task == Failed("map_item_failed", "Second.", {"index": 1, "code": "second"}, retryable=True)
 
     run(work)

@@ -134,10 +134,11 @@ of the body, or all of its outputs by port if it has none of that name.
 Each item is recorded when it is done. After a restart, items that were recorded are not run again. Items do not count
 as node executions.
 
-An item that fails stops the others and fails the node with `map_item_failed`, whose details hold the `index` of the
-item and the `code` it failed with. A body must not change the run (`map_body_effect`) or wait for an answer
-(`map_body_suspended`); these are such codes too. Types that always do, and maps, are refused with the definition. So
-is `core.getVariable`: an expression of the body's inputs can name the variable.
+After an item that fails no more are begun; those that are under way end. Then the node fails with `map_item_failed`,
+whose details hold the `index` of the item and the `code` it failed with. A body must not change the run
+(`map_body_effect`) or wait for an answer (`map_body_suspended`); these are such codes too. Types that always do, and
+maps, are refused with the definition. So is `core.getVariable`: an expression of the body's inputs can name the
+variable.
 
 In expressions of the body, `item` is the item, `index` its place from 0 on, and `ports` holds the ports of the map
 without the list.

@@ -28,7 +28,6 @@ class _ItemFailed(Exception):
 
     def __init__(self, index: int, code: str, message: str, retryable: bool) -> None:
         super().__init__(code)
-        self.index = index
         self.failed = Failed("map_item_failed", message, {"index": index, "code": code}, retryable)
 
 
@@ -54,6 +53,7 @@ class MapItems:
         left = [index for index in range(len(items)) if index not in self._results]
         self._left: Iterator[int] = iter(left)
         self._asked: dict[int, Suspended] = {}
+        self._failed: dict[int, Failed] = {}
         self._workers = min(call.config.get("concurrency", CONCURRENCY), len(left))
 
     async def run(self) -> Outcome:
@@ -62,10 +62,9 @@ class MapItems:
                 for _ in range(self._workers):
                     group.create_task(self._worker(group))
         except ExceptionGroup as raised:
-            failures = [error for error in raised.exceptions if isinstance(error, _ItemFailed)]
-            if len(failures) < len(raised.exceptions):
-                raise next(error for error in raised.exceptions if not isinstance(error, _ItemFailed)) from None
-            return min(failures, key=lambda failure: failure.index).failed
+            raise raised.exceptions[0] from None
+        if self._failed:
+            return self._failed[min(self._failed)]
         if self._asked:
             return self._asked[min(self._asked)]
         count = len(self._items)
@@ -87,14 +86,23 @@ class MapItems:
                     # The others finish what they do; the question is asked when nothing is under way any more.
                     self._asked[index] = asks.asked
                     break
+                except _ItemFailed as failure:
+                    # Here too: what touches the world is not cut off because its neighbour failed.
+                    self._failed[index] = failure.failed
+                    break
                 if _is_stopped():
                     return
                 handed.append(group.create_task(self._record(index, output)))
-                if clock() >= ends or len(handed) >= most or self._asked:
+                if clock() >= ends or len(handed) >= most or self._over:
                     break
             await asyncio.gather(*handed)
-            if not handed or self._asked:
+            if not handed or self._over:
                 return
+
+    @property
+    def _over(self) -> bool:
+        """Whether no more items are to be begun."""
+        return bool(self._asked or self._failed)
 
     async def _record(self, index: int, output: Any) -> None:
         await self._context.record(index, output)
@@ -117,7 +125,7 @@ class MapItems:
             case Failed(code, message, _, retryable):
                 raise _ItemFailed(index, code, message, retryable)
             case Suspended(interrupt):
-                if asks_for_outcome(interrupt):
+                if asks_for_outcome(interrupt.data):
                     raise _ItemAsks(outcome)
                 message = "The body of a map must not wait for an answer, and this one would."
                 raise _ItemFailed(index, "map_body_suspended", message, retryable=False)

@@ -51,7 +51,7 @@ def request_of(
         if content is not None:
             raise ValueError("a request takes json or content, not both")
         try:
-            body = msgspec.json.encode(as_json(json))
+            body = msgspec.json.encode(as_json(json, bounded=False))
         except NotJson as error:
             raise ValueError(f"json is not JSON: {error}") from None
         if not any(name.lower() == "content-type" for name, _ in listed):

@@ -3,13 +3,13 @@
 import random
 from collections.abc import Callable, Coroutine
 from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar, overload
 
 from weftwork.adapters.python.answer import Headers, Response, request_of
 from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import missing
-from weftwork.adapters.python.returned import is_async, returned
+from weftwork.adapters.python.fate import QUESTION, Call
+from weftwork.adapters.python.returned import bound, returned
 from weftwork.adapters.python.sayings import NodeLog, event_of
 from weftwork.protocol.node_type import Effect
 
@@ -44,37 +44,42 @@ class Context:
         return self._entry.key
 
     @overload
-    async def step(
+    def step(
         self, name: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, effect: Effect | None = None
-    ) -> T: ...
+    ) -> Coroutine[Any, Any, T]: ...
     @overload
-    async def step(self, name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None) -> T: ...
-    async def step(self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None) -> Any:
+    def step(
+        self, name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None
+    ) -> Coroutine[Any, Any, T]: ...
+    def step(
+        self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None
+    ) -> Coroutine[Any, Any, Any]:
         """Call a function once. When the node is entered again, what it returned or how it failed comes back instead.
 
-        Raises StepError for a failure. A plain function runs in a thread.
+        Raises StepError for a failure. A plain function runs in a thread. To be awaited.
         """
-        entry = self._entry
-        value = await entry.step(
-            name,
-            partial(function, *arguments),
-            effect,
-            is_async(function),
-            lambda call: entry.tools.threads.run(call, entry.type_id),
-        )
-        return returned(function, name, value)
+        entry, call = self._entry, bound(function, arguments)
 
-    async def interrupt(
+        async def take() -> Any:
+            threads, type_id = entry.tools.threads, entry.type_id
+            return returned(function, await entry.step(name, call, effect, lambda plain: threads.run(plain, type_id)))
+
+        return Call(entry.fate, "ctx.step", take)
+
+    def interrupt(
         self, key: str, kind: str = "custom", data: Any = None, *, custom_kind: str | None = None
-    ) -> Any:
-        """Ask somebody outside. The node ends here and is entered again from its start once there is an answer."""
-        return await self._entry.ask(key, kind, data, custom_kind)
+    ) -> Coroutine[Any, Any, Any]:
+        """Ask somebody outside. The node ends here and is entered again from its start once there is an answer.
+
+        To be awaited.
+        """
+        return Call(self._entry.fate, QUESTION, lambda: self._entry.ask(key, kind, data, custom_kind))
 
     def emit(self, event_type: str, payload: dict[str, Any]) -> None:
         """An event of your own type for those who follow the run."""
         self._entry.say(event_of(event_type, payload))
 
-    async def fetch(
+    def fetch(
         self,
         url: str,
         *,
@@ -83,17 +88,27 @@ class Context:
         json: Any = None,
         content: bytes | str | None = None,
         timeout: float | None = None,
-    ) -> Response:
-        """A request to a public address, through the guard of the host. Raises FetchError when no answer came."""
-        return Response(await self._entry.fetch(request_of(url, method, headers, json, content, timeout)))
+    ) -> Coroutine[Any, Any, Response]:
+        """A request to a public address, through the guard of the host. Raises FetchError when no answer came.
+
+        To be awaited.
+        """
+
+        async def send() -> Response:
+            return Response(await self._entry.fetch(request_of(url, method, headers, json, content, timeout)))
+
+        return Call(self._entry.fate, "ctx.fetch", send)
 
     def heartbeat(self, **progress: Any) -> None:
         """Tell that the node is alive; the fields go to the host's own log at the level debug."""
         self._entry.heartbeat(progress)
 
-    async def get_version(self, change_id: str, least: int, most: int) -> int:
-        """The version of a change that this run keeps to: `most` for the first who asks, and that one ever after."""
-        return await self._entry.get_version(change_id, least, most)
+    def get_version(self, change_id: str, min: int, max: int) -> Coroutine[Any, Any, int]:  # noqa: A002
+        """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after.
+
+        To be awaited.
+        """
+        return Call(self._entry.fate, "ctx.get_version", lambda: self._entry.get_version(change_id, min, max))
 
     async def call_ai(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""

@@ -39,7 +39,7 @@ class NodeFunction(msgspec.Struct, frozen=True):
 
 
 def node(
-    type_id: str,
+    type_id: str | None = None,
     *,
     version: str = "1.0.0",
     effect: Effect = "pure",
@@ -52,12 +52,14 @@ def node(
 
     The function stays what it is and can be called as before. What cannot work is refused here, with the place.
     """
-    if not isinstance(type_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(type_id, str):
         raise TypeError('the decorator takes the type id of the node: @weftwork.node("acme.score")')
-    names = _names_around(inspect.currentframe())
+    here = inspect.currentframe()
+    names, around = _names_around(here), _place_around(here)
+    del here
 
     def declare(function: F) -> F:
-        place = place_of(function)
+        place = place_of(function) or around
         try:
             _check(function, type_id, version, effect)
             _check_numbers(concurrency, heartbeat_timeout, requires)
@@ -97,9 +99,9 @@ def node_of(function: Any) -> NodeFunction | None:
 
 
 def place_of(function: Any) -> str:
-    """File and line of a function, as far as it has any."""
+    """File and line of a function; empty for what is none."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "somewhere"
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
 def _check(function: Any, type_id: str, version: Any, effect: Any) -> None:
@@ -109,6 +111,8 @@ def _check(function: Any, type_id: str, version: Any, effect: Any) -> None:
             f"{type_id!r} is no type id: it starts with a small letter, goes on with letters, digits, dots, "
             f"dashes and underscores, and has up to {MAX_TYPE_ID} of them"
         )
+    if "." not in type_id:
+        raise ValueError(f"{type_id!r} has no prefix of your own; write one such as acme.{type_id}")
     if type_id.startswith(RESERVED):
         raise ValueError(f"{type_id!r}: names in {' '.join(RESERVED)} are taken; use a prefix of your own")
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
@@ -137,6 +141,12 @@ def _names_around(frame: FrameType | None) -> dict[str, Any]:
     """Names of the function around a decorated one, which its annotations may use."""
     around = frame.f_back if frame is not None else None
     return dict(around.f_locals) if around is not None and around.f_locals is not around.f_globals else {}
+
+
+def _place_around(frame: FrameType | None) -> str:
+    """Where the decorator is called."""
+    around = frame.f_back if frame is not None else None
+    return f"{around.f_code.co_filename}:{around.f_lineno}" if around is not None else ""
 
 
 def _name(function: Any) -> str:

@@ -18,19 +18,28 @@ class NodeError(Exception):
     """The node fails, with a code and a message for whoever looks at the run.
 
     Both go on the wire as they are. `retryable`: whether another attempt could help; without it the retries that
-    the workflow allows are not used up.
+    the workflow allows are not used up. A code has up to 64 small letters and digits, with _ . or - in between.
     """
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None, retryable: bool = False) -> None:
-        if len(code) > MAX_CODE or _CODE.fullmatch(code) is None:
-            raise ValueError(
-                f"{code!r} is no code: it takes up to {MAX_CODE} small letters and digits, with _ . or - in between"
-            )
+        if not isinstance(code, str) or len(code) > MAX_CODE or _CODE.fullmatch(code) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadCode(code)
         super().__init__(message)
         self.code = code
         self.message = message
         self.details = details
         self.retryable = retryable
+
+
+class BadCode(NodeError, ValueError):
+    """The code of an error is none. A mistake in the code of the node, which no attempt mends."""
+
+    def __init__(self, code: Any) -> None:
+        given = repr(shown(code, MAX_CODE)) if isinstance(code, str) else f"an object of type {type(code).__name__}"
+        super().__init__(
+            "node_misused",
+            f"{given} is no code: it takes up to {MAX_CODE} small letters and digits, with _ . or - in between",
+        )
 
 
 class StepError(NodeError):
@@ -56,13 +65,18 @@ class Abandoned(BaseException):
 
 
 class Exited(Exception):
-    """A node tried to end the process; it only fails."""
+    """A node raised what no Exception is, such as SystemExit, or tried to end the process; it only fails."""
 
 
 def harmless(error: BaseException) -> BaseException:
-    """What a thread raised, in a form that the event loop survives."""
+    """What a thread or a task raised, in a form that the event loop survives."""
     if not isinstance(error, SystemExit | KeyboardInterrupt):
         return error
+    return exited(error)
+
+
+def exited(error: BaseException) -> Exited:
+    """What is raised in place of what no Exception is."""
     made = Exited(f"raised {type(error).__name__}")
     made.__cause__ = error
     return made
@@ -78,6 +92,12 @@ def failed(error: NodeError) -> Failed:
 def misused(message: str) -> NodeError:
     """A mistake in the code of the node. No attempt gets further."""
     return NodeError("node_misused", message)
+
+
+def exhausted() -> NodeError:
+    """Why a plain function is not started at all."""
+    message = "Too many threads of this host are held by nodes that were left behind."
+    return NodeError("node_threads_exhausted", message, retryable=True)
 
 
 def missing(what: str) -> NodeError:

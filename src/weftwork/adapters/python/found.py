@@ -52,7 +52,9 @@ def nodes_among(functions: Iterable[Any]) -> list[NodeFunction]:
     for each in functions:
         node = node_of(each)
         if node is None:
-            raise NodesUnusable(f"{place_of(each)}: {each!r} is no node; decorate it with @weftwork.node(...)")
+            place = place_of(each)
+            where = f"{place}: " if place else ""
+            raise NodesUnusable(f"{where}{each!r} is no node; decorate it with @weftwork.node(...)")
         found.append(node)
     return distinct(found)
 
@@ -71,6 +73,8 @@ def distinct(nodes: Iterable[NodeFunction]) -> list[NodeFunction]:
 def _imported(label: str, name: str) -> ModuleType:
     if not name or not all(part.isidentifier() for part in name.split(".")):
         raise NodesUnusable(f"{label}: name a module, such as acme.nodes")
+    if name.endswith(".py"):
+        raise NodesUnusable(f"{label}: name the module, not its file: {name.removesuffix('.py')}")
     try:
         return importlib.import_module(name)
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from weftwork.adapters.python.declare import NodeFunction
-from weftwork.adapters.python.entry import Entry
+from weftwork.adapters.python.steps import Steps
 
 log = logging.getLogger("weftwork.node")
 
@@ -77,15 +77,15 @@ def find_holder(frame: FrameType | None, nodes: dict[CodeType, str]) -> dict[str
         held = nodes.get(frame.f_code)
         if held is not None:
             return {"typeId": held, "place": _place(frames, frame.f_code.co_filename)}
-        entry = frame.f_locals.get("self") if frame.f_code is _STEP else None
-        if isinstance(entry, Entry):
-            # A step that a task of its own runs: what stands above is the author's.
-            return {"typeId": entry.type_id, "place": _place(frames, "")}
+        steps = frame.f_locals.get("self") if frame.f_code is _STEP else None
+        if isinstance(steps, Steps):
+            # A step has a task of its own: what stands above is the author's.
+            return {"typeId": steps.type_id, "place": _place(frames, "")}
         frame = frame.f_back
     return None
 
 
-_STEP: Final = Entry.guarded.__code__
+_STEP: Final = Steps.guarded.__code__
 
 
 def _place(frames: list[FrameType], file: str) -> str:

@@ -2,19 +2,30 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+import threading
+from collections.abc import Coroutine
 from typing import Any, Final
 
 import msgspec
 
 from weftwork.adapters.python.context import Context
 from weftwork.adapters.python.declare import NodeFunction
-from weftwork.adapters.python.entry import Entry, Tools, exhausted
-from weftwork.adapters.python.errors import Exited, FetchError, NodeError, failed
+from weftwork.adapters.python.entry import Entry, Tools
+from weftwork.adapters.python.errors import (
+    Abandoned,
+    FetchError,
+    NodeError,
+    exhausted,
+    exited,
+    failed,
+    misused,
+)
+from weftwork.adapters.python.fate import step_here
 from weftwork.adapters.python.plain import PlainContext, Ways
 from weftwork.adapters.python.signature import Signature
+from weftwork.adapters.python.spawned import ended, in_node
 from weftwork.adapters.python.threads import ThreadsExhausted
-from weftwork.adapters.python.values import NotJson, as_json, converted
+from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted
 from weftwork.ports.nodes import Asking, Completed, Failed, NodeCall, NodeContext, NotDone, Outcome, WaitingNode
 from weftwork.protocol import schema
 from weftwork.protocol.json_value import is_object
@@ -43,11 +54,11 @@ class _Runner:
         except NodeError as error:
             return failed(error)
         entry = Entry(node.declaration.type_id, node.declaration.effect, call, host, self._tools)
+        # Whoever launched this may have been told by a step of another node.
+        around, outside = in_node.set(True), step_here.set("")
         outcome: Outcome
         try:
-            work = self._call(entry, arguments)
-            limit = node.heartbeat_timeout
-            outcome = await (work if limit is None else _heard(entry, work, limit))
+            outcome = await _heard(entry, self._call(entry, arguments), node.heartbeat_timeout)
         except NodeError as error:
             if error.__cause__ is not None:
                 told = {"runId": call.run_id, "nodeId": call.node_id, "code": error.code}
@@ -57,14 +68,20 @@ class _Runner:
                 outcome = msgspec.structs.replace(outcome, retryable=False)
         except NotDone:
             outcome = Failed("step_not_done", "A step of the node says that its effect did not happen.")
-        except (Exception, BaseExceptionGroup, Asking):
-            if entry.asking is None:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and entry.fate.stopped:
                 raise
+            if entry.fate.asking is None:
+                if isinstance(error, Exception | Asking):
+                    raise
+                raise exited(error) from error
             outcome = Completed({})
         finally:
+            in_node.reset(around)
+            step_here.reset(outside)
             asking = entry.close()
         if asking is None:
-            if entry.undone and entry.effect == "once" and isinstance(outcome, Failed):
+            if entry.fate.undone and entry.effect == "once" and isinstance(outcome, Failed):
                 # The step did not happen, but what stands around it may have.
                 return msgspec.structs.replace(outcome, retryable=False)
             return outcome
@@ -75,30 +92,45 @@ class _Runner:
             del asking
 
     async def _call(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
+        """What the function comes to, once its steps are over: what they do is recorded."""
+        node = self._node
         try:
-            if self._node.is_async:
-                result = await self._node.function(Context(entry), **arguments)
+            if node.is_async:
+                result = await node.function(Context(entry), **arguments)
             else:
                 result = await self._call_plain(entry, arguments)
-        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
+        except (asyncio.CancelledError, GeneratorExit):
             raise
-        except SystemExit as error:
-            raise Exited("raised SystemExit") from error
+        except Abandoned as error:
+            if entry.fate.over:
+                raise
+            await entry.steps.settle()
+            raise misused("The node uses the context of another call, which is over.") from error
+        except (SystemExit, KeyboardInterrupt) as error:
+            await entry.steps.settle()
+            # Not as it is: asyncio would end the process.
+            raise exited(error) from error
         except BaseException:
-            await entry.settle()
+            await entry.steps.settle()
             raise
-        await entry.settle()
-        if entry.failure is not None:
-            raise entry.failure
-        return _completed(self._node, result)
+        await entry.fate.check_all_called()
+        await entry.steps.settle()
+        if entry.fate.failure is not None:
+            raise entry.fate.failure
+        return _completed(node, entry.call, result) if node.is_async else result
 
-    async def _call_plain(self, entry: Entry, arguments: dict[str, Any]) -> Any:
-        entry.plain = True
-        ways = Ways(entry)
+    async def _call_plain(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
+        entry.steps.plain = True
+        node, ways = self._node, Ways(entry)
         context = PlainContext(ways)
-        function = self._node.function
+
+        def call() -> Outcome:
+            entry.own_thread = threading.get_ident()
+            # Checked here as well, where it keeps nobody waiting, however large it is.
+            return _completed(node, entry.call, node.function(context, **arguments))
+
         try:
-            return await self._tools.threads.run(lambda: function(context, **arguments), entry.type_id)
+            return await self._tools.threads.run(call, entry.type_id)
         except ThreadsExhausted:
             raise exhausted() from None
         except asyncio.CancelledError:
@@ -106,29 +138,43 @@ class _Runner:
             raise
 
 
-async def _heard(entry: Entry, work: Awaitable[Outcome], limit: float) -> Outcome:
-    """The outcome, or a failure once nothing has been heard of the node for so many seconds. It is left behind then."""
+async def _heard(entry: Entry, work: Coroutine[Any, Any, Outcome], limit: float | None) -> Outcome:
+    """The outcome, or a failure once nothing has been heard of the node for so many seconds. It is left behind then.
+
+    The function has a task of its own: what cancels that is the author's doing, what cancels this is the run's.
+    """
     task = asyncio.ensure_future(work)
     task.add_done_callback(_ended)
     try:
-        while not task.done():
-            left = entry.heard_at + limit - entry.loop.time()
-            if left <= 0:
-                entry.over = True
-                message = f"Nothing was heard of the node for {limit:g} s."
-                # It may still happen.
-                return Failed("node_heartbeat_lost", message, retryable=entry.effect != "once")
-            await asyncio.wait((task,), timeout=left)
-        return task.result()
+        if limit is None:
+            await ended(task)
+        elif not await _is_heard(entry, task, limit):
+            entry.fate.over = True
+            message = f"Nothing was heard of the node for {limit:g} s."
+            # It may still happen.
+            return Failed("node_heartbeat_lost", message, retryable=entry.effect != "once")
     except asyncio.CancelledError:
         # The run is to end. The node may still clean up, and what it did in the end counts.
+        entry.fate.stopped = True
         task.cancel()
-        await asyncio.wait((task,))
-        return task.result()
+        await asyncio.wait((task, *entry.steps.cut()))
     finally:
         task.cancel()
+    try:
+        return task.result()
+    finally:
         # What the task raised knows this frame, which is not to know the task.
         del task
+
+
+async def _is_heard(entry: Entry, task: "asyncio.Future[Outcome]", limit: float) -> bool:
+    """Whether the task ends before it was silent for too long."""
+    while not task.done():
+        left = entry.heard_at + limit - entry.loop.time()
+        if left <= 0:
+            return False
+        await asyncio.wait((task,), timeout=left)
+    return True
 
 
 def _ended(task: "asyncio.Future[Outcome]") -> None:
@@ -165,14 +211,18 @@ def _taken(what: str, value: Any, kind: Any) -> Any:
         raise NodeError(code, f"The value of {what} does not fit its type{place}.") from None
 
 
-def _completed(node: NodeFunction, result: Any) -> Outcome:
+def _completed(node: NodeFunction, call: NodeCall, result: Any) -> Outcome:
+    gives = node.signature.gives
     try:
-        outputs = _outputs(node.signature.gives, result)
+        outputs = _outputs(gives, result)
+    except TooLarge as error:
+        return Failed("node_output_too_large", f"What the node returned {error.why}.", retryable=False)
     except NotJson as error:
-        where = f"/outputs{error.pointer}"
-        message = "The node returned a value that is not JSON."
-        told = {"typeId": node.declaration.type_id, "place": node.place, "reason": f"{where} {error.why}"}
-        log.error("the output of a node is not JSON", extra=told)
+        # A single value is the port output.
+        where = f"/outputs{'/output' if gives == 'value' else ''}{error.pointer}"
+        message = f"The node returned what cannot be its output: {where} {error.why}."
+        told = {"runId": call.run_id, "nodeId": call.node_id, "typeId": node.declaration.type_id}
+        log.error("the output of a node is not JSON", extra={**told, "place": node.place, "reason": message})
         return Failed("node_output_invalid", message, {"pointer": where}, retryable=False)
     if node.declaration.outputs != _OPEN:
         violations = schema.check_inline(node.declaration.outputs, outputs, "/outputs")
@@ -191,5 +241,6 @@ def _outputs(gives: str, result: Any) -> dict[str, Any]:
     if gives == "value" or (gives == "any" and not is_object(made)):
         return {"output": made}
     if not is_object(made):
-        raise NotJson("", "is not an object, as the annotation says")
+        what = "is nothing" if made is None else "is no object"
+        raise NotJson("", f"{what}, and the annotation of the function promises one")
     return made

@@ -10,10 +10,11 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
 from weftwork.adapters.python.answer import Headers, Response, request_of
-from weftwork.adapters.python.entry import CallPlain, Entry
+from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import Abandoned, missing
-from weftwork.adapters.python.returned import is_async, returned
+from weftwork.adapters.python.returned import bound, returned
 from weftwork.adapters.python.sayings import NodeLog, event_of
+from weftwork.adapters.python.steps import CallPlain
 from weftwork.adapters.python.threads import Outcome, outcome_of
 from weftwork.protocol.node_type import Effect
 
@@ -34,7 +35,7 @@ class _Hop(Generic[T]):
 
     def wait(self) -> T:
         entry = self._ways.entry
-        entry.check()
+        entry.fate.check()
         if entry.on_loop:
             raise RuntimeError("this call blocks, and would block the event loop; use it in the plain function itself")
         entry.later(self._begin)
@@ -105,7 +106,7 @@ class Ways:
 
     def leave(self) -> None:
         """Nobody waits for the function any more: every call of its context raises from now on."""
-        self.left = self.entry.over = True
+        self.left = self.entry.fate.over = True
         for hop in [*self.hops]:
             hop.leave()
 
@@ -153,11 +154,9 @@ class PlainContext:
 
         Raises StepError for a failure. An async function runs on the event loop.
         """
-        call = partial(function, *arguments)
-        value = self._ways.hop(
-            lambda call_plain: self._entry.step(name, call, effect, is_async(function), call_plain),
-        )
-        return returned(function, name, value)
+        call = bound(function, arguments)
+        value = self._ways.hop(lambda call_plain: self._entry.step(name, call, effect, call_plain))
+        return returned(function, value)
 
     def interrupt(self, key: str, kind: str = "custom", data: Any = None, *, custom_kind: str | None = None) -> Any:
         """Ask somebody outside. The node ends here and is entered again from its start once there is an answer."""
@@ -188,9 +187,9 @@ class PlainContext:
         """
         self._entry.heartbeat(progress)
 
-    def get_version(self, change_id: str, least: int, most: int) -> int:
-        """The version of a change that this run keeps to: `most` for the first who asks, and that one ever after."""
-        return self._ways.hop(lambda _: self._entry.get_version(change_id, least, most))
+    def get_version(self, change_id: str, min: int, max: int) -> int:  # noqa: A002
+        """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after."""
+        return self._ways.hop(lambda _: self._entry.get_version(change_id, min, max))
 
     def call_ai(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""

@@ -8,8 +8,18 @@ from typing import Any
 
 import msgspec
 
-from weftwork.adapters.python.errors import NodeError
+from weftwork.adapters.python.errors import misused
 from weftwork.adapters.python.values import converted
+
+
+def bound(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    """The function of a step with its arguments. Raises NodeError for what is no function."""
+    if callable(function):
+        return partial(function, *arguments)
+    if inspect.iscoroutine(function):
+        # Nobody will await it, and the node hears of that here.
+        function.close()
+    raise misused("ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments).")
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -21,15 +31,24 @@ def is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-def returned(function: Callable[..., Any], name: str, value: Any) -> Any:
-    """The recorded JSON in the type of the return annotation; as it is, without one or where there is no way back."""
-    kind = _kind(function)
+def fits(function: Callable[..., Any], value: Any) -> bool:
+    """Whether what the function gave, as JSON, is of its return annotation."""
     try:
-        return converted(value, kind)
+        converted(value, _kind(function))
     except msgspec.ValidationError:
-        message = f"The result of the step {name} does not fit the return annotation of its function."
-        raise NodeError("step_result_invalid", message) from None
+        return False
     except TypeError:
+        # There is no way back to this type.
+        return True
+    return True
+
+
+def returned(function: Callable[..., Any], value: Any) -> Any:
+    """The recorded JSON in the type of the return annotation; as it is, without one, where there is no way back, and
+    where it does not fit: what the function gave did, so this is the word of a person, or of older code."""
+    try:
+        return converted(value, _kind(function))
+    except (msgspec.ValidationError, TypeError):
         return converted(value, Any)
 
 

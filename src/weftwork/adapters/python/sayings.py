@@ -3,7 +3,8 @@
 from typing import Any
 
 from weftwork.adapters.python.entry import Entry
-from weftwork.adapters.python.values import NotJson, as_json, loggable, shown
+from weftwork.adapters.python.errors import NodeError
+from weftwork.adapters.python.values import NotJson, TooLarge, as_json, loggable, shown
 from weftwork.ports.nodes import AppendLog, EmitEvent
 from weftwork.protocol.events import is_authors_type
 from weftwork.protocol.json_value import is_object
@@ -39,6 +40,8 @@ def event_of(event_type: str, payload: Any) -> EmitEvent:
         )
     try:
         made = as_json(payload)
+    except TooLarge as error:
+        raise NodeError("node_output_too_large", f"The payload of {event_type} {error.why}.") from None
     except NotJson as error:
         raise ValueError(f"the payload of {event_type} is not JSON: {error}") from None
     if not is_object(made):

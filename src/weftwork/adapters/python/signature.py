@@ -9,13 +9,15 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.adapters.python import schemas
-from weftwork.adapters.python.values import NotJson, as_json
+from weftwork.adapters.python.values import NotJson, as_json, converted
 
 Function = Callable[..., Any]
 Giving = Literal["record", "mapping", "nothing", "value", "any"]
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _WHOLE: Final = "a struct, a dataclass, a TypedDict or a dict"
+_CONTEXTS: Final = ("weftwork.adapters.python.context", "weftwork.adapters.python.plain")
+_NO_CONTEXT: Final = "the first parameter has to be the context: def name(ctx, ...)"
 _NONE: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -43,7 +45,8 @@ def read_signature(function: Function, names: dict[str, Any]) -> Signature:
     """Read a function; `names` are those that its annotations may use beside the globals. Raises Refused."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].kind not in _POSITIONAL:
-        raise Refused("the first parameter has to be the context: def name(ctx, ...)")
+        raise Refused(_NO_CONTEXT)
+    _check_context(function, parameters[0], names)
     ports, config = _sort(parameters[1:])
     kinds = {each.name: _annotation(function, each.name, each.annotation, names) for each in parameters[1:]}
     taken = _schema("config", lambda: _config(kinds[config.name])) if config is not None else dict(_NONE)
@@ -59,6 +62,31 @@ def read_signature(function: Function, names: dict[str, Any]) -> Signature:
         outputs_schema=outputs,
         config_schema=taken,
     )
+
+
+def _check_context(function: Function, first: inspect.Parameter, names: dict[str, Any]) -> None:
+    """Raises Refused if the first parameter is annotated as something else than a context.
+
+    A plain function may call it Context, by the name that everybody knows; it gets a PlainContext all the same.
+    """
+    kind: Any = Any
+    try:
+        kind = _annotation(function, first.name, first.annotation, names)
+        found = {_context_name(each) for each in typing.get_args(kind) or (kind,)}
+    except Refused:
+        # A name that only type checkers know.
+        found = {str(first.annotation).rpartition(".")[2]}
+    if "Context" in found or ("PlainContext" in found and not inspect.iscoroutinefunction(function)):
+        return
+    if "PlainContext" in found:
+        raise Refused("an async function gets a Context, not a PlainContext")
+    if inspect.isclass(kind) and kind not in (Any, object) and not getattr(kind, "_is_protocol", False):
+        raise Refused(f"{_NO_CONTEXT}, and {first.name} is annotated as {kind.__name__}")
+
+
+def _context_name(kind: Any) -> str:
+    """What the context is called, if this is its type. By name: a module with nodes loads nothing of what runs them."""
+    return kind.__name__ if getattr(kind, "__module__", "") in _CONTEXTS and inspect.isclass(kind) else ""
 
 
 def _sort(parameters: list[inspect.Parameter]) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
@@ -118,16 +146,26 @@ def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any,
         return kind, _schema("inputs", lambda: schemas.object_of(kind))
     for name in names:
         _schema(name, lambda name=name: schemas.schemas_of([kinds[name]]))
-    defaults = {each.name: _default(each.default) for each in ports if each.default is not inspect.Parameter.empty}
+    defaults = {each.name: _default(each, kinds) for each in ports if each.default is not inspect.Parameter.empty}
     return None, _schema("an input", lambda: schemas.ports_of({name: kinds[name] for name in names}, defaults))
 
 
-def _default(value: Any) -> Any:
-    """The default as the schema shows it. The function has its own."""
+def _default(port: inspect.Parameter, kinds: dict[str, Any]) -> Any:
+    """The default as the schema shows it; the function has its own. Raises Refused if it is not of its annotation."""
+    value, kind = port.default, kinds[port.name]
+    if value is msgspec.UNSET and msgspec.UnsetType in typing.get_args(kind):
+        return value
     try:
-        return as_json(value)
+        made = as_json(value)
     except NotJson:
-        return msgspec.UNSET
+        made = msgspec.UNSET
+    try:
+        # What JSON has nothing for may be of its type all the same.
+        msgspec.convert(value, kind) if made is msgspec.UNSET else converted(made, kind)
+    except msgspec.ValidationError:
+        hint = f"; write {port.name}: ... | None" if value is None else ""
+        raise Refused(f"the default of {port.name} does not fit its annotation{hint}") from None
+    return made
 
 
 def _config(kind: Any) -> dict[str, Any]:

@@ -1,16 +1,23 @@
 """Values on their way between JSON and the types of an author."""
 
+import dataclasses
+import inspect
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sized
 from typing import Any, Final, cast
 
 import msgspec
 
 from weftwork.protocol.decode import MAX_INTEGER, escape
 from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES
 
 MAX_SHOWN: Final = 256
+MAX_BLAMED: Final = 20
+"""How many levels down the place of what is no JSON is looked for."""
+
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
 
 _UNSAFE: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -24,18 +31,50 @@ class NotJson(Exception):
         self.why = why
 
 
-def as_json(value: Any) -> Any:
-    """A copy of the value in JSON, as the log takes it. Raises NotJson.
+class TooLarge(NotJson):
+    """More than one value may hold. Not looked at any further."""
+
+    def __init__(self) -> None:
+        super().__init__("", f"has more than {MAX_TEXT:,} characters, {MAX_VALUES:,} values or {MAX_DEPTH} levels")
+
+
+def as_json(value: Any, bounded: bool = True) -> Any:
+    """A copy of the value in JSON, as the log takes it. Raises NotJson, and TooLarge as soon as that is known.
 
     Structs, dataclasses, enums, dates, UUIDs, decimals, sets and bytes become what msgspec makes of them. Numbers are
     finite, integers within 2^53-1, texts without NUL and lone surrogates: what comes in over HTTP is held to the same.
     """
+    if bounded and isinstance(value, _CONTAINERS) and len(cast("Sized", value)) > MAX_VALUES:
+        raise TooLarge
     try:
-        return _checked(msgspec.to_builtins(value, str_keys=True, enc_hook=_plain))
+        made = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+        return _checked(made, _Room() if bounded else None, 0)
+    except NotJson:
+        raise
     except RecursionError:
         raise NotJson("", "is nested too deeply, or holds itself") from None
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise NotJson("", f"is not JSON: {error}") from None
+    except Exception as error:
+        raise _blamed(value, error) from None
+
+
+class _NoWay(NotImplementedError):
+    """There is nothing in JSON for this."""
+
+
+class _Room:
+    """What is left of the bounds of one value."""
+
+    __slots__ = ("text", "values")
+
+    def __init__(self) -> None:
+        self.values = MAX_VALUES
+        self.text = MAX_TEXT
+
+    def take(self, values: int, text: int, level: int) -> None:
+        self.values -= values
+        self.text -= text
+        if self.values < 0 or self.text < 0 or level > MAX_DEPTH:
+            raise TooLarge
 
 
 def _plain(value: Any) -> Any:
@@ -45,14 +84,53 @@ def _plain(value: Any) -> Any:
             return kind(value)
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
-    raise NotImplementedError(f"an object of type {type(value).__name__}")
+    if inspect.isawaitable(value):
+        raise _NoWay("is still to be awaited; is an await missing?")
+    raise _NoWay(f"is an object of type {type(value).__name__}")
 
 
-def _checked(value: Any) -> Any:
+def _blamed(value: Any, error: Exception, depth: int = 0) -> NotJson:
+    """The part of a value that is no JSON; `error` is what the whole of it raised.
+
+    Texts of others are not repeated: they could hold the value.
+    """
+    for name, part in _parts(value) if depth < MAX_BLAMED else ():
+        try:
+            msgspec.to_builtins(part, str_keys=True, enc_hook=_plain)
+        except Exception as inner:
+            found = _blamed(part, inner, depth + 1)
+            return NotJson(f"/{escape(str(name))}{found.pointer}", found.why)
+    if isinstance(error, _NoWay):
+        return NotJson("", str(error))
+    if isinstance(error, TypeError) and str(error).startswith("Only dicts"):
+        return NotJson("", "has a member whose name is neither a text nor a number")
+    return NotJson("", f"could not be read: {type(error).__name__}")
+
+
+def _parts(value: Any) -> list[tuple[Any, Any]]:
+    """Members and items, by what JSON calls them."""
+    if isinstance(value, msgspec.Struct):
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        return [(told, getattr(value, name, None)) for told, name in names]
+    if dataclasses.is_dataclass(value):
+        return [(each.name, getattr(value, each.name, None)) for each in dataclasses.fields(value)]
+    if is_object(value):
+        return [*value.items()]
+    return [*enumerate(cast("Iterable[Any]", value))] if isinstance(value, list | tuple) else []
+
+
+def is_storable(text: str) -> bool:
+    """Whether the log can hold this text."""
+    return _UNSAFE.search(text) is None
+
+
+def _checked(value: Any, room: _Room | None, level: int) -> Any:
     kind: Any = value.__class__
     if kind is str:
         if _UNSAFE.search(value) is not None:
             raise NotJson("", "holds NUL or a lone surrogate")
+        if room is not None:
+            room.take(0, len(value), 0)
     elif kind is int:
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
             raise NotJson("", "is an integer beyond 2^53-1; give it as text")
@@ -60,29 +138,37 @@ def _checked(value: Any) -> Any:
         if not math.isfinite(value):
             raise NotJson("", "is a number that is not finite")
     elif is_object(value):
-        return _members(value)
+        return _members(value, room, level)
     elif is_array(value) or isinstance(value, tuple):
-        return _items(cast("Iterable[Any]", value))
+        return _items(cast("Collection[Any]", value), room, level)
     return value
 
 
-def _members(value: dict[str, Any]) -> dict[str, Any]:
+def _members(value: dict[str, Any], room: _Room | None, level: int) -> dict[str, Any]:
+    if room is not None:
+        room.take(len(value), sum(map(len, value)), level)
     made: dict[str, Any] = {}
     for name, member in value.items():
         if _UNSAFE.search(name) is not None:
             raise NotJson("", "has a member whose name holds NUL or a lone surrogate")
         try:
-            made[str(name)] = _checked(member)
+            made[str(name)] = _checked(member, room, level + 1)
+        except TooLarge:
+            raise
         except NotJson as error:
             raise NotJson(f"/{escape(name)}{error.pointer}", error.why) from None
     return made
 
 
-def _items(value: Iterable[Any]) -> list[Any]:
+def _items(value: Collection[Any], room: _Room | None, level: int) -> list[Any]:
+    if room is not None:
+        room.take(len(value), 0, level)
     made: list[Any] = []
     for item in value:
         try:
-            made.append(_checked(item))
+            made.append(_checked(item, room, level + 1))
+        except TooLarge:
+            raise
         except NotJson as error:
             raise NotJson(f"/{len(made)}{error.pointer}", error.why) from None
     return made
@@ -125,6 +211,8 @@ def loggable(value: Any) -> Any:
 def _said(value: Any) -> Any:
     try:
         return as_json(value)
+    except TooLarge:
+        return f"({type(value).__name__})"
     except NotJson:
         return shown(value, MAX_SHOWN)
 

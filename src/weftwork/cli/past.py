@@ -1,4 +1,4 @@
-"""How long the nodes of a run took, which its snapshot does not say and its events do."""
+"""What the events of a run say that its snapshot does not: how long nodes took, and what an answer has to look like."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ from weftwork.cli.tree import RunTree
 from weftwork.protocol.json_value import is_array, is_object
 
 PAGES: Final = 5
-"""A run with more events than this many answers hold is shown without some of its times."""
+"""Of a run with more events than this many answers hold, the first ones are read."""
 FULL: Final = 1000
 
 
-def node_times(client: Client, run_id: str) -> dict[str, str]:
-    """By node, for those whose last attempt is over; what the host does not give is left out."""
+def read_past(client: Client, run_id: str) -> RunTree:
+    """The run as far as its events tell; what the host does not give is left out."""
     tree = RunTree(run_id)
     for _ in range(PAGES):
         last = tree.sequence
@@ -29,6 +29,11 @@ def node_times(client: Client, run_id: str) -> dict[str, str]:
             tree.apply(Frame("", event, ""))
         if len(events) < FULL or tree.sequence <= last:
             break
+    return tree
+
+
+def node_times(tree: RunTree) -> dict[str, str]:
+    """By node, for those whose last attempt is over."""
     return {
         row.node_id: spell(row.ended - row.started)
         for row in tree.nodes.values()

@@ -1,0 +1,91 @@
+"""How a command ends when it cannot go on: interrupted, or with nowhere to write to."""
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Generator
+from typing import Any, Final
+
+import click
+
+UNWRITTEN: Final = 8
+"""What was to be printed could not be."""
+INTERRUPTED: Final = 130
+NOBODY_READS: Final = 141
+"""As for any program whose reader has gone: 128 and the number of SIGPIPE."""
+_WRITING: Final = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+
+
+class _Closed(io.TextIOBase):
+    """Standard output of a process that was started without one."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+class Root(click.Group):
+    """The outermost command. Nothing that happens to its output becomes a traceback."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As click does it, whatever the standard streams are."""
+        _fill()
+        with _guarded():
+            return super().main(*args, **extra)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        # The help is printed here.
+        with _guarded():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # Within click's own handlers, which would make 1 of everything: the code of a run that failed.
+        with _guarded():
+            found = super().invoke(ctx)
+            sys.stdout.flush()
+            return found
+
+
+def _fill() -> None:
+    """Take the places of standard streams that are missing, before a file or a socket gets one of their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    missing: Any = None
+    if sys.stdout is missing:
+        sys.stdout = _Closed()
+    if sys.stderr is missing:
+        sys.stderr = io.StringIO()
+
+
+@contextlib.contextmanager
+def _guarded() -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _silence()
+        raise SystemExit(NOBODY_READS) from None
+    except OSError as error:
+        if error.errno not in _WRITING or error.filename is not None:
+            raise
+        _silence()
+        with contextlib.suppress(OSError, ValueError):
+            click.echo(f"weftwork: standard output cannot be written: {error.strerror}.", err=True)
+        raise SystemExit(UNWRITTEN) from None
+
+
+def _silence() -> None:
+    """What is still in the buffer is not tried again when Python ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, sys.stdout.fileno())
+        finally:
+            os.close(nowhere)
