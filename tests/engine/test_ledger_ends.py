@@ -117,6 +117,18 @@ def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
     run(work)
 
 
+@pytest.mark.rule("eff-07")
+@pytest.mark.parametrize(("name", "status"), [("", "failed"), ("n" * 128, "completed"), ("n" * 129, "failed")])
+def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
+    async def work() -> None:
+        bench = Bench(World().steps(name))
+        key = await bench.start(STEPS)
+        await bench.end(key)
+        assert await bench.status(key) == status
+
+    run(work)
+
+
 def test_a_name_is_good_for_one_step() -> None:
     async def work() -> None:
         async def body(call: NodeCall, context: NodeContext) -> Outcome:

@@ -17,6 +17,7 @@ from weftwork.adapters.http.door import room
 from weftwork.adapters.http.server import bind, serve
 from weftwork.adapters.system.files import raise_file_limit
 from weftwork.app import Host
+from weftwork.cli.ending import silence
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.faults import point
 from weftwork.ports.seat import SeatTaken
@@ -189,6 +190,7 @@ def _announce(host: Host, address: str, key: str | None, count: str, recovered: 
             click.echo(line)
     except OSError as error:
         # Runs are worth more than these lines; only the key is missed by somebody.
+        silence()
         lost = "; the first key was not shown, make one with `weftwork keys create`" if key is not None else ""
         click.echo(f"weftwork: standard output cannot be written: {error.strerror}{lost}.", err=True)
 

@@ -70,18 +70,18 @@ def _guarded() -> Generator[None]:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
-        _silence()
+        silence()
         raise SystemExit(NOBODY_READS) from None
     except OSError as error:
         if error.errno not in _WRITING or error.filename is not None:
             raise
-        _silence()
+        silence()
         with contextlib.suppress(OSError, ValueError):
             click.echo(f"weftwork: standard output cannot be written: {error.strerror}.", err=True)
         raise SystemExit(UNWRITTEN) from None
 
 
-def _silence() -> None:
+def silence() -> None:
     """What is still in the buffer is not tried again when Python ends."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -13,7 +13,7 @@ from weftwork.engine.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.nodes import Asking, Completed, Failed, NodeCall, NotDone, Outcome, StepFailed, Suspended
 from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.effect import NODE, EffectState, Place, asks_about_node, effect_key, question
+from weftwork.protocol.effect import MAX_STEP_NAME, NODE, EffectState, Place, asks_about_node, effect_key, question
 from weftwork.protocol.json_value import is_object
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.schema import check_inline
@@ -22,7 +22,6 @@ from weftwork.protocol.weight import is_too_large
 
 log = logging.getLogger("weftwork.node")
 
-MAX_NAME: Final = 256
 MOST_STEPS: Final = 10_000
 MOST_BYTES: Final = 64 * 2**20
 """What the steps of one entry may leave behind: it is kept until the node ends."""
@@ -116,8 +115,8 @@ class Effects:
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]]) -> Any:
         """See ports.nodes.NodeContext."""
-        if not 0 < len(name) <= MAX_NAME or name in self._used:
-            message = f"A step has a name of 1 to {MAX_NAME} characters that no other step of the node has."
+        if not 0 < len(name) <= MAX_STEP_NAME or name in self._used:
+            message = f"A step has a name of 1 to {MAX_STEP_NAME} characters that no other step of the node has."
             raise StepFailed(Failed("node_misused", message, retryable=False))
         self._used.add(name)
         if len(self._used) > MOST_STEPS or self._bytes > MOST_BYTES:

@@ -21,6 +21,8 @@ UNKNOWN: Final = "weftwork.effect-unknown"
 """The customKind of the question what became of an effect."""
 NODE: Final = ""
 """The name of the effect that is the node itself."""
+MAX_STEP_NAME: Final = 128
+"""eff-07 (host): how long the name of a step may be."""
 OUTCOMES: Final = ("done", "failed", "again")
 
 

@@ -84,10 +84,15 @@ class Life:
 
     async def rest(self) -> None:
         """Wait until no function is in the middle of its work, unless it waits: where it was could not be told."""
-        while self.threads.busy > 0:
-            await asyncio.to_thread(time.sleep, MOMENT)
-        for _ in range(TURNS):
-            await asyncio.sleep(0)
+        turns = 0
+        while turns < TURNS:
+            if self.threads.busy > 0:
+                await asyncio.to_thread(time.sleep, MOMENT)
+                # What ended may be followed by another one.
+                turns = 0
+            else:
+                await asyncio.sleep(0)
+                turns += 1
 
     def end(self) -> None:
         """The process ends where it stands: nothing of it gets any further than to its next wait."""

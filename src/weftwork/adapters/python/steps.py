@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any
 
 from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, StepError, exhausted, failed, misused
 from weftwork.adapters.python.fate import Fate, step_here
@@ -13,11 +13,11 @@ from weftwork.adapters.python.spawned import ended
 from weftwork.adapters.python.threads import ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, is_storable
 from weftwork.ports.nodes import Asking, Failed, NodeCall, NodeContext, NotDone, StepFailed
+from weftwork.protocol.effect import MAX_STEP_NAME
 from weftwork.protocol.node_type import Effect
 
 log = logging.getLogger("weftwork.node")
 
-MAX_STEP_NAME: Final = 128
 
 CallPlain = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Calls a plain function where it keeps nobody waiting."""
