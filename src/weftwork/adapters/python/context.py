@@ -1,47 +1,22 @@
 """The context of an async function: what it may ask of the host."""
 
-import random
 from collections.abc import Callable, Coroutine
-from datetime import datetime
 from typing import Any, TypeVar, overload
 
 from weftwork.adapters.python.answer import Headers, Response, request_of
-from weftwork.adapters.python.entry import Entry
+from weftwork.adapters.python.bearings import Bearings
 from weftwork.adapters.python.errors import missing
 from weftwork.adapters.python.fate import QUESTION, Call
 from weftwork.adapters.python.returned import bound, returned
-from weftwork.adapters.python.sayings import NodeLog, event_of
 from weftwork.protocol.node_type import Effect
 
 T = TypeVar("T")
 
 
-class Context:
+class Context(Bearings):
     """The first argument of a node that is an async function. Good for one call of it."""
 
-    __slots__ = ("_entry", "attempt", "iteration", "log", "node_id", "run_id")
-
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        self.run_id = entry.call.run_id
-        self.node_id = entry.call.node_id
-        self.attempt = entry.call.attempt
-        self.iteration = entry.call.iteration
-        self.log = NodeLog(entry)
-
-    def now(self) -> datetime:
-        """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
-        return self._entry.now()
-
-    @property
-    def random(self) -> random.Random:
-        """Random numbers that are the same in every attempt of this node. Not for secrets."""
-        return self._entry.random
-
-    @property
-    def idempotency_key(self) -> str:
-        """The identity of the effect: of the step inside one, else of the node. The same in every attempt."""
-        return self._entry.key
+    __slots__ = ()
 
     @overload
     def step(
@@ -74,10 +49,6 @@ class Context:
         To be awaited.
         """
         return Call(self._entry.fate, QUESTION, lambda: self._entry.ask(key, kind, data, custom_kind))
-
-    def emit(self, event_type: str, payload: dict[str, Any]) -> None:
-        """An event of your own type for those who follow the run."""
-        self._entry.say(event_of(event_type, payload))
 
     def fetch(
         self,

@@ -2,18 +2,16 @@
 
 import asyncio
 import contextvars
-import random
 from collections.abc import Callable, Coroutine
-from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
 from weftwork.adapters.python.answer import Headers, Response, request_of
+from weftwork.adapters.python.bearings import Bearings
 from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import Abandoned, missing
 from weftwork.adapters.python.returned import bound, returned
-from weftwork.adapters.python.sayings import NodeLog, event_of
 from weftwork.adapters.python.steps import CallPlain
 from weftwork.adapters.python.threads import Outcome, outcome_of
 from weftwork.protocol.node_type import Effect
@@ -114,34 +112,14 @@ class Ways:
         return _Hop(self, work).wait()
 
 
-class PlainContext:
+class PlainContext(Bearings):
     """The first argument of a node that is a plain function. The same as Context, without await."""
 
-    __slots__ = ("_entry", "_ways", "attempt", "iteration", "log", "node_id", "run_id")
+    __slots__ = ("_ways",)
 
     def __init__(self, ways: Ways) -> None:
-        entry = ways.entry
-        self._entry = entry
+        super().__init__(ways.entry)
         self._ways = ways
-        self.run_id = entry.call.run_id
-        self.node_id = entry.call.node_id
-        self.attempt = entry.call.attempt
-        self.iteration = entry.call.iteration
-        self.log = NodeLog(entry)
-
-    def now(self) -> datetime:
-        """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
-        return self._entry.now()
-
-    @property
-    def random(self) -> random.Random:
-        """Random numbers that are the same in every attempt of this node. Not for secrets."""
-        return self._entry.random
-
-    @property
-    def idempotency_key(self) -> str:
-        """The identity of the effect: of the step inside one, else of the node. The same in every attempt."""
-        return self._entry.key
 
     @overload
     def step(
@@ -161,10 +139,6 @@ class PlainContext:
     def interrupt(self, key: str, kind: str = "custom", data: Any = None, *, custom_kind: str | None = None) -> Any:
         """Ask somebody outside. The node ends here and is entered again from its start once there is an answer."""
         return self._ways.hop(lambda _: self._entry.ask(key, kind, data, custom_kind))
-
-    def emit(self, event_type: str, payload: dict[str, Any]) -> None:
-        """An event of your own type for those who follow the run."""
-        self._entry.say(event_of(event_type, payload))
 
     def fetch(
         self,
