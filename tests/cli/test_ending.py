@@ -133,7 +133,7 @@ def test_interrupting_a_command_that_waits_for_a_host(tmp_path: Path, args: tupl
 
 
 def interrupted(process: "subprocess.Popen[str]") -> str:
-    """What it says on stderr. As people do, once more if nothing happens: a signal between two waits may be too early."""
+    """What it says on stderr. As people do, once more if nothing happens: the first signal may be too early."""
     for _ in range(int(WAIT / 2)):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
