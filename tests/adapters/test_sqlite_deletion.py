@@ -19,6 +19,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.annotations import Annotation
 from weftwork.ports.eventlog import Hidden, StateRow, StoreUnavailable
 from weftwork.protocol.run import RunKey
+from weftwork.testing.storage.interrupts import interrupt
 from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, state_of
 from weftwork.testing.storage.store import prove
 
@@ -30,6 +31,7 @@ async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVEN
     made = header(run_id, tags=("t", "u"))
     await store.log.create(made, (Hidden(-1, "/x", b"secret"),))
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
+    values += (interrupt("left-open"),)
     hidden = tuple(Hidden(number, "/y", b"secret") for number in range(min(events, 700)))
     await store.log.append(made.key, -1, batch(made.key, -1, events, "completed", values, hidden))
     assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"

@@ -10,7 +10,19 @@ from typing import Any
 import apsw
 import pytest
 
-from weftwork.adapters.sqlite import annotations, append, create, definitions, idempotency, listing, run
+from weftwork.adapters.sqlite import (
+    annotations,
+    append,
+    create,
+    definitions,
+    head,
+    idempotency,
+    interrupts,
+    listing,
+    run,
+    signing,
+    waking,
+)
 from weftwork.adapters.sqlite import connection as connection_module
 from weftwork.adapters.sqlite.connection import check_library, open_reader, open_writer
 from weftwork.adapters.sqlite.migrate import Migration, migrate, shipped
@@ -46,11 +58,29 @@ def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytes
 def statements() -> dict[str, str]:
     """Every statement of the store that reads or changes data of runs or records."""
     found: dict[str, str] = {}
-    for module in (annotations, append, create, definitions, idempotency, listing, run):
+    for module in (
+        annotations,
+        append,
+        create,
+        definitions,
+        head,
+        idempotency,
+        interrupts,
+        listing,
+        run,
+        signing,
+        waking,
+    ):
         for name, value in vars(module).items():
             if isinstance(value, str) and value.split(" ")[0].strip() in ("", "SELECT", "UPDATE", "DELETE", "INSERT"):
                 found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
     del found["definitions._COUNT"]  # asked once, at start
+    del found["signing._ALL"]  # a handful
+    looked_at = ("o.kind IN (?, ?)", "o.node_id = ?", "o.due < ?")
+    for name, where in {"": interrupts.OF_ALL, " of a workflow": interrupts.OF_WORKFLOW}.items():
+        found[f"interrupts.edge{name}"] = interrupts.edge(where)
+        found[f"interrupts.select{name}"] = interrupts.select(where)
+        found[f"interrupts.select{name}, filtered"] = interrupts.select(where, looked_at, True)
     return {name: text for name, text in found.items() if "_COLUMNS" not in name and not name.endswith("__")}
 
 
@@ -77,18 +107,41 @@ def test_no_statement_scans(connection: Any, name: str) -> None:
     assert slow_steps(plan(connection, statements()[name])) == []
 
 
+def test_the_interrupts_of_a_run_are_found_by_it_and_sorted(connection: Any) -> None:
+    steps = plan(connection, interrupts.select(interrupts.OF_RUN, ("o.due < ?",)))
+    assert slow_steps(steps) == ["USE TEMP B-TREE FOR ORDER BY"]
+    assert "SEARCH o USING PRIMARY KEY (run_no=?)" in steps
+
+
 def test_the_statements_are_all_there() -> None:
     names = set(statements())
     assert {"listing.BY_STATUS", "listing.BY_TAG", "listing.UNFINISHED", "run._EVENTS", "run._RUN"} <= names
-    assert {"append._END", "create._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
+    assert {"append._END", "append._PARK", "create._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
+    assert {"head._FIND", "interrupts._OPEN", "interrupts._CLOSE", "waking.DUE", "signing._DROP"} <= names
 
 
+AFTER = "(requested_at,run_id,interrupt_id)>(?,?,?)"
+UNTIL = "(requested_at,run_id,interrupt_id)<(?,?,?)"
 INDEXES = {
     "listing.BY_STATUS": "runs USING COVERING INDEX runs_by_status (partition=? AND status=? AND run_no<?)",
     "listing.BY_WORKFLOW": (
         "runs USING COVERING INDEX runs_by_workflow (partition=? AND workflow_id=? AND status=? AND run_no<?)"
     ),
-    "listing.UNFINISHED": "runs USING INDEX runs_live (run_no>?)",
+    "listing.UNFINISHED": "runs USING INDEX runs_awake (run_no>?)",
+    "waking.NEXT": "runs USING COVERING INDEX runs_waking (wake_at>?)",
+    "waking.DUE": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
+    "interrupts.edge": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",
+    "interrupts.edge of a workflow": (
+        f"o USING COVERING INDEX open_by_workflow (partition=? AND workflow_id=? AND {AFTER})"
+    ),
+    "interrupts.select": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",
+    "interrupts.select, filtered": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER} AND {UNTIL})",
+    "interrupts.select of a workflow": (
+        f"o USING COVERING INDEX open_by_workflow (partition=? AND workflow_id=? AND {AFTER})"
+    ),
+    "interrupts.select of a workflow, filtered": (
+        f"o USING COVERING INDEX open_by_workflow (partition=? AND workflow_id=? AND {AFTER} AND {UNTIL})"
+    ),
     "create._LIVE_IN_SCOPE": "runs USING INDEX runs_live_in_scope (partition=? AND scope_id=?)",
     "idempotency._SWEEP": "idempotency USING COVERING INDEX idempotency_by_age (created_at<?)",
     "definitions._PAGE": "workflows USING INDEX workflows_current (tenant=? AND workflow_id>?)",

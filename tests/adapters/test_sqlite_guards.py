@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from weftwork.adapters.sqlite import annotations, append, create, definitions, eventlog, idempotency, listing, run
+from weftwork.adapters.sqlite import (
+    annotations,
+    append,
+    create,
+    definitions,
+    entries,
+    eventlog,
+    idempotency,
+    interrupts,
+    listing,
+    run,
+    waking,
+)
 from weftwork.adapters.sqlite.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -18,6 +30,10 @@ from weftwork.testing import storage
 from weftwork.testing.storage.sample import ACME, batch, make_run
 
 CHECKS = {check.__name__: check for check in storage.CHECKS}
+
+
+def without_end(*arguments: Any, select: Callable[..., str] = interrupts.select) -> str:
+    return select(*arguments).replace("AND r.completed_at IS NULL", "")
 
 
 def unclamped(least: int, value: int) -> int:
@@ -42,6 +58,28 @@ def unclamped(least: int, value: int) -> int:
         (idempotency, "taken", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
         (run, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
         (append, "_END", append._END.replace("status = ?", "executions = executions + (? IS NULL)"), "filters_combine"),
+        (append, "_PARK", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
+        (
+            append,
+            "_PARK",
+            append._PARK.replace("parked = ?", "parked = max(parked, ?)"),
+            "parked_runs_are_not_recovered",
+        ),
+        (listing, "UNFINISHED", listing.UNFINISHED.replace("AND parked = 0", ""), "parked_runs_are_not_recovered"),
+        (waking, "NEXT", waking.NEXT.replace("parked = 1 AND", ""), "the_next_wake_is_the_earliest"),
+        (waking, "DUE", waking.DUE.replace("<= ?", "< ?"), "due_runs_come_earliest_first"),
+        (entries, "set_listed", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
+        (interrupts, "_CLOSE", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
+        (
+            interrupts,
+            "_OPEN",
+            interrupts._OPEN.partition("DO")[0] + "DO NOTHING",
+            "an_interrupt_is_listed_while_it_is_open",
+        ),
+        (interrupts, "OF_ALL", "o.partition >= ?", "another_partition_sees_no_interrupts"),
+        (interrupts, "OF_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
+        (interrupts, "select", without_end, "an_ended_run_has_no_open_interrupts"),
+        (interrupts, "_decode_place", lambda _: interrupts._BEFORE_ALL, "an_unknown_place_ends_the_list"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )

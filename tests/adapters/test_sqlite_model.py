@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from msgspec.structs import replace
 
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import append, create, deletion
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Created, Hidden, RunQuery, StateRow
-from weftwork.protocol.run import STATUSES, RunKey
+from weftwork.ports.eventlog import Created, Hidden, InterruptQuery, Listed, RunQuery, StateRow
+from weftwork.protocol.run import STATUSES, TERMINAL, RunKey
 from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, fields_of, header, record
 
 PARTITIONS = st.sampled_from([ACME, OTHER])
@@ -24,13 +25,13 @@ TAGS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple)
 SCOPES = st.sampled_from([None, "scope-1", "scope-2"])
 WORKFLOWS = st.sampled_from(["greet", "order"])
 TIMES = st.integers(NOW, NOW + 5)
+NAMES = st.sampled_from(["x", "y", "é", "\U0001f9f5"])
+KINDS = st.sampled_from(["approval", "clarification"])
+WAKES = st.none() | TIMES
+LISTED = st.none() | st.builds(Listed, KINDS, NAMES, TIMES, WAKES)
 ROWS = st.lists(
-    st.builds(
-        StateRow,
-        st.sampled_from(["variable", "channel", "node"]),
-        st.sampled_from(["x", "y", "é", "\U0001f9f5"]),
-        st.binary(max_size=4),
-    ),
+    st.builds(StateRow, st.sampled_from(["variable", "channel", "node"]), NAMES, st.binary(max_size=4))
+    | st.builds(StateRow, st.just("interrupt"), NAMES, st.binary(max_size=4), LISTED),
     max_size=4,
 ).map(tuple)
 
@@ -106,9 +107,20 @@ class Twins(RuleBasedStateMachine):
         status=st.sampled_from(STATUSES),
         slot=SLOTS,
         rows=ROWS,
+        parked=st.booleans(),
+        wake_at=WAKES,
     )
     def append(
-        self, partition: str, run_id: str, off: int, count: int, status: Any, slot: str | None, rows: Any
+        self,
+        partition: str,
+        run_id: str,
+        off: int,
+        count: int,
+        status: Any,
+        slot: str | None,
+        rows: Any,
+        parked: bool,
+        wake_at: int | None,
     ) -> None:
         run = RunKey(partition, run_id)
         log: Any = self.model.log
@@ -116,6 +128,8 @@ class Twins(RuleBasedStateMachine):
         expected = max(-1, (known.projection.last_sequence if known else -1) + off)
         hidden = (Hidden(expected + 1, "/a", b"1"),) if count else ()
         given = batch(run, expected, count, status, rows, hidden, self.record(partition, slot))
+        if status not in TERMINAL:
+            given = replace(given, projection=replace(given.projection, parked=parked, wake_at=wake_at))
         self.both("append", run, expected, given)
 
     @rule(partition=PARTITIONS, slot=SLOTS.filter(bool))
@@ -163,6 +177,26 @@ class Twins(RuleBasedStateMachine):
     def unfinished(self, partition: str, run_id: str | None, limit: int) -> None:
         self.both("unfinished", None if run_id is None else RunKey(partition, run_id), limit)
 
+    @rule(until=TIMES, limit=st.integers(0, 4))
+    def due(self, until: int, limit: int) -> None:
+        self.both("due", until, limit)
+
+    @rule(
+        partition=PARTITIONS,
+        kinds=st.lists(KINDS, max_size=2).map(tuple),
+        workflow_id=st.none() | WORKFLOWS,
+        run_id=st.none() | RUN_IDS,
+        node_id=st.none() | NAMES,
+        due_before=WAKES,
+        limit=st.integers(0, 4),
+    )
+    def list_interrupts(self, partition: str, **filters: Any) -> None:
+        after, pages = None, 0
+        while pages == 0 or after is not None:
+            after = self.both("list_interrupts", partition, InterruptQuery(**filters, after=after)).last
+            pages += 1
+            assert pages < 100
+
     @rule(partition=PARTITIONS, run_id=RUN_IDS, after=st.integers(-3, 6), limit=st.integers(0, 4))
     def read(self, partition: str, run_id: str, after: int, limit: int) -> None:
         run = RunKey(partition, run_id)
@@ -180,6 +214,8 @@ class Twins(RuleBasedStateMachine):
         if hasattr(self, "store"):
             for partition in (ACME, OTHER):
                 self.both("list_runs", partition, RunQuery())
+                self.both("list_interrupts", partition, InterruptQuery())
+            self.both("next_wake")
 
 
 def explore(examples: int) -> None:

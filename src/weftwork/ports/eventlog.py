@@ -12,7 +12,7 @@ import msgspec
 
 from weftwork.protocol.batch import Batch, Hidden, Record
 from weftwork.protocol.events import Event
-from weftwork.protocol.projection import Projection, StateRow, Stored
+from weftwork.protocol.projection import Listed, Projection, StateRow, Stored
 from weftwork.protocol.run import RunHeader, RunKey
 
 __all__ = [
@@ -21,6 +21,10 @@ __all__ = [
     "Created",
     "EventLog",
     "Hidden",
+    "InterruptPage",
+    "InterruptQuery",
+    "Listed",
+    "OpenInterrupt",
     "Page",
     "Projection",
     "Record",
@@ -80,6 +84,36 @@ class Page(msgspec.Struct, frozen=True):
     """One page. `more` says that a further page may hold runs; `last` is the cursor to it."""
 
     runs: tuple[Stored, ...]
+    last: str | None
+    more: bool
+
+
+class OpenInterrupt(msgspec.Struct, frozen=True):
+    """An open interrupt with its run; `row` is the value of its state row."""
+
+    run_id: str
+    workflow_id: str
+    interrupt_id: str
+    listed: Listed
+    row: bytes
+
+
+class InterruptQuery(msgspec.Struct, frozen=True):
+    """Filters of a list of open interrupts, oldest request first. `after` is the `last` of the page before."""
+
+    kinds: tuple[str, ...] = ()
+    workflow_id: str | None = None
+    run_id: str | None = None
+    node_id: str | None = None
+    due_before: int | None = None
+    after: str | None = None
+    limit: int = 50
+
+
+class InterruptPage(msgspec.Struct, frozen=True):
+    """One page. `more` says that a further page may hold interrupts; `last` is the cursor to it."""
+
+    interrupts: tuple[OpenInterrupt, ...]
     last: str | None
     more: bool
 
@@ -145,7 +179,23 @@ class EventLog(Protocol):
         ...
 
     async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
-        """Runs of all partitions whose status is not terminal, oldest first, after the given one."""
+        """Runs of all partitions that have not ended and are not parked, oldest first, after the given one."""
+        ...
+
+    async def next_wake(self, after: int = -1) -> int | None:
+        """The earliest `wake_at` of all parked runs that is later than `after`; None when there is none.
+
+        The cost does not depend on their number.
+        """
+        ...
+
+    async def due(self, until: int, limit: int) -> list[RunKey]:
+        """Parked runs of all partitions whose `wake_at` is `until` or earlier, earliest first."""
+        ...
+
+    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
+        """A page of open interrupts, oldest first; the work per call is bounded, so a page may be short and still say
+        more. An `after` that is no cursor of this store gives an empty page."""
         ...
 
     async def ready(self) -> None:

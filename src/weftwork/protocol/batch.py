@@ -7,7 +7,7 @@ import msgspec
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Event
 from weftwork.protocol.projection import Projection, StateRow
-from weftwork.protocol.run import TERMINAL, RunHeader, RunKey
+from weftwork.protocol.run import TERMINAL, WAITS, RunHeader, RunKey
 
 MAX_SEQUENCE: Final = 2**26 - 1
 """The highest sequence of a run's log."""
@@ -79,4 +79,6 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         raise HostFault(f"the log of a run ends at sequence {MAX_SEQUENCE}")
     if (projection.status in TERMINAL) is (projection.completed_at is None):
         raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
+    if (projection.parked or projection.wake_at is not None) and projection.status not in WAITS:
+        raise HostFault(f"a run is not parked while it is {projection.status}")
     check_record(run, batch.record)

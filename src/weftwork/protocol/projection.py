@@ -21,6 +21,20 @@ class Projection(msgspec.Struct, frozen=True):
     executions: int = 0
     outputs: bytes | None = None
     """Of a completed run; left out of listings."""
+    parked: bool = False
+    """The run does nothing but wait for answers: nobody need have it in memory until one comes, or `wake_at`."""
+    wake_at: int | None = None
+    """When a parked run has something to do by itself: a reminder, the deadline of an interrupt, its time limit."""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """An open interrupt as lists over many runs find it."""
+
+    kind: str
+    node_id: str
+    requested_at: int
+    due: int | None = None
+    """When its time is up."""
 
 
 class StateRow(msgspec.Struct, frozen=True):
@@ -29,6 +43,8 @@ class StateRow(msgspec.Struct, frozen=True):
     kind: Literal["variable", "channel", "node", "interrupt", "artifact"]
     name: str
     value: bytes
+    listed: Listed | None = None
+    """Of an interrupt, while it is open. Written, and not given back."""
 
 
 class Stored(msgspec.Struct, frozen=True):

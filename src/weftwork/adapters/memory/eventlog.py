@@ -2,6 +2,7 @@
 
 import heapq
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -9,12 +10,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.door import Door
+from weftwork.adapters.memory.interrupts import OpenInterrupts
 from weftwork.adapters.memory.run import MemoryRun
+from weftwork.adapters.memory.waking import Waking
 from weftwork.ports.eventlog import (
     Active,
     Batch,
     Created,
     Hidden,
+    InterruptPage,
+    InterruptQuery,
     Page,
     Projection,
     Record,
@@ -31,6 +36,7 @@ from weftwork.protocol.run import RunHeader, RunKey
 
 MOST_CANDIDATES: Final = 2000
 SWEEP_MOST: Final = 1000
+_NONE_OPEN: Final = OpenInterrupts()
 
 
 class MemoryEventLog:
@@ -41,6 +47,8 @@ class MemoryEventLog:
         self._runs: dict[RunKey, MemoryRun] = {}
         self._by_partition: dict[str, list[MemoryRun]] = {}
         self._live: dict[RunKey, MemoryRun] = {}
+        self._waking = Waking()
+        self._interrupts: defaultdict[str, OpenInterrupts] = defaultdict(OpenInterrupts)
         self._records: dict[tuple[str, str], Record] = {}
         self._ages: list[tuple[int, str, str]] = []
         self._deleted: dict[int, tuple[int, RunKey]] = {}
@@ -151,8 +159,20 @@ class MemoryEventLog:
         number = self._number(after) if after is not None else -1
         if number is None:
             return []
-        later = (key for key, run in self._live.items() if run.number > number)
+        later = (key for key, run in self._live.items() if run.number > number and not run.projection.parked)
         return list(islice(later, max(limit, 0)))
+
+    async def next_wake(self, after: int = -1) -> int | None:
+        self._door.enter()
+        return self._waking.next_wake(after)
+
+    async def due(self, until: int, limit: int) -> list[RunKey]:
+        self._door.enter()
+        return self._waking.due(until, limit)
+
+    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
+        self._door.enter()
+        return self._interrupts.get(partition, _NONE_OPEN).page(query)
 
     async def ready(self) -> None:
         self._door.enter()
@@ -185,6 +205,8 @@ class MemoryEventLog:
         del self._runs[run]
         siblings = self._by_partition[run.partition]
         del siblings[_place(siblings, found.number)]
+        self._interrupts[run.partition].drop(found)
+        self._waking.remove(found)
         self._deleted[found.number] = (now, run)
         self._fill(record)
         return True
@@ -216,7 +238,12 @@ class MemoryEventLog:
         return max((number for number, (_, key) in self._deleted.items() if key == run), default=None)
 
     def _apply(self, run: MemoryRun, batch: Batch) -> None:
+        self._waking.remove(run)
         run.apply(batch)
+        self._waking.add(run)
+        for row in batch.rows:
+            if row.kind == "interrupt":
+                self._interrupts[run.key.partition].set(run, row)
         if run.ended:
             del self._live[run.key]
 

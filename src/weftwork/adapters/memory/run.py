@@ -39,7 +39,9 @@ class MemoryRun:
         """Add a checked batch."""
         self.events += batch.events
         self.hidden += batch.hidden
-        self.rows.update({(row.kind, row.name): row for row in batch.rows})
+        # Where an interrupt is listed is known to the lists, as in every store.
+        for row in batch.rows:
+            self.rows[row.kind, row.name] = row if row.listed is None else replace(row, listed=None)
         self.projection = batch.projection
 
     def stored(self, with_rows: bool) -> Stored:

@@ -5,10 +5,12 @@ from weftwork.adapters.memory.definitions import MemoryDefinitions
 from weftwork.adapters.memory.door import Door
 from weftwork.adapters.memory.eventlog import MemoryEventLog
 from weftwork.adapters.memory.keys import MemoryKeys
+from weftwork.adapters.memory.signing import MemorySigningKeys
 from weftwork.ports.annotations import Annotations
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
+from weftwork.ports.signing import SigningKeys
 
 
 class MemoryStore:
@@ -17,6 +19,7 @@ class MemoryStore:
     log: EventLog
     definitions: Definitions
     keys: Keys
+    signing: SigningKeys
     annotations: Annotations
 
     def __init__(self) -> None:
@@ -24,6 +27,7 @@ class MemoryStore:
         self.log = MemoryEventLog(self._door)
         self.definitions = MemoryDefinitions(self._door, self.log)
         self.keys = MemoryKeys(self._door)
+        self.signing = MemorySigningKeys(self._door)
         self.annotations = MemoryAnnotations(self._door, self.log)
 
     async def open(self) -> None:

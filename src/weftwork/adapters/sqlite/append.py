@@ -3,11 +3,11 @@
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import insert_batch
-from weftwork.adapters.sqlite.head import Head, Heads
+from weftwork.adapters.sqlite.head import Head, Heads, head_of
 from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict
 from weftwork.protocol.run import TERMINAL, RunKey
 
-# SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are three.
+# SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
 _PROGRESS = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
     WHERE run_no = ?
@@ -16,6 +16,7 @@ _MOVE = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?
     WHERE run_no = ?
 """
+_PARK = "UPDATE runs SET parked = ?, wake_at = ? WHERE run_no = ?"
 _END = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?,
     completed_at = ?, outputs = ? WHERE run_no = ?
@@ -35,7 +36,7 @@ def append(heads: Heads, run: RunKey, expected: int, batch: Batch, connection: C
     _project(connection, head, batch)
     if record is not None:
         idempotency.insert(connection, record)
-    heads.keep(run, Head(head.run_no, batch.projection.last_sequence, batch.projection.status))
+    heads.keep(run, head_of(head.run_no, batch.projection))
     return None
 
 
@@ -53,6 +54,8 @@ def _project(connection: Connection, head: Head, batch: Batch) -> None:
         projection.executions,
         projection.error,
     )
+    if projection.parked != head.parked or projection.wake_at != head.wake_at:
+        connection.execute(_PARK, (int(projection.parked), projection.wake_at, head.run_no))
     if projection.completed_at is not None:
         connection.execute(
             _END, (*progress, projection.status, projection.completed_at, projection.outputs, head.run_no)

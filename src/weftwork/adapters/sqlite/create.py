@@ -3,7 +3,7 @@
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import insert_batch, insert_hidden
-from weftwork.adapters.sqlite.head import Head, Heads
+from weftwork.adapters.sqlite.head import Heads, head_of
 from weftwork.ports.eventlog import Active, Batch, Created, Hidden, Projection, Record, Recorded
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run import RunHeader
@@ -15,9 +15,9 @@ _LIVE_IN_SCOPE = """
 # a place in listings; the newest run may be deleted, too.
 _INSERT_RUN = """
     INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
-    completed_at, current_node, executions, error, outputs)
+    completed_at, current_node, executions, error, outputs, parked, wake_at)
     VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
@@ -61,6 +61,8 @@ def create(
             now.executions,
             now.error,
             now.outputs,
+            int(now.parked),
+            now.wake_at,
         ),
     )
     if not connection.changes():
@@ -75,5 +77,5 @@ def create(
         insert_batch(connection, run_no, first)
     if record is not None:
         idempotency.insert(connection, record)
-    heads.keep(header.key, Head(run_no, now.last_sequence, now.status))
+    heads.keep(header.key, head_of(run_no, now))
     return _CREATED

@@ -37,7 +37,7 @@ _FORGET = """
 
 
 class _Rows(NamedTuple):
-    """Where rows of a run are: how the first of them are found, each with its weight, and how one is deleted."""
+    """Where rows of a run are: how the first are found, each with its key and weight, and how one is deleted."""
 
     find: str
     drop: str
@@ -58,6 +58,10 @@ BELONGINGS: Final[dict[str, _Rows]] = {
     "run_headers": _Rows(
         "SELECT run_no, length(header) FROM run_headers WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM run_headers WHERE run_no = ?",
+    ),
+    "open_interrupts": _Rows(
+        "SELECT run_no, interrupt_id, 0 FROM open_interrupts WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM open_interrupts WHERE run_no = ? AND interrupt_id = ?",
     ),
     "run_state": _Rows(
         "SELECT rowid, length(value) FROM run_state WHERE run_no = ?1 LIMIT ?2",
@@ -127,10 +131,10 @@ def _take_away(connection: Connection, run_no: int) -> bool:
     """Delete one piece of what carries this number; whether there may be more."""
     rows, weight = 0, 0
     for table in BELONGINGS.values():
-        piece: list[tuple[Any]] = []
+        piece: list[list[Any]] = []
         found: Any = connection.execute(table.find, (run_no, PIECE_ROWS - rows))
-        for number, size in found:
-            piece.append((number,))
+        for *key, size in found:
+            piece.append(key)
             rows += 1
             weight += size
             if weight >= PIECE_BYTES:

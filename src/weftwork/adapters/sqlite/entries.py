@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.interrupts import set_listed
 from weftwork.ports.eventlog import Batch, Hidden
 from weftwork.protocol.batch import MAX_SEQUENCE
 
@@ -60,6 +61,8 @@ def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
         values = []
         for row in rows:
             values += (run_no, row.kind, row.name, row.value)
+            if row.kind == "interrupt":
+                set_listed(connection, run_no, row)
         connection.execute(_set_rows(len(rows)), values)
     if batch.hidden:
         insert_hidden(connection, run_no, batch.hidden)

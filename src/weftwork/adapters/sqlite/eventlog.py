@@ -4,7 +4,7 @@ from functools import partial
 
 import msgspec
 
-from weftwork.adapters.sqlite import deletion, ended, idempotency, listing
+from weftwork.adapters.sqlite import deletion, ended, idempotency, interrupts, listing, waking
 from weftwork.adapters.sqlite.append import append
 from weftwork.adapters.sqlite.create import create
 from weftwork.adapters.sqlite.driver import Connection
@@ -17,6 +17,8 @@ from weftwork.ports.eventlog import (
     Batch,
     Created,
     Hidden,
+    InterruptPage,
+    InterruptQuery,
     Page,
     Projection,
     Record,
@@ -82,6 +84,15 @@ class SqliteEventLog:
 
     async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
         return await self._read(partial(listing.unfinished, after, limit))
+
+    async def next_wake(self, after: int = -1) -> int | None:
+        return await self._read(partial(waking.next_wake, after))
+
+    async def due(self, until: int, limit: int) -> list[RunKey]:
+        return await self._read(partial(waking.due, until, limit))
+
+    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
+        return await self._read(partial(interrupts.list_interrupts, partition, query))
 
     async def ready(self) -> None:
         # An empty transaction: it waits its turn, takes the lock, and mends a writer that had an outage.

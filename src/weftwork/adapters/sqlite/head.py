@@ -1,13 +1,14 @@
-"""What the writer must know of a run before it appends: its number, last sequence and status."""
+"""What the writer must know of a run before it appends: its number, and how it stands."""
 
 from typing import Final, NamedTuple
 
 from weftwork.adapters.sqlite.driver import Connection
+from weftwork.ports.eventlog import Projection
 from weftwork.protocol.run import TERMINAL, RunKey
 
 MOST_HEADS: Final = 4096
 
-_FIND = "SELECT run_no, last_sequence, status FROM runs WHERE partition = ? AND run_id = ?"
+_FIND = "SELECT run_no, last_sequence, status, parked, wake_at FROM runs WHERE partition = ? AND run_id = ?"
 
 
 class Head(NamedTuple):
@@ -16,6 +17,13 @@ class Head(NamedTuple):
     run_no: int
     last_sequence: int
     status: str
+    parked: bool
+    wake_at: int | None
+
+
+def head_of(run_no: int, projection: Projection) -> Head:
+    """The head of a run that stands like this."""
+    return Head(run_no, projection.last_sequence, projection.status, projection.parked, projection.wake_at)
 
 
 class Heads:
@@ -31,12 +39,16 @@ class Heads:
         if kept is not None:
             return kept
         found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
-        return Head(*found[0]) if found else None
+        if not found:
+            return None
+        run_no, last_sequence, status, parked, wake_at = found[0]
+        return Head(run_no, last_sequence, status, bool(parked), wake_at)
 
     def keep(self, run: RunKey, head: Head) -> None:
-        """Remember a head that was just written; an ended run takes no more appends and is dropped."""
+        """Remember a head that was just written; an ended run takes no more appends and is dropped,
+        and so is a parked one, which takes none for long."""
         kept = self._kept
-        if head.status in TERMINAL:
+        if head.parked or head.status in TERMINAL:
             kept.pop(run, None)
             return
         if len(kept) >= MOST_HEADS and run not in kept:

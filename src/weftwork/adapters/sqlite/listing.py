@@ -37,7 +37,7 @@ BY_TAG = """
 """
 HAS_TAG = "SELECT 1 FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?"
 UNFINISHED = """
-    SELECT partition, run_id FROM runs WHERE completed_at IS NULL AND run_no > ? ORDER BY run_no LIMIT ?
+    SELECT partition, run_id FROM runs WHERE completed_at IS NULL AND parked = 0 AND run_no > ? ORDER BY run_no LIMIT ?
 """
 
 

@@ -1,6 +1,6 @@
 """Reading one run: its header, projection, state rows, events and hidden values."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,19 +12,21 @@ from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunHeader, RunKey
 
 _PROJECTION_COLUMNS: Final = """
-    r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions
+    r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions, {outputs},
+    r.parked, r.wake_at
 """
-_RUN_COLUMNS: Final = f"h.header, {_PROJECTION_COLUMNS}"
+_ALL_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="r.outputs")
 # Listings leave the outputs out: they are as large as the caller likes.
+_LISTED_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="NULL")
 _RUN = f"""
-    SELECT r.run_no, {_RUN_COLUMNS}, r.outputs FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    SELECT r.run_no, h.header, {_ALL_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.partition = ? AND r.run_id = ?
 """  # noqa: S608 - nothing but constants
 _RUN_BY_NUMBER = f"""
-    SELECT {_RUN_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    SELECT h.header, {_LISTED_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.run_no = ? AND r.partition = ?
 """  # noqa: S608 - nothing but constants
-_PROJECTION = f"SELECT {_PROJECTION_COLUMNS} FROM runs r WHERE r.partition = ? AND r.run_id = ?"  # noqa: S608
+_PROJECTION = f"SELECT {_LISTED_COLUMNS} FROM runs r WHERE r.partition = ? AND r.run_id = ?"  # noqa: S608
 _ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
 _HIDDEN = """
     SELECT h.sequence, h.pointer, h.value FROM runs r CROSS JOIN hidden h ON h.run_no = r.run_no
@@ -49,20 +51,25 @@ def find_run(run: RunKey, connection: Connection) -> Stored | None:
             return None
         run_no, header, *projection = found[0]
         rows = connection.execute(_ROWS, (run_no,)).fetchall()
-    return Stored(_decode_header(header), Projection(*projection), tuple(StateRow(*row) for row in rows))
+    return Stored(_decode_header(header), _projection(*projection), tuple(StateRow(*row) for row in rows))
 
 
 def find_projection(run: RunKey, connection: Connection) -> Projection | None:
     """EventLog.projection."""
     found = connection.execute(_PROJECTION, (run.partition, run.run_id)).fetchall()
-    return Projection(*found[0]) if found else None
+    return _projection(*found[0]) if found else None
 
 
 def find_numbered(connection: Connection, partition: str, numbers: list[int]) -> tuple[Stored, ...]:
     """Headers and projections in the order of the numbers, without state rows."""
     wanted = [(number, partition) for number in numbers]
     found = connection.executemany(_RUN_BY_NUMBER, wanted).fetchall()
-    return tuple(Stored(_decode_header(header), Projection(*rest)) for header, *rest in found)
+    return tuple(Stored(_decode_header(header), _projection(*rest)) for header, *rest in found)
+
+
+def _projection(*columns: Any) -> Projection:
+    *others, parked, wake_at = columns
+    return Projection(*others, parked=bool(parked), wake_at=wake_at)
 
 
 def read_events(run: RunKey, after: int, limit: int, connection: Connection, budget: int | None = None) -> list[Event]:

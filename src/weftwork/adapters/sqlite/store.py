@@ -10,11 +10,13 @@ from weftwork.adapters.sqlite.eventlog import SqliteEventLog
 from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.keys import SqliteKeys
 from weftwork.adapters.sqlite.reader import Readers
+from weftwork.adapters.sqlite.signing import SqliteSigningKeys
 from weftwork.adapters.sqlite.writer import Writer
 from weftwork.ports.annotations import Annotations
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
+from weftwork.ports.signing import SigningKeys
 
 
 class SqliteStore:
@@ -26,6 +28,7 @@ class SqliteStore:
     log: EventLog
     definitions: Definitions
     keys: Keys
+    signing: SigningKeys
     annotations: Annotations
 
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
@@ -36,6 +39,7 @@ class SqliteStore:
         self.log = SqliteEventLog(self._writer, self._readers, heads)
         self.definitions = SqliteDefinitions(self._writer, self._readers)
         self.keys = SqliteKeys(self._writer, self._readers)
+        self.signing = SqliteSigningKeys(self._writer, self._readers)
         self.annotations = SqliteAnnotations(self._writer, self._readers)
 
     async def open(self) -> None:

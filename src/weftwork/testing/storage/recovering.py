@@ -8,7 +8,7 @@ from weftwork.testing.storage.store import Check, Store
 
 
 async def unfinished_runs_are_found(store: Store) -> None:
-    """`unfinished` gives the live runs of all partitions and no ended one, oldest first."""
+    """`unfinished` gives the runs of all partitions that have not ended, oldest first."""
     live: list[RunKey] = []
     for number in range(20):
         status = STATUSES[number % len(STATUSES)]

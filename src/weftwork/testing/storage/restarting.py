@@ -3,12 +3,24 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from weftwork.ports.eventlog import Created, Hidden, Recorded, RunQuery, SequenceConflict, StateRow, StoreUnavailable
+from weftwork.ports.eventlog import (
+    Created,
+    Hidden,
+    InterruptQuery,
+    Recorded,
+    RunQuery,
+    SequenceConflict,
+    StateRow,
+    StoreUnavailable,
+)
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.definitions import ROOM, register, registration
+from weftwork.testing.storage.interrupts import add, answered, interrupt, shown, walk
 from weftwork.testing.storage.keys import key
-from weftwork.testing.storage.sample import ACME, OTHER, batch, fields_of, header, make_run, record, state_of
+from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, fields_of, header, make_run, record, state_of
+from weftwork.testing.storage.signing import signing_key
 from weftwork.testing.storage.store import RestartCheck, Store, raised
+from weftwork.testing.storage.waking import park, waiting
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
@@ -23,6 +35,7 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     await register(store, registration(), registration(version="2.0"))
     await store.keys.put(key("k1"))
     salt = await store.keys.salt()
+    await store.signing.put(signing_key())
     await store.annotations.add(given.key, annotation(), 1)
     before = await state_of(store, given.key)
     await store.close()
@@ -39,6 +52,7 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
         assert await store.definitions.find("acme", "greet") == registration(version="2.0")
         assert await store.keys.all() == [key("k1")]
         assert await store.keys.salt() == salt
+        assert await store.signing.all() == [signing_key()]
         assert await store.annotations.find(given.key, "a1") == annotation()
     finally:
         await store.close()
@@ -67,6 +81,30 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
         await store.close()
 
 
+async def who_waits_is_found_after_a_restart(make: Callable[[], Store]) -> None:
+    """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
+    store = await _opened(make)
+    parked = await park(store, "parked", NOW + 5)
+    awake = await make_run(store, "awake")
+    rows = [interrupt(f"i{number}", number) for number in range(4)]
+    await add(store, awake, -1, *rows)
+    await add(store, awake, 0, answered("i2"))
+    cursor = (await store.log.list_interrupts(ACME, InterruptQuery(limit=1))).last
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert await store.log.unfinished(None, 10) == [awake]
+        assert (await store.log.next_wake(), await store.log.due(NOW + 5, 10)) == (NOW + 5, [parked])
+        assert await walk(store) == [shown(awake, rows[number]) for number in (0, 1, 3)]
+        await add(store, awake, 1, answered("i0"))
+        assert await walk(store, InterruptQuery(after=cursor)) == [shown(awake, rows[number]) for number in (1, 3)]
+        await store.log.append(parked, 0, waiting(parked, 0, NOW + 9))
+        assert (await store.log.next_wake(), await store.log.due(NOW + 8, 10)) == (NOW + 9, [])
+    finally:
+        await store.close()
+
+
 async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     """After `close`, every call raises StoreUnavailable."""
     store = await _opened(make)
@@ -83,6 +121,9 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.hidden(run),
         store.log.list_runs(ACME, RunQuery()),
         store.log.unfinished(None, 10),
+        store.log.next_wake(),
+        store.log.due(0, 10),
+        store.log.list_interrupts(ACME, InterruptQuery()),
         store.log.ready(),
         store.log.sweep(0),
         store.log.delete(run, 0),
@@ -98,6 +139,9 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.keys.salt(),
         store.keys.put(key("k1")),
         store.keys.all(),
+        store.signing.put(signing_key()),
+        store.signing.drop("s1"),
+        store.signing.all(),
         store.annotations.add(run, annotation(), 1),
         store.annotations.find(run, "a1"),
         store.annotations.page(run, None, 1, 1),
@@ -116,5 +160,6 @@ async def _opened(make: Callable[[], Store]) -> Store:
 CHECKS: Final[tuple[RestartCheck, ...]] = (
     everything_survives_a_restart,
     work_goes_on_after_a_restart,
+    who_waits_is_found_after_a_restart,
     a_closed_store_is_unavailable,
 )

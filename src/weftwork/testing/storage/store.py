@@ -8,6 +8,7 @@ from weftwork.ports.annotations import Annotations
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
+from weftwork.ports.signing import SigningKeys
 
 
 class Store(Protocol):
@@ -16,6 +17,7 @@ class Store(Protocol):
     log: EventLog
     definitions: Definitions
     keys: Keys
+    signing: SigningKeys
     annotations: Annotations
 
     async def open(self) -> None:

@@ -1,4 +1,5 @@
-"""The conformance suite of the storage ports: event log, definitions, keys and annotations.
+"""The conformance suite of the storage ports: event log, definitions, keys, signing keys and
+annotations.
 
 A check is an async function whose docstring is the promise it proves. It takes a store that is open and
 empty, and fails with an exception. A restart check takes a factory instead: each call makes a store that is
@@ -21,13 +22,16 @@ from weftwork.testing.storage import (
     creating,
     definitions,
     deleting,
+    interrupts,
     keys,
     listing,
     reading,
     recovering,
     restarting,
+    signing,
     slots,
     tenancy,
+    waking,
 )
 from weftwork.testing.storage.store import Check, RestartCheck, Store, prove
 
@@ -40,10 +44,13 @@ CHECKS: Final[tuple[Check, ...]] = (
     *reading.CHECKS,
     *listing.CHECKS,
     *recovering.CHECKS,
+    *waking.CHECKS,
+    *interrupts.CHECKS,
     *tenancy.CHECKS,
     *deleting.CHECKS,
     *definitions.CHECKS,
     *keys.CHECKS,
+    *signing.CHECKS,
     *annotations.CHECKS,
 )
 
