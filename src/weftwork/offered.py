@@ -8,6 +8,7 @@ PLACES: Final[dict[str, str]] = {
     "Context": "weftwork.adapters.python.context",
     "FetchError": "weftwork.adapters.python.errors",
     "Host": "weftwork.app",
+    "InterruptTimeout": "weftwork.adapters.python.errors",
     "NodeError": "weftwork.adapters.python.errors",
     "NotDone": "weftwork.ports.nodes",
     "PlainContext": "weftwork.adapters.python.plain",

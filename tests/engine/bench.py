@@ -11,13 +11,16 @@ from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
+from weftwork.engine.inputs import AnswerGiven
 from weftwork.engine.live import LiveRun
 from weftwork.engine.principal import Principal
+from weftwork.engine.recover import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.workflows import Workflows
 from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
+from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.events import Event
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.limits import Limits
@@ -31,6 +34,7 @@ from weftwork.testing.ids import SequentialIds
 BOUND = 20.0
 TURNS = 2_000
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
+ANSWERER = Answerer("key_1")
 
 
 T = TypeVar("T")
@@ -164,6 +168,12 @@ class Bench:
         assert stored is not None
         return stored
 
+    async def state(self, key: RunKey) -> RunState:
+        """The fold of what is stored."""
+        header = (await self.stored(key)).header
+        plan = await self.catalog.pinned(header.workflow_id, header.definition)
+        return await load_state(self.store.log, header, plan)
+
     async def status(self, key: RunKey) -> str:
         return (await self.stored(key)).projection.status
 
@@ -176,6 +186,13 @@ class Bench:
             if self.clock.next_wake is not None:
                 self.clock.advance(self.clock.next_wake - self.clock.now())
         raise AssertionError(f"the run does not end: {await self.kinds(key)}")
+
+    async def answer(
+        self, key: RunKey, value: Any, node_id: str = "ask", by: Answerer = ANSWERER, interrupt_id: str = ""
+    ) -> Any:
+        """How the run stands once somebody has answered; the run itself if it is over."""
+        given = AnswerGiven(node_id, value, by, self.clock.now(), interrupt_id)
+        return await self.executor.ask(key, given, None)
 
     async def cancel(self, key: RunKey, reason: str | None = None) -> Any:
         return await self.executor.cancel(key, reason, None)

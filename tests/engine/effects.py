@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from tests.engine.bench import CALLER, Bench, quiet
-from weftwork.engine.control import Control
+from tests.engine.bench import Bench, quiet
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
 from weftwork.protocol.node_type import Effect, NodeDeclaration
 from weftwork.protocol.run import TERMINAL, RunKey
@@ -60,11 +59,10 @@ def working(type_id: str, body: Body, effect: Effect = "pure", **more: Any) -> W
 
 
 async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "a") -> Any:
-    control = Control(bench.runtime, bench.executor)
-    return await control.resolve_interrupt(CALLER, key.run_id, node_id, {"resumeValue": value})
+    return await bench.answer(key, value, node_id)
 
 
-async def settle(bench: Bench, key: RunKey, find_out: Callable[[int], Any]) -> int:
+async def settle(bench: Bench, key: RunKey, find_out: Callable[[int], Any | Awaitable[Any]]) -> int:
     """Go on to the end; a person answers each question by what can be found out. Returns how many there were."""
     asked = 0
     for _ in range(400):
@@ -72,7 +70,8 @@ async def settle(bench: Bench, key: RunKey, find_out: Callable[[int], Any]) -> i
         if status in TERMINAL:
             return asked
         if status == "waiting-input":
-            await answer(bench, key, find_out(asked))
+            found = find_out(asked)
+            await answer(bench, key, await found if isinstance(found, Awaitable) else found)
             asked += 1
         await quiet()
         if bench.clock.next_wake is not None:

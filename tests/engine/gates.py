@@ -15,6 +15,7 @@ from weftwork.engine.inputs import AnswerGiven, Input, PauseAsked, ResumeAsked
 from weftwork.engine.recover import fact_of
 from weftwork.ports.eventlog import EventLog, SequenceConflict, StoreUnavailable
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, Outcome, WaitingNode
+from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.events import Fact
 from weftwork.protocol.fold import fold
 from weftwork.protocol.limits import Limits
@@ -100,6 +101,11 @@ class Gated:
         assert live is not None
         return live.state
 
+    async def state(self) -> RunState:
+        """The run as it stands: in memory, or parked."""
+        live = self.bench.executor._live.get(self.key)
+        return live.state if live is not None else await self.folded()
+
     async def start(self, document: dict[str, Any], at_once: bool = True) -> "Gated":
         self.key = await self.bench.start(document, at_once=at_once, inputs=INPUTS)
         return self
@@ -144,8 +150,8 @@ class Gated:
         """What the test can let happen now."""
         await quiet()
         for _ in range(50):
-            live = self.bench.executor._live.get(self.key)
-            suspended = sorted(live.state.suspended) if live is not None and live.state.status != "paused" else []
+            state = await self.state()
+            suspended = sorted(state.suspended) if state.status != "paused" else []
             waiting = sorted(name for name, gate in self._waiting.items() if not gate.done())
             found = [*waiting, *suspended, *([CLOCK] if self.bench.clock.next_wake is not None else [])]
             if found or self.bench.log.died or await self.bench.status(self.key) in (*TERMINAL, "paused"):
@@ -160,7 +166,7 @@ class Gated:
         elif what in self._waiting:
             self._waiting[what].set_result(None)
         else:
-            await self.ask(AnswerGiven(what, answer_to(what), "somebody"))
+            await self.ask(AnswerGiven(what, answer_to(what), Answerer("somebody"), self.bench.clock.now()))
 
     async def ask(self, given: Input) -> None:
         """Ask something of the run. Whatever the answer is, the log tells what came of it."""

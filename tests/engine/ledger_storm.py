@@ -13,6 +13,7 @@ from tests.engine.ledger_world import SECRET, SEEN, Identity, Outside, expected,
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.engine.inputs import AnswerGiven, CancelAsked, PauseAsked, ResumeAsked
 from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.effect import UNKNOWN
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL, RunHeader, RunKey
@@ -115,17 +116,18 @@ class Storm(Gated):
         if what == CLOCK or what in self.world.gates:
             await super().let(what)
             return
-        mine = [each for each in self.live.interrupts.values() if each.node_id == what and each.status == "open"]
+        state = await self.state()
+        mine = [each for each in state.interrupts.values() if each.node_id == what and each.status == "open"]
         if mine:
-            await self.ask(AnswerGiven(what, self._found_out(what, mine[0].data), "somebody"))
+            found = self._found_out(what, mine[0].data, state.nodes[what].visits)
+            await self.ask(AnswerGiven(what, found, Answerer("somebody"), self.bench.clock.now()))
 
-    def _found_out(self, node_id: str, data: dict[str, Any]) -> Any:
+    def _found_out(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
         """A truthful answer: whoever is asked what became of an effect looks whether the world has seen it."""
         if data.get("customKind") != UNKNOWN:
             return "yes"
         self.asked += 1
         about = data["payload"]
-        visit = self.live.nodes[node_id].visits
         place = f"{node_id}[{about['item']}]" if "item" in about else node_id
         if self._key((place, visit, about.get("step", ""))) not in self.world.seen:
             return {"outcome": "again"}
@@ -137,12 +139,11 @@ class Storm(Gated):
 
     async def open(self) -> list[str]:
         found = await super().open()
-        suspended = self._questions()
+        suspended = await self._questions()
         return [each for each in found if self.answers or each not in suspended]
 
-    def _questions(self) -> set[str]:
-        live = self.bench.executor._live.get(self.key)
-        asked = live.state.interrupts.values() if live is not None else ()
+    async def _questions(self) -> set[str]:
+        asked = (await self.state()).interrupts.values()
         return {each.node_id for each in asked if each.status == "open" and each.data["customKind"] == UNKNOWN}
 
     async def weather(self) -> None:
@@ -162,7 +163,7 @@ class Storm(Gated):
                 await self.ask(ResumeAsked())
             elif found:
                 await self.let(self.dice.choice(found))
-            elif not self.answers and self._questions():
+            elif not self.answers and await self._questions():
                 return
             if turn == TROUBLED:
                 self.fails = lambda: None

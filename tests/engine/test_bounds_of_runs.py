@@ -7,7 +7,6 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.protocol.definition import TYPES, edge, node, variable, workflow
 from weftwork.engine import gather
-from weftwork.engine.control import Control
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, Suspended
 from weftwork.protocol.interrupt import Interrupt
@@ -87,8 +86,7 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
         bench = Bench()
         key = await bench.start(document)
         await until(lambda: bench.stage.waiting)
-        control = Control(bench.runtime, bench.executor)
-        await control.resolve_interrupt(CALLER, key.run_id, "a", {"resumeValue": 424242})
+        await bench.answer(key, 424242, "a")
         bench.stage.release("gate")
         await bench.end(key)
         return b"".join(event.document for event in await bench.events(key))
@@ -176,7 +174,7 @@ def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
         key = await bench.start(workflow([node("a", "test.asks", settings={"timeoutMs": 1000})]))
         await quiet()
         bench.clock.advance(3_600_000)
-        await Control(bench.runtime, bench.executor).resolve_interrupt(CALLER, key.run_id, "a", {"resumeValue": 1})
+        await bench.answer(key, 1, "a")
         await bench.end(key)
         assert await bench.status(key) == "completed"
 

@@ -14,6 +14,7 @@ from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.principal import Principal, require
 from weftwork.engine.retention import Retention
+from weftwork.engine.signer import Signer
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.wire_v1 import SCOPES
 from weftwork.testing.clock import ManualClock
@@ -28,11 +29,13 @@ class Desk:
         self.store = store or MemoryStore()
         self.ring = Keyring(self.store.keys, self.clock, SequentialIds(), SCOPES)
         catalog = Catalog(self.store.definitions, {})
-        self.office = Administration(self.ring, Retention(self.store.log, self.clock), catalog)
+        self.signer = Signer(self.store.signing, self.clock, SequentialIds())
+        self.office = Administration(self.ring, Retention(self.store.log, self.clock), catalog, self.signer)
 
     async def opened(self) -> "Desk":
         await self.store.open()
         await self.ring.load()
+        await self.signer.load()
         return self
 
 

@@ -11,6 +11,7 @@ from tests.protocol.definition import edge, node, workflow
 from weftwork.engine import effects, ledger
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.nodes import NodeCall, NodeContext, Outcome
+from weftwork.protocol.run import RunKey
 
 PAY = workflow([node("a", "test.pay")])
 STEPS = workflow([node("a", "test.steps")])
@@ -65,7 +66,7 @@ async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
     await after.executor.recover()
     await quiet()
     silent = len(world.seen)
-    asked = await settle(after, key, lambda _: _looked(world, after))
+    asked = await settle(after, key, lambda _: _looked(world, after, key))
     assert await after.status(key) == "completed"
     effects_expected = 1 if whole else 2
     if effect == "idempotent":
@@ -75,8 +76,8 @@ async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
     return len(world.seen) == len(set(world.seen)) == effects_expected
 
 
-def _looked(world: World, bench: Bench) -> dict[str, Any]:
-    state = next(iter(bench.executor._live.values())).state
+async def _looked(world: World, bench: Bench, key: RunKey) -> dict[str, Any]:
+    state = await bench.state(key)
     (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
     call = next(iter(state.interrupts.values()))
     assert call.data["payload"].get("step", "") == open_one.step

@@ -121,7 +121,16 @@ def is_shown(row: Any, value: Any) -> bool:
 
 def expected_interrupt(state: RunState, name: str, asked: InterruptState) -> dict[str, Any]:
     row = {"interruptId": name, "nodeId": asked.node_id, "kind": asked.kind, "key": asked.key, "status": asked.status}
-    return {**row, "requestedAt": iso(asked.requested_at), **({"data": asked.data} if asked.status == "open" else {})}
+    row["requestedAt"] = iso(asked.requested_at)
+    if asked.status == "open":
+        more: dict[str, Any] = {"data": asked.data}
+        if asked.resume_schema is not None:
+            more["resumeSchema"] = asked.resume_schema
+        return {**row, **more}
+    if asked.status == "resolved":
+        found = state.answers[asked.key]
+        return {**row, "resolvedAt": iso(found.at), **({"resolvedBy": found.by} if found.by is not None else {})}
+    return row
 
 
 def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:

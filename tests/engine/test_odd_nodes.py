@@ -70,7 +70,7 @@ def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_atte
 
         async def body(call: NodeCall, context: NodeContext) -> Outcome:
             before = context.now
-            said = await context.ask(Interrupt("custom", "k", {"customKind": "c"}))
+            said = (await context.ask(Interrupt("custom", "k", {"customKind": "c"}))).value
             seen.append((list(said), context.now - before))
             said.append("mine")
             assert before == began

@@ -166,7 +166,7 @@ def test_a_gated_type_is_refused_before_anything_else() -> None:
         bench = await opened()
         fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
         assert (fault.code, fault.status) == ("capability_required", 422)
-        body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.conversationGate", "config": {}}]}
+        body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
         with pytest.raises(ClientFault) as caught:
             await bench.workflows.register_sample(CALLER, body)
         assert (caught.value.details or {})["nodeId"] == "n"

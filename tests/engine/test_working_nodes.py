@@ -241,7 +241,7 @@ def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> N
             nonlocal outside
             outside += 1
             first = await context.step("x", "once", lambda: world.touch("x"))
-            said = await context.ask(Interrupt("custom", f"k{len(world.seen)}", {"customKind": "c"}))
+            said = (await context.ask(Interrupt("custom", f"k{len(world.seen)}", {"customKind": "c"}))).value
             second = await context.step("y", "once", lambda: world.touch("y"))
             return Completed({"said": said, "first": first, "second": second})
 

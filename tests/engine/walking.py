@@ -16,6 +16,7 @@ from weftwork.engine.decision import Bounds
 from weftwork.engine.inputs import AnswerGiven, Input, NodeFailed, RetryDue, Step
 from weftwork.ports.nodes import InstantNode
 from weftwork.protocol import schema
+from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.canonical import encode_canonical
 from weftwork.protocol.events import Fact
 from weftwork.protocol.fold import RunState, apply
@@ -84,7 +85,7 @@ class Walk:
             if node_id in state.retrying:
                 given: Input = RetryDue(node_id, state.retrying[node_id].attempt)
             elif node_id in state.suspended:
-                given = AnswerGiven(node_id, answer_to(node_id), "somebody")
+                given = AnswerGiven(node_id, answer_to(node_id), Answerer("somebody"), 0)
             else:
                 known = looked.pop((node_id, state.running[node_id].attempt), None)
                 given = known if known is not None else outcome(state, node_id)

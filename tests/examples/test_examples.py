@@ -1,5 +1,6 @@
 """Every example is short, and runs by the two commands that its page shows."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -8,9 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from tests.docs.shell import need_curl
 from tests.live import Host, start_host, until, weftwork
 from weftwork.testing import Crash, crash_everywhere, run_workflow
 
@@ -18,6 +21,10 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 MOST_LINES = 60
 PAIRS = re.findall(r"```sh\n(.*)\n(.*)\n```", (EXAMPLES / "README.md").read_text("utf-8"))
+TALKS = re.findall(
+    r"```sh\n(weftwork serve .*)\n```\n\n```sh\n((?:.+\n){3,})```", (EXAMPLES / "README.md").read_text("utf-8")
+)
+"""The command that starts a host, and those that a person gives in another terminal."""
 FILES = [path for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".json", ".py", ".toml")]
 
 SAID = {
@@ -27,6 +34,14 @@ SAID = {
     "room": '"output":"too warm"',
 }
 """What the last event of each run holds, with the inputs of the page."""
+
+ANSWERED = {
+    "approval": {"paid": {"output": "a lamp is paid: 80"}},
+    "quorum": {"release": {"output": "v2.4 is out: quorum:2-of-2"}},
+    "form": {"book": {"output": "A table for 4 in Basel, Monday"}},
+    "event": {"ship": {"output": "o-7 is shipped, 12 is paid"}},
+}
+"""The outputs of runs that people answer, with the answers of the page."""
 
 
 @contextmanager
@@ -63,6 +78,7 @@ def test_an_example_is_short(path: Path) -> None:
 
 def test_every_example_is_on_the_page() -> None:
     assert {client(line)[1] for _, line in PAIRS} == {*SAID, "step"}
+    assert {workflow_of(lines) for _, lines in TALKS} == {*ANSWERED}
     page = (EXAMPLES / "README.md").read_text("utf-8")
     for folder in (path for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__"):
         assert f"]({folder.name}" in page, folder
@@ -79,6 +95,31 @@ def test_the_two_commands_of_the_page(serve: str, run: str, tmp_path: Path) -> N
         ended = weftwork(tmp_path, *client(run), "--url", host.address, "--json")
         assert ended.returncode == 0, ended.stderr
         assert SAID[name] in ended.stdout.splitlines()[-2]
+
+
+def workflow_of(lines: str) -> str:
+    (found,) = re.findall(r"weftwork run (\S+)", lines)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("serve", "lines"), TALKS, ids=[workflow_of(lines) for _, lines in TALKS])
+def test_a_person_answers_as_the_page_says(serve: str, lines: str, tmp_path: Path) -> None:
+    need_curl()
+    name = workflow_of(lines)
+    with served(serve, tmp_path) as host:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path, "HOME": str(tmp_path), "WEFTWORK_URL": host.address}
+        script = ["bash", "-euo", "pipefail", "-c", lines]
+        ended = subprocess.run(script, env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 0, ended.stderr
+        (run,) = host.call("GET", "/v1/runs", key="demo").document["runs"]
+        if name == "approval":
+            link = urlsplit(ended.stdout.strip())
+            assert run["status"] == "waiting-approval"
+            assert host.call("POST", link.path, {"resumeValue": {"action": "accept"}}, key=None).status == 200
+        events = host.log(run["runId"], key="demo")
+        assert events[-1]["payload"]["outputs"] == ANSWERED[name]
 
 
 def crash(serve: str, run: str, tmp_path: Path) -> None:
@@ -113,6 +154,26 @@ def test_the_step_counts_once_wherever_the_host_dies(tmp_path: Path, monkeypatch
         counts.rename(tmp_path / f"counts-{number}")
     assert {inside for _, inside in sizes} == {1}
     assert max(beside for beside, _ in sizes) > 1
+
+
+def test_the_answers_of_the_examples_without_a_host() -> None:
+    answers: dict[str, Any] = {
+        "approval": {"action": "accept"},
+        "form": {"answers": {"day": "Monday", "people": 4, "lunch": True}},
+        "event": {"orderId": "o-7", "status": "paid", "amount": 12},
+    }
+    inputs: dict[str, Any] = {
+        "approval": {"amount": 80, "purpose": "a lamp"},
+        "form": {"city": "Basel"},
+        "event": {"orderId": "o-7"},
+    }
+    for name, answer in answers.items():
+        path = EXAMPLES / name / f"{name}.json"
+        node_id = {"approval": "gate", "form": "ask", "event": "wait"}[name]
+        found = run_workflow(path, inputs=inputs[name], answers={node_id: answer})
+        assert found.outputs == ANSWERED[name]
+    rejected = run_workflow(EXAMPLES / "approval" / "approval.json", answers={"gate": {"action": "reject"}})
+    assert rejected.outputs == {"kept": {"output": "a chair is not paid"}}
 
 
 def test_the_examples_without_a_host() -> None:

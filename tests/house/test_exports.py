@@ -16,6 +16,7 @@ PUBLIC: list[str] = [
     "Context",
     "FetchError",
     "Host",
+    "InterruptTimeout",
     "NodeError",
     "NotDone",
     "PlainContext",

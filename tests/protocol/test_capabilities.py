@@ -30,6 +30,7 @@ ROOT = {
     "supportedTransports",
     "capabilities",
 }
+TALK = "core.conversationGate"
 FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"}
 
 
@@ -43,7 +44,15 @@ def offers() -> st.SearchStrategy[Offer]:
     )
     fetch = st.none() | st.builds(FetchLimits, st.integers(1, 10**6), st.integers(1, 10**9))
     return st.builds(
-        Offer, st.just("0.1.0"), limits, names.map(tuple), names.map(frozenset), test_seams=st.booleans(), fetch=fetch
+        Offer,
+        st.just("0.1.0"),
+        limits,
+        names.map(tuple),
+        names.map(frozenset),
+        test_seams=st.booleans(),
+        fetch=fetch,
+        node_types=st.frozensets(st.sampled_from(["core.noop", TALK])),
+        tokens=st.booleans(),
     )
 
 
@@ -54,7 +63,12 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
     document = discovery(offer)
     assert schema.check("capabilities", document) == []
     families = document["capabilities"]
-    optional = {"fixtures": offer.fixtures, "httpClient": offer.fetch}
+    optional = {
+        "fixtures": offer.fixtures,
+        "httpClient": offer.fetch,
+        "conversationPrimitive": TALK in offer.node_types,
+        "extensions": offer.tokens,
+    }
     assert set(families) == FAMILIES | {name for name, there in optional.items() if there}
     assert set(document) == ROOT | set(families)
     assert all(document[name] == family for name, family in families.items())
@@ -77,6 +91,18 @@ def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) 
     assert document["testing"] == document["capabilities"]["testing"]
     assert re.fullmatch(r"1\.[0-9]+", document["protocolVersion"])
     assert type(document["engineVersion"]) is int
+
+
+@pytest.mark.rule("disc-06")
+def test_interrupts_and_conversations_are_shown_once_they_are_there() -> None:
+    bare = discovery(Offer("0.1.0", Limits(), node_types=frozenset({"core.noop", "core.dispatch"})))
+    assert not {"conversationPrimitive", "extensions", "dispatch.supported"} & bare.keys()
+    document = discovery(Offer("0.1.0", Limits(), node_types=frozenset({TALK}), tokens=True))
+    assert document["conversationPrimitive"] is True
+    interrupts = document["extensions"]["interrupts"]
+    assert interrupts["signedCallbackTokens"] is True
+    known = {"openwop-interrupt-quorum", "openwop-interrupt-auth-required", "openwop-interrupt-external-event"}
+    assert set(interrupts["profiles"]) == known
 
 
 @pytest.mark.rule("disc-05")
@@ -110,7 +136,7 @@ def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None
 
 @pytest.mark.rule("auth-04")
 def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
-    assert len(set(SCOPES)) == len(SCOPES) == 17
+    assert len(set(SCOPES)) == len(SCOPES) == 19
     assert {route.scope for route in ROUTES if route.scope} <= set(SCOPES)
     assert {route.operation: route.scope for route in ROUTES if route.method == "POST"} == {
         "createRun": "runs:create",
@@ -120,6 +146,9 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "pauseRun": "runs:cancel",
         "resumeRun": "runs:cancel",
         "resolveInterruptByRun": "approvals:respond",
+        "resolveApproval": "approvals:respond",
+        "resolveInterruptByToken": None,
+        "createInterruptLink": "approvals:respond",
         "registerWorkflow": "manifest:write",
         "registerSampleWorkflow": "manifest:write",
         "safeFetch": "runs:create",

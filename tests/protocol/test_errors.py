@@ -11,6 +11,8 @@ from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, Hos
 
 OUR_OWN = {
     "interrupt_already_resolved",
+    "interrupt_expired",
+    "untrusted_content_blocks_approval",
     "interrupt_gone",
     "channel_access_denied",
     "channel_cross_engine_write_forbidden",

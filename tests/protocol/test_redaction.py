@@ -208,7 +208,7 @@ def test_the_question_what_became_of_an_effect_can_be_read() -> None:
     shown, _ = made.hide_payload("interrupt.requested", "t", payload)
     assert shown["data"]["payload"]["answers"] == asked.data["payload"]["answers"]
     assert CANARY not in str(shown)
-    assert made.shown_data("t", asked.data) == shown["data"]
+    assert made.shown_question("t", {"data": asked.data})["data"] == shown["data"]
     hidden, _ = made.hide_payload("interrupt.requested", "t", {**payload, "data": {"customKind": "c", "payload": 1}})
     assert hidden["data"]["payload"] == mask("t.data.payload")
 

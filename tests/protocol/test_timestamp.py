@@ -1,5 +1,6 @@
 """Instants on the wire, compared with the standard library over four thousand years."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -42,3 +43,32 @@ def test_kept_dates_are_bounded_and_stay_right() -> None:
     for day in range(500):
         assert iso(day * 86_400_000) == expected(day * 86_400_000)
     assert timestamp._to_the_second.cache_info().currsize <= 64
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.integers(FIRST, LAST))
+def test_an_instant_is_read_again(milliseconds: int) -> None:
+    assert timestamp.milliseconds(iso(milliseconds)) == milliseconds
+    assert re.fullmatch(timestamp.INSTANT, iso(milliseconds))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2024-02-29T23:59:59.9Z", 1_709_251_199_900),
+        ("2026-01-01T00:00:00.123456789Z", 1_767_225_600_123),
+        ("2026-02-30T00:00:00Z", 1_772_409_600_000),
+        ("2026-01-01T00:00:00", None),
+        ("2026-01-01T00:00:00+00:00", None),
+        ("2026-01-01 00:00:00Z", None),
+        ("2026-13-01T00:00:00Z", None),
+        ("2026-01-01T24:00:00Z", None),
+        ("2026-01-01T00:00:00.Z", None),
+        ("\u0662026-01-01T00:00:00Z", None),
+        ("2026-01-01T00:00:00Z\n", None),
+        ("", None),
+    ],
+)
+def test_what_is_no_instant_in_utc_is_none(text: str, value: int | None) -> None:
+    assert timestamp.milliseconds(text) == value

@@ -19,7 +19,7 @@ from weftwork.ports.nodes import (
     Suspended,
 )
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
 
 BOUND = 20.0
 ENDED: Any = object()
@@ -33,6 +33,10 @@ class Stage:
         self.recorded: dict[str, Any] = {}
         self.effects: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
+        """By key: the answer, or the Resolution that there is."""
+        self.passed: list[Interrupt] = []
+        self.unaskable: set[str] = set()
+        """Kinds that the host refuses."""
         self.said: list[AppendLog | EmitEvent] = []
         self.versions: dict[str, int] = {}
         self.too_much = False
@@ -81,10 +85,16 @@ class Stage:
             raise StepFailed(self.recorded[name])
         return self.recorded[name]
 
-    async def ask(self, interrupt: Interrupt) -> Any:
+    async def ask(self, interrupt: Interrupt, instead: Any = None) -> Resolution:
+        if interrupt.kind in self.unaskable:
+            raise StepFailed(Failed("node_misused", "Not here.", retryable=False))
+        if interrupt.kind in PASSING:
+            self.passed.append(interrupt)
+            return Resolution()
         if interrupt.key not in self.answers:
             raise Asking(interrupt)
-        return self.answers[interrupt.key]
+        found = self.answers[interrupt.key]
+        return found if isinstance(found, Resolution) else Resolution(found)
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         if self.too_much:

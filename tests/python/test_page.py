@@ -1,4 +1,4 @@
-"""The page about nodes in Python: its code is code, and it leaves nothing out."""
+"""The pages about nodes in Python: their code is code, and they leave nothing out."""
 
 import inspect
 import re
@@ -7,18 +7,55 @@ from typing import Any
 import weftwork
 from tests.docs.pages import ROOT, blocks
 from weftwork.adapters.python.declare import NodeFunction, node, node_of
+from weftwork.protocol.interrupt import KINDS
+from weftwork.testing import TIMEOUT, run_node
 
 PAGE = (ROOT / "docs" / "extend" / "node.md").read_text("utf-8")
+QUESTIONS = (ROOT / "docs" / "extend" / "questions.md").read_text("utf-8")
 
 
-def test_the_code_on_the_page_makes_nodes() -> None:
+def nodes_on(page: str) -> list[tuple[str, Any]]:
+    """The nodes that the code on a page makes: their types, and what they are made of."""
     made: list[NodeFunction] = []
-    for block in blocks(PAGE):
+    for block in blocks(page):
         if block.language == "py":
             names: dict[str, Any] = {"weftwork": weftwork, "__name__": "page"}
             exec(compile(block.code, "page", "exec"), names)
             made += [found for value in names.values() if (found := node_of(value)) is not None]
-    assert [found.declaration.type_id for found in made] == ["acme.bill", "acme.charge"]
+    return [(found.declaration.type_id, found.function) for found in made]
+
+
+def test_the_code_on_the_page_makes_nodes() -> None:
+    assert [type_id for type_id, _ in nodes_on(PAGE)] == ["acme.bill", "acme.charge"]
+
+
+def test_the_node_that_asks_can_be_run() -> None:
+    ((type_id, order),) = nodes_on(QUESTIONS)
+    assert type_id == "acme.order"
+    votes = [{"action": "accept", "voter": voter} for voter in ("ann", "cyd")]
+    answers: dict[str, Any] = {
+        "details": {"answers": {"size": "large", "colour": "red"}},
+        "buy": votes,
+        "paid": {"order": 7, "amount": 20},
+    }
+    result = run_node(order, inputs={"item": "door"}, answers=answers)
+    assert result.outputs == {"bought": True, "order": 7, "paid": True}
+    assert result.asked[1].data["artifactData"]["price"] == 20
+    assert run_node(order, inputs={"item": "door"}, answers={**answers, "paid": TIMEOUT}).outputs["paid"] is False
+    assert run_node(order, inputs={"item": "door"}, answers={**answers, "buy": TIMEOUT}).outputs["bought"] is False
+
+
+def test_every_option_of_a_question_is_explained() -> None:
+    for name in ("interrupt", "approve", "clarify", "wait_for_event"):
+        (row,) = re.findall(rf"^\| `({name}\(.*?)` \|", QUESTIONS, re.MULTILINE)
+        parameters = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
+        everywhere = {"timeout", "default", "remind_after"}
+        assert [each for each in parameters if each not in everywhere and not re.search(rf"\b{each}\b", row)] == []
+        assert [each for each in everywhere if f"`{each}`" not in QUESTIONS] == []
+
+
+def test_every_kind_of_question_is_explained() -> None:
+    assert [kind for kind in KINDS if f"`{kind}`" not in QUESTIONS] == []
 
 
 def test_every_member_of_the_context_is_explained() -> None:

@@ -102,7 +102,7 @@ def test_a_question_beside_a_step_waits_for_the_step() -> None:
     [
         ({"key": "a:b"}, "The key of a question"),
         ({"key": ""}, "The key of a question"),
-        ({"key": "a", "kind": "approval"}, "it has custom"),
+        ({"key": "a", "kind": "advice"}, "needs one of the kinds approval, clarification"),
         ({"key": "a", "data": object()}, "is not JSON"),
         ({"key": "a", "custom_kind": ""}, "A custom kind"),
     ],

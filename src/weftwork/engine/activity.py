@@ -12,7 +12,6 @@ from weftwork.engine.timers import Timers
 from weftwork.engine.work import Work
 from weftwork.protocol.effect import NODE, Place, is_unrepeatable
 from weftwork.protocol.json_value import is_object
-from weftwork.protocol.limits import time_limit
 from weftwork.protocol.state import RunState
 
 
@@ -21,8 +20,7 @@ class Activity:
 
     __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers", "_types")
 
-    def __init__(self, runtime: Runtime, state: RunState, report: Callable[[Input], None]) -> None:
-        limit = time_limit(runtime.limits, state.plan.workflow.timeout_ms, state.header.configurable)
+    def __init__(self, runtime: Runtime, limit: int | None, report: Callable[[Input], None]) -> None:
         self._report = report
         self._types = runtime.types
         self._deadline = Deadline(runtime.clock, limit, report)

@@ -8,7 +8,7 @@ folded again from the log.
 
 from typing import Any, Final
 
-from weftwork.ports.eventlog import Batch, Hidden, Projection, Record, StateRow
+from weftwork.ports.eventlog import Batch, Hidden, Listed, Projection, Record, StateRow
 from weftwork.ports.ids import Ids
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault
@@ -17,18 +17,26 @@ from weftwork.protocol.fold import apply
 from weftwork.protocol.redaction import Redactor, shown_channel, shown_variable
 from weftwork.protocol.state import RunState
 from weftwork.protocol.timestamp import iso
+from weftwork.protocol.waiting import is_parked, wake_at
 
 _TIMED: Final = {"channel.written": "writtenAt"}
 """evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time."""
+_TURNS: Final = {
+    "conversation.opened": "initialTurn",
+    "conversation.exchanged": "turn",
+    "conversation.closed": "finalTurn",
+}
+"""evt-04: turns of a conversation, whose `ts` is the time of the event that brought them."""
 
 
 class Append:
     """Events of one run on their way to one commit."""
 
-    __slots__ = ("_error", "_hidden", "_now", "_outputs", "_redactor", "_staged", "_state", "expected")
+    __slots__ = ("_duration", "_error", "_hidden", "_now", "_outputs", "_redactor", "_staged", "_state", "expected")
 
-    def __init__(self, state: RunState, redactor: Redactor | None, now: int) -> None:
+    def __init__(self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None) -> None:
         self._state = state
+        self._duration = duration
         self._redactor = redactor
         self._now = now
         self._staged: list[tuple[Draft, bytes]] = []
@@ -51,6 +59,8 @@ class Append:
         payload = draft.payload
         if draft.type in _TIMED:
             payload = {**payload, _TIMED[draft.type]: iso(self._now)}
+        elif draft.type in _TURNS and "ts" not in (turn := payload[_TURNS[draft.type]]):
+            payload = {**payload, _TURNS[draft.type]: {**turn, "ts": self._now}}
         shown: Any = payload
         if self._redactor is not None:
             shown, removed = self._redactor.hide_payload(draft.type, draft.node_id, payload)
@@ -87,6 +97,7 @@ class Append:
 
     def _projection(self) -> Projection:
         state = self._state
+        parked = is_parked(state)
         return Projection(
             status=state.status,
             last_sequence=state.last_sequence,
@@ -96,11 +107,16 @@ class Append:
             error=self._error,
             executions=state.executions,
             outputs=self._outputs,
+            parked=parked,
+            wake_at=wake_at(state, self._duration) if parked else None,
         )
 
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state
-        rows = [StateRow(kind, name, encode_stored(self._row(kind, name))) for kind, name in sorted(state.touched)]
+        rows = [
+            StateRow(kind, name, encode_stored(self._row(kind, name)), self._listed(kind, name))
+            for kind, name in sorted(state.touched)
+        ]
         state.touched.clear()
         return tuple(rows)
 
@@ -136,8 +152,26 @@ class Append:
             "requestedAt": iso(asked.requested_at),
         }
         if asked.status == "open":
-            row["data"] = asked.data if self._redactor is None else self._redactor.shown_data(asked.node_id, asked.data)
+            asking: dict[str, Any] = {"data": asked.data}
+            if asked.resume_schema is not None:
+                asking["resumeSchema"] = asked.resume_schema
+            row |= asking if self._redactor is None else self._redactor.shown_question(asked.node_id, asking)
+            if asked.due is not None:
+                row |= {"timeoutMs": asked.timeout_ms, "dueAt": iso(asked.due)}
+            if asked.votes:
+                row["votes"] = [{"voter": voter, "action": action} for voter, action in asked.votes.items()]
+            if asked.reminded:
+                row["remindersSent"] = asked.reminded
+        elif asked.status == "resolved" and (found := self._state.answers.get(asked.key)) is not None:
+            known = {"resolvedBy": found.by, "outcome": found.outcome, "reason": found.reason}
+            row |= {"resolvedAt": iso(found.at), **{name: each for name, each in known.items() if each is not None}}
         return row
+
+    def _listed(self, kind: str, name: str) -> Listed | None:
+        asked = self._state.interrupts[name] if kind == "interrupt" else None
+        if asked is None or asked.status != "open":
+            return None
+        return Listed(asked.kind, asked.node_id, asked.requested_at, asked.due)
 
     def _node_row(self, node_id: str) -> dict[str, Any]:
         """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""

@@ -25,6 +25,8 @@ from weftwork.protocol.channel_access import denial, may_write
 from weftwork.protocol.dataflow import Broken, Missing, arrivals, resolve_inputs
 from weftwork.protocol.definition import has_type
 from weftwork.protocol.events import Draft
+from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt_data import check_interrupt
 from weftwork.protocol.scope import NodeScope
 from weftwork.protocol.state import RunState
 from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
@@ -101,12 +103,22 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
                 drafts += wanted
             return NodeCompleted(node_id, outputs, tuple(drafts), entered)
         case Suspended(interrupt):
-            if is_too_large(interrupt.data):
-                return outcome_input(runtime, state, call, TOO_LARGE)
+            if (wrong := unaskable(interrupt)) is not None:
+                return outcome_input(runtime, state, call, wrong)
             return NodeSuspended(node_id, interrupt, entered)
         case Failed(code, message, details, retryable):
             chance = runtime.ids.fraction()
             return NodeFailed(node_id, code, message, details, retryable, chance, entered)
+
+
+def unaskable(interrupt: Interrupt) -> Failed | None:
+    """Why a question cannot be asked, in whatever run."""
+    if is_too_large(interrupt.data):
+        return TOO_LARGE
+    if wrong := check_interrupt(interrupt):
+        message = f"A question of the node does not fit its kind: the value at the pointer {wrong[0].message}."
+        return Failed("node_misused", message, {"pointer": wrong[0].pointer}, retryable=False)
+    return None
 
 
 def raised(runtime: Runtime, state: RunState, call: NodeCall) -> Input:

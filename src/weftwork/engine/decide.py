@@ -6,8 +6,7 @@ state: the caller folds the events it returns and asks again until nothing more 
 
 from typing import Any, Final
 
-import msgspec
-
+from weftwork.engine.answering import answer, remind, time_out
 from weftwork.engine.decision import NOTHING, Bounds, Decision, error
 from weftwork.engine.inputs import (
     AnswerGiven,
@@ -16,6 +15,8 @@ from weftwork.engine.inputs import (
     EffectEnded,
     HostBroke,
     Input,
+    InterruptDue,
+    InterruptPassed,
     NodeAgain,
     NodeCompleted,
     NodeFailed,
@@ -24,6 +25,7 @@ from weftwork.engine.inputs import (
     NodeStopped,
     NodeSuspended,
     PauseAsked,
+    ReminderDue,
     ResumeAsked,
     RetryDue,
     Step,
@@ -31,7 +33,8 @@ from weftwork.engine.inputs import (
     VersionAsked,
 )
 from weftwork.engine.ledger import claim, pin, record
-from weftwork.engine.steer import answer, cancel, may_interrupt, pause, resume
+from weftwork.engine.steer import cancel, may_interrupt, pause, resume
+from weftwork.protocol.asking import misplaced, suspension, when_asked, when_passed
 from weftwork.protocol.events import MAP_ITEM, Draft
 from weftwork.protocol.graph import HANDLES_FAILURE
 from weftwork.protocol.interrupt import Interrupt, interrupt_id, payload_of
@@ -64,7 +67,7 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
         case NodeSaid(node_id, events, entered):
             return _end(state, node_id, entered, events)
         case EffectClaimed():
-            return claim(state, given) if bounds.parallel else NOTHING
+            return claim(state, given, closing=not bounds.parallel)
         case EffectEnded():
             return record(state, given)
         case VersionAsked():
@@ -79,8 +82,14 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
             return pause(state, bounds, policy, reason)
         case ResumeAsked(reason):
             return resume(state, reason)
-        case AnswerGiven(node_id, value, by):
-            return answer(state, node_id, value, by)
+        case AnswerGiven():
+            return answer(state, given)
+        case InterruptPassed():
+            return _pass(state, given)
+        case InterruptDue(name):
+            return time_out(state, name)
+        case ReminderDue(name, number):
+            return remind(state, name, number)
         case TimeUp(limit, observed):
             return _time_up(state, limit, observed)
         case HostBroke():
@@ -133,11 +142,27 @@ def _suspend(state: RunState, node_id: str, interrupt: Interrupt, entered: int) 
     """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
     if not _is_running(state, node_id, entered) or state.stop is not None:
         return NOTHING
+    if (text := misplaced(state, interrupt)) is not None:
+        return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=entered))
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
     asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
-    waits = {"interruptId": name, "kind": interrupt.kind, "key": interrupt.key}
-    suspended = msgspec.structs.replace(_ending("node.suspended", node_id, **waits), interrupt_id=name)
-    return Decision((asked, suspended))
+    suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
+    return Decision((asked, *when_asked(node_id, name, interrupt), suspended))
+
+
+def _pass(state: RunState, given: InterruptPassed) -> Decision:
+    """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
+    node_id, interrupt = given.node_id, given.interrupt
+    stale = interrupt.key in state.answers or state.stop is not None
+    if stale or not _is_running(state, node_id, given.entered):
+        return NOTHING
+    if (text := misplaced(state, interrupt)) is not None:
+        return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=given.entered))
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
+    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name)
+    return Decision((asked, *when_passed(state, node_id, name, interrupt, given.value), resolved))
 
 
 def _time_up(state: RunState, limit: int, observed: int) -> Decision:
@@ -189,8 +214,9 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
 
 def _resumed(state: RunState, node_id: str) -> Decision:
     """int-05 (OpenWOP interrupt): the node goes on with its answer, as the same attempt."""
-    ordinal = state.nodes[node_id].interrupts
-    return Decision((_ending("node.resumed", node_id, interruptId=interrupt_id(node_id, ordinal)),), start=node_id)
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts)
+    resumed = Draft("node.resumed", {"nodeId": node_id, "interruptId": name}, node_id, interrupt_id=name)
+    return Decision((resumed,), start=node_id)
 
 
 def _stuck(state: RunState) -> Draft:

@@ -14,6 +14,8 @@ class Bounds(msgspec.Struct, frozen=True):
     parallel: int
     executions: int
     provided: frozenset[str]
+    duration: int | None = None
+    """Milliseconds that the run may take in all."""
     orphans: frozenset[str] = frozenset()
     """Claims of a process that is gone: nothing of them is under way."""
 

@@ -180,7 +180,7 @@ class Effects:
             asked = question(self._call.node_id, self._call.visit, place, known.claims, again)
             if asked.key not in self._call.answers:
                 raise Asking(asked)
-            answer: dict[str, Any] = self._call.answers[asked.key]
+            answer: dict[str, Any] = self._call.answers[asked.key].value
             if answer["outcome"] != "done" or not is_unfit(answer):
                 return answer
         raise AssertionError("there is always another number")

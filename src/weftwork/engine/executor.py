@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Coroutine
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
+from weftwork.engine.alarm import Alarm
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.census import Census, Population
 from weftwork.engine.doubts import Doubts
 from weftwork.engine.inputs import CancelAsked, HostBroke, Input, Step
 from weftwork.engine.live import LiveRun
+from weftwork.engine.loader import Loaded, Loader
 from weftwork.engine.recent import Recent
-from weftwork.engine.recover import load_state
+from weftwork.engine.recover import load_state, recover_all, recovered, why_not
 from weftwork.engine.request import MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.eventlog import (
@@ -26,16 +30,11 @@ from weftwork.ports.eventlog import (
     StoreUnavailable,
 )
 from weftwork.ports.faults import point
-from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.graph import Plan
-from weftwork.protocol.run import ENGINE_VERSION, TERMINAL, RunHeader, RunKey, Status
+from weftwork.protocol.run import TERMINAL, RunHeader, RunKey, Status
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.run")
-
-UNMOVED_SECONDS: Final = 60
-RECOVERY_PAGE: Final = 100
-"""Runs that are woken together when the host starts."""
 
 
 class Executor:
@@ -47,9 +46,13 @@ class Executor:
         self._live: Population[LiveRun] = Population()
         self._creating = Census()
         self._closed = False
+        self._wanted: Counter[RunKey] = Counter()
+        """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
         self._doubts = Doubts(runtime.clock, self._wake)
+        self._alarm = Alarm(runtime.log, runtime.clock, self._roused, self._live.__contains__)
         self._loading: dict[RunKey, asyncio.Task[LiveRun | None]] = {}
         self._recent = Recent()
+        self._loader = Loader(runtime, catalog)
 
     @property
     def live_count(self) -> int:
@@ -148,64 +151,64 @@ class Executor:
         None when there is no such run. Raises ClientFault if what is asked is refused.
         """
         woken = False
-        while True:
-            live = self._live.get(run)
-            if live is None:
-                stored = await self._runtime.log.stored(run)
-                if stored is None or stored.projection.status in TERMINAL:
-                    return stored
-                live = await self._wake(run)
-                if live is None and woken:
-                    raise await self._why_not(stored)
-                woken = True
-            if live is not None:
-                try:
-                    return await live.ask(given, record)
-                except RunOver:
-                    continue
-
-    async def _why_not(self, stored: Stored) -> Exception:
-        """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
+        self._wanted[run] += 1
         try:
-            await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
-        except HostFault as fault:
-            message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
-            return ClientFault("service_unavailable", message, {"retryAfter": UNMOVED_SECONDS})
-        return HostFault(f"the run {stored.header.run_id} cannot be woken")
+            while True:
+                live = self._live.get(run)
+                if live is None:
+                    stored = await self._runtime.log.stored(run)
+                    if stored is None or stored.projection.status in TERMINAL:
+                        return stored
+                    live = await self._wake(run)
+                    if live is None and woken:
+                        raise await why_not(self._catalog, stored)
+                    woken = True
+                if live is not None:
+                    try:
+                        return await live.ask(given, record)
+                    except RunOver:
+                        continue
+        finally:
+            self._let_go(run)
+
+    def _let_go(self, run: RunKey) -> None:
+        """One fewer wants the run in memory."""
+        self._wanted[run] -= 1
+        if not self._wanted[run]:
+            del self._wanted[run]
+            if (live := self._live.get(run)) is not None:
+                live.rest()
 
     def forget(self, run: RunKey) -> bool:
         """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
         if run in self._live or run in self._loading:
             return False
         self._recent.forget(run)
+        self._loader.forget(run)
         self._runtime.feeds.end(run)
         return True
 
     async def recover(self) -> int:
-        """Go on with every unfinished run, from its log. Returns how many. Raises StoreUnavailable."""
-        count = 0
-        after: RunKey | None = None
-        while page := await self._runtime.log.unfinished(after, RECOVERY_PAGE):
-            # Together: one after the other, each would wait for the store alone.
-            count += sum(await asyncio.gather(*map(self._recovered, page)))
-            after = page[-1]
+        """Go on with every unfinished run, from its log; those that only wait for people stay parked until then.
+
+        Returns how many went on. Raises StoreUnavailable.
+        """
+        count = await recover_all(self._runtime.log, partial(recovered, self._wake))
+        self._alarm.start()
         return count
 
-    async def _recovered(self, run: RunKey) -> bool:
-        """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
-        try:
-            point("recover.run")
-            return await self._wake(run) is not None
-        except StoreUnavailable:
-            raise
-        except Exception:
-            log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
-            return False
+    async def _roused(self, run: RunKey) -> bool:
+        """Wake a run; what it has to do now is done when this returns, if that does not take long."""
+        woken = await recovered(self._wake, run)
+        if (live := self._live.get(run)) is not None:
+            await live.settle(1.0)
+        return woken
 
     async def close(self) -> None:
         """Leave every run where its log says it is."""
         self._closed = True
         self._doubts.close()
+        self._alarm.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
 
     async def _wake(self, run: RunKey) -> LiveRun | None:
@@ -230,26 +233,18 @@ class Executor:
         return task
 
     async def _load(self, run: RunKey) -> LiveRun | None:
-        stored = await self._runtime.log.stored(run)
-        if stored is None or stored.projection.status in TERMINAL:
+        found = await self._loader.load(run)
+        if found is None:
             return None
-        header = stored.header
-        try:
-            if header.engine_version > ENGINE_VERSION:
-                raise HostFault(f"the run was written by engine version {header.engine_version}")
-            plan = await self._catalog.pinned(header.workflow_id, header.definition)
-        except HostFault as fault:
-            log.error("run left as it is: %s", fault, extra={"runId": run.run_id})
-            return None
-        state = await load_state(self._runtime.log, header, plan)
         if self._closed:
             raise StoreUnavailable("the host is shutting down")
-        live = self._live[run] = self._make(state)
-        live.resume(stored)
+        live = self._live[run] = self._make(found.state)
+        live.weight = found.weight
+        live.resume(found.stored)
         return live
 
     def _make(self, state: RunState) -> LiveRun:
-        return LiveRun(self._runtime, state, self._ended, self._broken, self._left)
+        return LiveRun(self._runtime, state, self._ended, self._broken, self._left, self._wanted.__contains__)
 
     def _ended(self, live: LiveRun) -> None:
         point("run.ended")
@@ -290,7 +285,13 @@ class Executor:
         return live
 
     def _left(self, live: LiveRun) -> None:
-        self._live.drop(live.key)
+        """The run waits for people, or somebody else moves it: it is found in the store when it is wanted."""
+        if self._live.get(live.key) is live:
+            self._live.drop(live.key)
+        point("run.parked")
+        if live.rests:
+            self._loader.keep(Loaded(live.state, live.stored(), live.weight))
+        self._alarm.set(live.stored().projection.wake_at)
 
     def _give_up(self, live: LiveRun) -> None:
         self._live.drop(live.key)

@@ -41,7 +41,7 @@ async def gather_all(
     well be refused, and none is taken, since none could be taken back.
     """
     now = clock.now()
-    work = Work(Append(state, redactor, now), now)
+    work = Work(Append(state, redactor, now, bounds.duration), now)
     gather(work, state, bounds, inbox, activity, clock)
     while not work.cut and (held := activity.launch_early(state, work, threads)) is not None:
         if held:

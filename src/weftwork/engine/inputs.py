@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.effect import Place
 from weftwork.protocol.events import Draft
 from weftwork.protocol.interrupt import Interrupt
@@ -43,6 +44,30 @@ class NodeSuspended(msgspec.Struct, frozen=True):
     node_id: str
     interrupt: Interrupt
     entered: int = -1
+
+
+class InterruptPassed(msgspec.Struct, frozen=True):
+    """A running node asks something that passes at once, with this answer."""
+
+    node_id: str
+    interrupt: Interrupt
+    value: Any
+    passed: Any
+    """A future: what became of it, once that is durable; None if it could not be asked, and the node has failed."""
+    entered: int = -1
+
+
+class InterruptDue(msgspec.Struct, frozen=True):
+    """The time of an interrupt is up."""
+
+    interrupt_id: str
+
+
+class ReminderDue(msgspec.Struct, frozen=True):
+    """It is time to remind of an interrupt; `number` reminders are due by now."""
+
+    interrupt_id: str
+    number: int
 
 
 class NodeRecorded(msgspec.Struct, frozen=True):
@@ -139,11 +164,13 @@ class ResumeAsked(msgspec.Struct, frozen=True):
 
 
 class AnswerGiven(msgspec.Struct, frozen=True):
-    """Somebody answers the open interrupt of a node."""
+    """Somebody answers the open interrupt of a node, or none but the one that is named."""
 
     node_id: str
     value: Any
-    by: str
+    by: Answerer
+    at: int
+    interrupt_id: str = ""
 
 
 class TimeUp(msgspec.Struct, frozen=True):
@@ -162,6 +189,9 @@ Input = (
     | NodeCompleted
     | NodeFailed
     | NodeSuspended
+    | InterruptPassed
+    | InterruptDue
+    | ReminderDue
     | NodeRecorded
     | NodeAgain
     | NodeSaid

@@ -4,21 +4,32 @@ from typing import Any
 
 from weftwork.engine.decision import NOTHING, Decision
 from weftwork.engine.inputs import EffectClaimed, EffectEnded, VersionAsked
-from weftwork.protocol.effect import EffectState, Place
+from weftwork.protocol.effect import NODE, EffectState, Place
 from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, Draft
 from weftwork.protocol.state import NodeState, RunState
 
 
-def claim(state: RunState, given: EffectClaimed) -> Decision:
-    """eff-05: one claim at a time. Word of one that was written already, by whomever, decides nothing more."""
+def claim(state: RunState, given: EffectClaimed, closing: bool = False) -> Decision:
+    """eff-05: one claim at a time. Word of one that was written already, by whomever, decides nothing more.
+
+    Nothing begins any more when the run is about to pause, or the host is `closing`, but steps of what both wait for.
+    """
     node = _running(state, given.node_id, given.entered)
-    if node is None or state.stop is not None or state.pausing == "immediate":
+    if node is None or state.stop is not None:
+        return NOTHING
+    if (closing or state.pausing == "immediate") and not _is_inside(node, given.place):
         return NOTHING
     known = node.effects.get(given.place)
     if _is_past(node, given.place) or not (known is None or known.status == "free" or _gives_way(known, given)):
         return NOTHING
     payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.members}
     return Decision((Draft(EFFECT_CLAIMED, payload, given.node_id, event_id=given.claim),))
+
+
+def _is_inside(node: NodeState, place: Place) -> bool:
+    """Whether this is a step of a node, or of an item, that must not happen twice itself and is under way."""
+    whole = node.effects.get(Place(NODE, place.item))
+    return place.step != NODE and whole is not None and whole.status == "open" and whole.entered == node.entered
 
 
 def holds(state: RunState, given: EffectClaimed) -> bool | None:

@@ -13,12 +13,13 @@ from typing import Final
 import msgspec
 
 from weftwork.engine.activity import Activity
+from weftwork.engine.bounds import bounds_of
 from weftwork.engine.committed import Committed
-from weftwork.engine.decision import Bounds
 from weftwork.engine.gather import gather_all
 from weftwork.engine.inbox import Inbox
 from weftwork.engine.inputs import Input, Step
-from weftwork.engine.recover import load_state
+from weftwork.engine.patience import EFFECT_SECONDS, patiently
+from weftwork.engine.recover import read_again
 from weftwork.engine.request import MakeRecord, Request, RunOver
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.steer import may_interrupt
@@ -28,18 +29,15 @@ from weftwork.engine.work import Work
 from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict, Stored, StoreUnavailable
 from weftwork.ports.faults import point
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.limits import execution_limit
 from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.run import RunKey, Status
 from weftwork.protocol.state import RunState
+from weftwork.protocol.waiting import is_parked, may_rest, wake_at
 
 log = logging.getLogger("weftwork.run")
 
 TURNS: Final = 16
 """Commits after which a run lets others have a turn, whether its store made it wait or not."""
-EFFECT_SECONDS: Final = 5.0
-"""How long a host that goes away waits for what must not happen twice to end."""
-_LOOK_SECONDS: Final = 0.02
 
 
 class _Elsewhere(Exception):
@@ -48,7 +46,7 @@ class _Elsewhere(Exception):
 
 class LiveRun:
     """One run being executed. Calls `ended` once its terminal event is durable, `broken` if the host failed it, and
-    `left` if another executor turned out to move it."""
+    `left` once it only waits for people, or if another executor turned out to move it."""
 
     def __init__(
         self,
@@ -57,6 +55,7 @@ class LiveRun:
         ended: Callable[["LiveRun"], None],
         broken: Callable[["LiveRun"], None],
         left: Callable[["LiveRun"], None],
+        wanted: Callable[[RunKey], bool] = lambda run: False,
     ) -> None:
         self.state = state
         self.key: RunKey = state.header.key
@@ -64,23 +63,24 @@ class LiveRun:
         self._ended = ended
         self._broken = broken
         self._left = left
+        self._wanted = wanted
         self._redactor: Redactor | None = None
         if state.plan.guarded:
             self._redactor = Redactor(state.plan)
             self._redactor.learn_inputs(state.inputs)
             self._redactor.learn_state(state)
-        executions = execution_limit(runtime.limits, state.header.configurable)
-        self._bounds = Bounds(runtime.limits.max_parallel_nodes, executions, runtime.provided)
-        self._activity = Activity(runtime, state, weakly(self.send))
+        self._bounds = bounds_of(runtime, state)
+        self._activity = Activity(runtime, self._bounds.duration, weakly(self.send))
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
-        self._closing = False
-        self._over = False
+        self._closing = self._over = False
         self._astray = False
         """The state is ahead of a log that could not be read again before the host went away."""
         self._first: Work | None = None
-        self._unborn = False
-        self._store_away = False
+        self._unborn = self._store_away = self.rests = False
+        self.weight = 0
+        self._stale = False
+        """The store does not say yet that the run is parked."""
         self._store_has = Committed(state.header)
 
     def send(self, given: Input | Request) -> None:
@@ -90,10 +90,7 @@ class LiveRun:
             self._driver = asyncio.create_task(self._drive())
 
     async def ask(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
-        """Like send, but returns the status once the consequences are durable.
-
-        Raises StoreUnavailable, or RunOver if the run ended first.
-        """
+        """Like send, but returns the status once the consequences are durable. Raises StoreUnavailable or RunOver."""
         if self._over:
             raise RunOver
         if self._closing:
@@ -132,6 +129,8 @@ class LiveRun:
             self._end()
         elif self._inbox or work.cut:
             self.send(Step())
+        else:
+            self.rest()
 
     def discard(self) -> None:
         """Let go of a run that was never begun."""
@@ -146,6 +145,9 @@ class LiveRun:
         except Exception:
             self._abandon()
         else:
+            # By a host that parked none, or that had another limit of time.
+            differs = stored.projection.wake_at != wake_at(self.state, self._bounds.duration)
+            self._stale = is_parked(self.state) and (differs or not stored.projection.parked)
             self.send(Step())
 
     async def close(self) -> None:
@@ -154,13 +156,8 @@ class LiveRun:
         Effects that are under way get some time to be recorded; nothing new starts.
         """
         self._bounds = msgspec.structs.replace(self._bounds, parallel=0)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + EFFECT_SECONDS
-        waits = self._has_effects()
-        while waits and not (self._over or self._store_away) and loop.time() < until:
-            await asyncio.sleep(_LOOK_SECONDS)
-            # What was recorded is still to be committed.
-            waits = self._has_effects() or self._driver is not None
+        if not may_interrupt(self.state, self._bounds, "immediate"):
+            await patiently(self._is_effectless, EFFECT_SECONDS)
         self._closing = True
         ending = self._activity.close()
         if self._driver is not None:
@@ -174,7 +171,7 @@ class LiveRun:
         try:
             while not self.state.terminal and not self._closing:
                 work = await self._gathered()
-                if not len(work.append):
+                if not len(work.append) and not self._stale:
                     await self._answer(work)
                     if self._inbox:
                         continue
@@ -201,6 +198,17 @@ class LiveRun:
             self._driver = None
             if self._inbox and not self._closing and not self.state.terminal:
                 self._driver = asyncio.create_task(self._drive())
+            else:
+                self.rest()
+
+    def rest(self) -> None:
+        """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
+        busy = self._closing or self._stale or self._driver is not None or bool(self._inbox)
+        rests = may_rest(self.state, self._bounds.duration, self._runtime.clock.now())
+        if rests and not busy and not self._wanted(self.key):
+            self.rests = True
+            self._halt(RunOver())
+            self._left(self)
 
     async def _commit(self, work: Work) -> bool:
         request = work.request
@@ -223,21 +231,16 @@ class LiveRun:
         return True
 
     def _committed(self, batch: Batch) -> None:
+        self._stale = False
         self._store_has.add(batch)
+        self.weight += sum([event.weight for event in batch.events])
         self._runtime.feeds.publish(self.key, batch.events)
         point("append.published")
 
     async def _answer(self, work: Work) -> None:
-        """Nothing to append. A request still leaves its record behind before it is answered."""
-        request = work.request
-        if request is not None:
-            record = request.make_record(self.state.status)
-            try:
-                taken = await self._runtime.log.remember(record) if record is not None else None
-            except StoreUnavailable as error:
-                request.refuse(error)
-            else:
-                request.answer(taken or self.state.status)
+        """Nothing to append."""
+        if work.request is not None:
+            await work.request.answer_alone(self._runtime.log, self.state.status)
         self._tell(work)
         if work.stop:
             self._activity.stop(self.state)
@@ -245,25 +248,20 @@ class LiveRun:
     async def _rewind(self, inputs: list[Input], pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
         self._inbox.put_back(inputs)
-        while not self._closing:
-            self._store_away = pause
-            if pause:
-                log.warning("store unavailable, trying again in a second", extra={"runId": self.key.run_id})
-                self._inbox.refuse(StoreUnavailable("the store is away"))
-                await self._runtime.clock.sleep_until(self._runtime.clock.now() + 1000)
-            try:
-                stored = await self._runtime.log.stored(self.key)
-                self.state = await load_state(self._runtime.log, self.state.header, self.state.plan)
-            except StoreUnavailable:
-                pause = True
-            else:
-                self._store_away = False
-                self._inbox.forget_lost(self.state)
-                self._runtime.feeds.doubt(self.key)
-                if stored is not None:
-                    self._enter(stored, cold=False)
-                return
-        self._astray = True
+        found = await read_again(self._runtime, self.state, pause, self._away, lambda: self._closing)
+        self._store_away = False
+        if found is None:
+            self._astray = True
+            return
+        stored, self.state = found
+        self._inbox.forget_lost(self.state)
+        self._runtime.feeds.doubt(self.key)
+        if stored is not None:
+            self._enter(stored, cold=False)
+
+    def _away(self) -> None:
+        self._store_away = True
+        self._inbox.refuse(StoreUnavailable("the store is away"))
 
     def _enter(self, stored: Stored, cold: bool) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
@@ -280,8 +278,10 @@ class LiveRun:
         if not tell(self.state, work.inputs):
             raise _Elsewhere
 
-    def _has_effects(self) -> bool:
-        return not may_interrupt(self.state, self._bounds, "immediate")
+    def _is_effectless(self) -> bool:
+        """Whether what must not happen twice has ended and is committed, or cannot be waited for."""
+        idle = self._driver is None and may_interrupt(self.state, self._bounds, "immediate")
+        return idle or self._over or self._store_away
 
     def _end(self) -> None:
         self._halt(RunOver())

@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from weftwork.engine.call import RAISED, TOO_LARGE, effect_drafts, wrong_inputs
+import msgspec
+from msgspec import UNSET
+
+from weftwork.engine.call import RAISED, TOO_LARGE, effect_drafts, unaskable, wrong_inputs
 from weftwork.engine.effects import Effects
-from weftwork.engine.inputs import Input, NodeRecorded, NodeSaid, VersionAsked
+from weftwork.engine.inputs import Input, InterruptPassed, NodeRecorded, NodeSaid, VersionAsked
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.turns import thread_turn, turn_of
 from weftwork.ports.nodes import (
@@ -27,7 +30,7 @@ from weftwork.ports.nodes import (
 )
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.events import Draft
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.state import NodeState, RunState
 from weftwork.protocol.weight import is_too_large
@@ -39,6 +42,7 @@ MOST_ITEMS: Final = 128
 MOST_SAID: Final = 10_000
 MOST_SAID_BYTES: Final = 4 * 2**20
 """What one entry of a node may say to those who follow the run."""
+ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
 UNSENT: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
 
 
@@ -196,12 +200,27 @@ class Context:
         finally:
             self._runtime.turns.give_back(turn)
 
-    async def ask(self, interrupt: Interrupt) -> Any:
-        if interrupt.key not in self._call.answers:
-            raise Asking(interrupt)
-        self._effects.now = max(self._effects.now, self._state.answered_at.get(interrupt.key, 0))
+    async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
+        known = self._call.answers.get(interrupt.key)
+        if known is None:
+            if (wrong := unaskable(interrupt)) is not None:
+                raise StepFailed(wrong)
+            if interrupt.kind not in PASSING and instead is UNSET:
+                raise Asking(interrupt)
+            known = await self._pass(interrupt, None if instead is UNSET else instead)
+        elif not is_answer_to(known, self._call.node_id, interrupt):
+            raise StepFailed(ANOTHER_QUESTION)
+        self._effects.now = max(self._effects.now, known.at)
         # A copy: what the node does with it must not reach the state of the run.
-        return deepcopy(self._call.answers[interrupt.key])
+        return msgspec.structs.replace(known, value=deepcopy(known.value), data=None)
+
+    async def _pass(self, interrupt: Interrupt, value: Any) -> Resolution:
+        self._flush_said()
+        passed: asyncio.Future[Resolution | None] = asyncio.get_running_loop().create_future()
+        self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entered))
+        if (found := await passed) is None:
+            raise StepFailed(Failed("node_misused", "This cannot be asked now.", retryable=False))
+        return found
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         drafts = effect_drafts(self._state, self._node_id, effect)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from weftwork.engine.inputs import Input
-from weftwork.ports.eventlog import Record, Recorded
+from weftwork.ports.eventlog import EventLog, Record, Recorded, StoreUnavailable
 from weftwork.protocol.run import Status
 
 MakeRecord = Callable[[Status], Record]
@@ -30,6 +30,16 @@ class Request(msgspec.Struct):
     def answer(self, outcome: Status | Recorded) -> None:
         if not self.done.done():
             self.done.set_result(outcome)
+
+    async def answer_alone(self, log: EventLog, status: Status) -> None:
+        """Answer what changes nothing. It still leaves its record behind before that."""
+        record = self.make_record(status)
+        try:
+            taken = await log.remember(record) if record is not None else None
+        except StoreUnavailable as error:
+            self.refuse(error)
+        else:
+            self.answer(taken or status)
 
     def refuse(self, error: Exception) -> None:
         if not self.done.done():

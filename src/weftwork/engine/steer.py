@@ -1,12 +1,10 @@
-"""Steering: what follows when somebody cancels, pauses or resumes a run, or answers an interrupt. Pure."""
+"""Steering: what follows when somebody cancels, pauses or resumes a run. Pure."""
 
 from typing import Any
 
 from weftwork.engine.decision import NOTHING, Bounds, Decision, refuse
-from weftwork.protocol.caller_schema import check_value
 from weftwork.protocol.effect import is_unrepeatable
 from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, Draft
-from weftwork.protocol.interrupt import answer_refusal
 from weftwork.protocol.state import RunState
 from weftwork.protocol.timestamp import iso
 
@@ -53,25 +51,3 @@ def resume(state: RunState, reason: str | None) -> Decision:
         details = {"runStatus": state.status}
         return refuse("conflict", f"The run is {state.status} and not paused.", details)
     return Decision((Draft("run.resumed", {"reason": reason} if reason else {}),))
-
-
-def answer(state: RunState, node_id: str, value: Any, by: str) -> Decision:
-    """int-06 (readings, Answering an interrupt): one answer counts; a bad one changes nothing."""
-    mine = [each for each in state.interrupts.values() if each.node_id == node_id]
-    found = next((each for each in mine if each.status == "open"), None)
-    if found is None or state.stop is not None:
-        status = found.status if found is not None else mine[-1].status if mine else None
-        if state.stop is not None and found is not None:
-            status = "cancelled" if state.stop.error is None else "closed"
-        return Decision(refusal=answer_refusal(status))
-    if found.resume_schema is not None and (wrong := check_value(found.resume_schema, value, "/resumeValue")):
-        details = {"pointer": wrong[0].pointer}
-        return refuse("validation_error", f"The answer does not fit what was asked: {wrong[0].message}.", details)
-    payload = {
-        "nodeId": node_id,
-        "interruptId": found.interrupt_id,
-        "kind": found.kind,
-        "resumeValue": value,
-        "resolvedBy": by,
-    }
-    return Decision((Draft("interrupt.resolved", payload, node_id, interrupt_id=found.interrupt_id),))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from weftwork.engine.inputs import EffectClaimed, EffectEnded, Input, NodeRecorded, VersionAsked
+from weftwork.engine.inputs import EffectClaimed, EffectEnded, Input, InterruptPassed, NodeRecorded, VersionAsked
 from weftwork.engine.ledger import holds, is_past
 from weftwork.protocol.state import RunState
 
@@ -26,6 +26,12 @@ def tell(state: RunState, inputs: Iterable[Input]) -> bool:
                 if held is not None:
                     ours = ours and held
                     _tell(granted, held)
+            case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entered=entered):
+                if interrupt.key in state.answers:
+                    _tell(passed, state.answers[interrupt.key])
+                elif (node := state.running.get(node_id)) is None or node.entered != entered:
+                    # It was refused, and its node failed with it.
+                    _tell(passed, None)
             case VersionAsked(change_id=change_id, pinned=pinned):
                 if change_id in state.versions:
                     _tell(pinned, state.versions[change_id])

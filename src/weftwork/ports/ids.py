@@ -18,6 +18,10 @@ class Ids(Protocol):
         """256 random bits, URL-safe, for API keys."""
         ...
 
+    def secret(self, count: int) -> bytes:
+        """So many random bytes, for keys that the host signs with."""
+        ...
+
     def trace_id(self) -> str:
         """32 lower-case hex digits, not all zero."""
         ...

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
+from msgspec import UNSET
 
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import Interrupt, Resolution
 from weftwork.protocol.node_type import Effect, NodeDeclaration
 
 
@@ -105,6 +106,10 @@ class Scope(Protocol):
 
     def has_variable(self, name: str) -> bool: ...
 
+    def reducer(self, channel: str) -> str | None:
+        """The reducer of a channel that the workflow declares; None for any other."""
+        ...
+
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         """The value of an expression over inputs, variables, nodes, configurable, ports and the given names.
 
@@ -137,8 +142,8 @@ class NodeCall(msgspec.Struct, frozen=True):
     """How often the loop around this node has come round to it, since the loop was entered."""
     arrivals: tuple[Arrival, ...] = ()
     """For gathering types."""
-    answers: Mapping[str, Any] = {}
-    """Recorded answers to interrupts of this run, by key."""
+    answers: Mapping[str, Resolution] = {}
+    """What became of interrupts of this run, by key."""
     visit: int = 0
     """How often loops have come round to this node, over the whole run: no two entries share it."""
     attempt: int = 1
@@ -177,8 +182,12 @@ class NodeContext(Protocol):
         """
         ...
 
-    async def ask(self, interrupt: Interrupt) -> Any:
-        """The recorded answer to a question of this run, by its key. Raises Asking when there is none."""
+    async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
+        """What became of a question of this run, by its key: its recorded answer, or that nobody gave one in time.
+
+        Raises Asking when it is still to be asked. One of a kind that passes returns when it is durable; so does one
+        that is answered with `instead` and not asked of anybody. Raises StepFailed for one that cannot be asked.
+        """
         ...
 
     def say(self, effect: AppendLog | EmitEvent) -> None:

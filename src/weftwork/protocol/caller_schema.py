@@ -52,15 +52,16 @@ def check_caller_schema(document: Any, at: str) -> list[Violation]:
     return []
 
 
-def check_value(schema: dict[str, Any], value: Any, at: str) -> list[Violation]:
+def check_value(schema: dict[str, Any], value: Any, at: str, most: int | None = None) -> list[Violation]:
     """schema-04: what keeps a value from fitting a schema that passed `check_caller_schema`, below the pointer `at`.
 
-    Takes a bounded number of steps: a value that would need more is refused unread. Never repeats the value.
+    Takes a bounded number of steps, or the `most` that is given: a value that would need more is refused unread. Never
+    repeats the value.
     """
     compiled = _compiled(encode_stored(schema))
     values, characters = measure(value)
     steps = compiled.weight * (values + characters // 64)
-    if steps > MAX_STEPS:
+    if steps > (MAX_STEPS if most is None else most):
         return [Violation(at, "size", "is too large to be checked against its schema")]
     if compiled.scan * characters > MAX_SCANNED:
         return [Violation(at, "size", "holds too much text for the patterns of its schema")]

@@ -10,7 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.annotation import SIGNALS, TARGETS
+from weftwork.protocol.approval import AUTH_REQUIRED
 from weftwork.protocol.bulk import MAX_BULK
+from weftwork.protocol.gated import GATED
 from weftwork.protocol.idempotency import RETENTION_SECONDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
@@ -20,6 +22,8 @@ from weftwork.protocol.run import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHE
 
 PROTOCOL_VERSION: Final = "1.1"
 MIN_CLIENT_VERSION: Final = "1.0"
+INTERRUPT_PROFILES: Final = ("openwop-interrupt-quorum", AUTH_REQUIRED, "openwop-interrupt-external-event")
+"""disc-06 (interrupt-profiles): what approvals and outside events keep to."""
 SUPPORTED_ENVELOPES: Final[tuple[str, ...]] = ()
 """disc-02 (readings, Advertising): empty until models' envelopes pass a live gate."""
 
@@ -34,6 +38,9 @@ class Offer(msgspec.Struct, frozen=True):
     test_seams: bool = False
     fetch: FetchLimits | None = None
     """None: requests go out unguarded, or none do."""
+    node_types: frozenset[str] = frozenset()
+    tokens: bool = False
+    """Whether interrupts are answered by signed tokens too."""
 
 
 def discovery(offer: Offer) -> dict[str, Any]:
@@ -74,6 +81,13 @@ def _families(offer: Offer) -> dict[str, Any]:
         families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
     if offer.fetch is not None:
         families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
+    for type_id, capability in GATED.items():
+        # The others are blocks with more in them than a yes.
+        if type_id in offer.node_types and "." not in capability:
+            families[capability] = True
+    if offer.tokens:
+        interrupts = {"profiles": list(INTERRUPT_PROFILES), "signedCallbackTokens": True}
+        families["extensions"] = {"interrupts": interrupts}
     if offer.fixtures:
         families["fixtures"] = sorted(offer.fixtures)
     return families

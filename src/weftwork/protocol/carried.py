@@ -9,14 +9,25 @@ from weftwork.protocol.events import (
     EFFECT_RECORDED,
     MAP_ITEM,
     PAUSE_REQUESTED,
+    REMARK,
     is_authors_type,
 )
 
 MADE: Final[dict[str, tuple[str, ...]]] = {
     "log.appended": ("message", "fields"),
     "artifact.created": ("data", "summary"),
-    "interrupt.requested": ("data",),
+    "interrupt.requested": ("data", "resumeSchema"),
     "interrupt.resolved": ("resumeValue",),
+    "approval.requested": ("title", "artifactId", "artifactType"),
+    "approval.received": ("comment", "feedback", "refineFeedback", "editedArtifactData"),
+    "approval.rejected": ("reason",),
+    "approval.overridden": ("reason",),
+    REMARK: ("text",),
+    "clarification.requested": ("questions",),
+    "clarification.resolved": ("answers",),
+    "conversation.opened": ("initialTurn",),
+    "conversation.exchanged": ("turn",),
+    "conversation.closed": ("finalTurn", "outcome"),
     MAP_ITEM: ("output",),
     EFFECT_RECORDED: ("output",),
 }
@@ -37,15 +48,45 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     EFFECT_CLAIMED: ("step",),
     **MADE,
     EFFECT_RECORDED: ("step", *MADE[EFFECT_RECORDED]),
+    "approval.requested": (*MADE["approval.requested"], "approversList"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
 
 NODE_ERRORS: Final = {"node.failed": "error", "node.retried": "lastError", EFFECT_RECORDED: "error"}
 """Event type -> the member with the error of the node."""
-OBJECTS: Final = frozenset({"log.appended", "interrupt.requested"})
-"""Types with a member that must stay an object."""
-WORDS: Final = frozenset({"customKind", "actions", "eventType"})
-"""Members of such an object that are words of the protocol and never values."""
+_TURN: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex"})
+OBJECTS: Final[dict[str, frozenset[str]]] = {
+    "log.appended": frozenset(),
+    "interrupt.requested": frozenset(
+        """customKind actions eventType requiredApprovals approversList rejectionPolicy profile override
+        overrideBypassesQuorum conversationId turnIndex threshold observed""".split()
+    ),
+    "approval.received": frozenset({"scope"}),
+    "clarification.requested": frozenset(),
+    "clarification.resolved": frozenset(),
+    "conversation.opened": _TURN,
+    "conversation.exchanged": _TURN,
+    "conversation.closed": _TURN,
+}
+"""Types with a member that must stay an object, and the members of that which are words of the protocol or of the
+author, and never values."""
+INNER: Final[dict[str, tuple[str, ...]]] = {
+    "questions": ("question", "schema"),
+    **dict.fromkeys(("correlation", "outcomeSchema", "resumeSchema"), ()),
+}
+"""Members that must keep their shape too: in a list of objects these are values, in an object all are."""
+
+
+FIXED: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope"})
+"""Words of the protocol itself: what a secret happens to be spelled like is not looked for there."""
+_APPROVAL: Final = frozenset({"action", "decidedBy", "voter", "override"})
+
+
+def words_of(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
+    """Of what a node made: the members that are words, None if it need not stay an object."""
+    if kind == "interrupt.resolved" and payload.get("kind") == "approval":
+        return _APPROVAL
+    return OBJECTS.get(kind)
 
 
 def members(kind: str, payload: dict[str, Any]) -> Iterable[str]:

@@ -78,8 +78,11 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def writes_channel(self) -> str | None:
-        """The channel that this node writes, if its type writes one."""
-        return self.config.get(self.declaration.writes_channel) if self.declaration.writes_channel else None
+        """The channel that this node writes, if its type writes one: the one that its config names, or the default."""
+        member = self.declaration.writes_channel
+        if not member:
+            return None
+        return self.config.get(member, self.declaration.config["properties"][member].get("default"))
 
     @property
     def shared_key(self) -> str | None:

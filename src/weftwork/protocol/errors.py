@@ -30,6 +30,7 @@ ERRORS: dict[str, ErrorRow] = {
     "key_expired": ErrorRow(401, False, "The API key is past its expiry."),
     "key_revoked": ErrorRow(401, False, "The API key was revoked."),
     "forbidden": ErrorRow(403, False, "The key lacks the scope or may not name that tenant."),
+    "untrusted_content_blocks_approval": ErrorRow(403, False, "An approval takes no answer from an untrusted source."),
     "mock_provider_forbidden": ErrorRow(403, False, "Mock providers need a test key."),
     "not_found": ErrorRow(404, False, "Nothing here that this key can see."),
     "interrupt_not_found": ErrorRow(404, False, "No interrupt is open at this node."),
@@ -43,6 +44,7 @@ ERRORS: dict[str, ErrorRow] = {
     "annotation_limit_reached": ErrorRow(409, False, "The run has as many annotations as it may."),
     "interrupt_already_resolved": ErrorRow(409, False, "The interrupt has its answer, or its run has ended."),
     "idempotency_in_flight": ErrorRow(409, True, "A request with this Idempotency-Key is still running."),
+    "interrupt_expired": ErrorRow(410, False, "The link is older than it may be; ask for a new one."),
     "interrupt_gone": ErrorRow(410, False, "The interrupt went with its cancelled run."),
     "payload_too_large": ErrorRow(413, False, "The body is larger than limits.maxRequestBodyBytes."),
     "unsupported_media_type": ErrorRow(415, False, "The body is not application/json or is encoded."),
@@ -84,6 +86,8 @@ RUN_ERRORS: dict[str, str] = {
     "channel_schema_breaking_change": "A channel holds values of an older schema that the present one does not read.",
     "ssrf_blocked": "A node wanted to send a request that the guard does not let out.",
     "fetch_failed": "A node's request was not sent, or no whole answer came.",
+    "interrupt_rejected": "A person said no at a gate, or nobody answered there in time.",
+    "interrupt_timeout": "Nobody answered a question of a node in time.",
     "host_invariant_broken": "The host found its own records inconsistent and stopped the run.",
 }
 """Codes of failed runs and nodes; node types may add their own."""
@@ -96,12 +100,14 @@ class Fault(Exception):
 class ClientFault(Fault):
     """A refusal the caller can act on. `code` is a key of ERRORS; details never echo a submitted value."""
 
-    def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, details: dict[str, Any] | None = None, status: int | None = None
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.details = details
-        self.status = ERRORS[code].status
+        self.status = status or ERRORS[code].status
 
 
 class HostFault(Fault):

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from weftwork.protocol.channel_state import Stamp, initial, reduce
-from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, Fact
+from weftwork.protocol.conversation import Conversation
+from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, REMARK, REMINDER, TERMINAL_TYPES, Fact
 from weftwork.protocol.flow import begin
 from weftwork.protocol.graph import Plan
-from weftwork.protocol.interrupt import WAITING, interrupt_id
+from weftwork.protocol.interrupt import WAITING, Resolution, interrupt_id
+from weftwork.protocol.json_value import is_object
 from weftwork.protocol.node_facts import NODE_CHANGES
 from weftwork.protocol.run import RunHeader, next_status
 from weftwork.protocol.state import Artifact, InterruptState, NodeState, RunState, Stop
@@ -79,10 +81,10 @@ def _end(state: RunState, fact: Fact) -> None:
     state.completed_at = fact.timestamp
     state.error = fact.payload.get("error")
     state.outputs = fact.payload.get("outputs")
-    for each in state.interrupts.values():
-        if each.status == "open":
-            each.status = "cancelled" if fact.type == "run.cancelled" else "closed"
-            state.touched.add(("interrupt", each.interrupt_id))
+    for each in state.asked.values():
+        each.status = "cancelled" if fact.type == "run.cancelled" else "closed"
+        state.touched.add(("interrupt", each.interrupt_id))
+    state.asked.clear()
     state.suspended.clear()
 
 
@@ -195,7 +197,7 @@ def _ask(state: RunState, fact: Fact) -> None:
     node.interrupts += 1
     name = interrupt_id(node_id, node.interrupts)
     payload = fact.payload
-    state.interrupts[name] = InterruptState(
+    state.asked[name] = state.interrupts[name] = InterruptState(
         name,
         node_id,
         payload["kind"],
@@ -211,11 +213,57 @@ def _ask(state: RunState, fact: Fact) -> None:
 def _answer(state: RunState, fact: Fact) -> None:
     found = state.interrupts[fact.payload["interruptId"]]
     found.status = "resolved"
+    state.asked.pop(found.interrupt_id, None)
     state.touched.add(("interrupt", found.interrupt_id))
-    state.answers[found.key] = fact.payload.get("resumeValue")
-    state.answered_at[found.key] = fact.timestamp
+    payload = fact.payload
+    value = payload.get("resumeValue")
+    by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
+    state.answers[found.key] = Resolution(
+        value,
+        payload.get("outcome"),
+        payload.get("reason"),
+        by,
+        fact.timestamp,
+        dict(found.votes),
+        found.kind,
+        found.node_id,
+        found.data,
+    )
     if found.node_id in state.suspended:
         insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))
+
+
+def _vote(state: RunState, fact: Fact) -> None:
+    """appr-04 (interrupt-profiles, quorum): the newest vote of each counts."""
+    node_id = fact.node_id or ""
+    found = (
+        state.interrupts.get(interrupt_id(node_id, state.nodes[node_id].interrupts)) if node_id in state.nodes else None
+    )
+    if found is None or found.status != "open":
+        return
+    found.said += 1
+    if fact.type != REMARK:
+        action = "accept" if fact.type == "approval.granted" else "reject"
+        found.votes = {**found.votes, fact.payload["principal"]: action}
+        state.touched.add(("interrupt", found.interrupt_id))
+
+
+def _remind(state: RunState, fact: Fact) -> None:
+    found = state.interrupts[fact.payload["interruptId"]]
+    found.reminded = max(found.reminded, fact.payload["number"])
+    state.touched.add(("interrupt", found.interrupt_id))
+
+
+def _converse(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
+    name = payload["conversationId"]
+    if fact.type == "conversation.opened":
+        state.conversations[name] = Conversation(0, payload["initialTurn"])
+    elif fact.type == "conversation.exchanged":
+        known = state.conversations.get(name)
+        state.conversations[name] = Conversation(payload["turnIndex"], payload["turn"], known is None or known.open)
+    elif name in state.conversations:
+        state.conversations[name].open = False
 
 
 _WAKES: Final = frozenset({"node.resumed", "interrupt.resolved", "run.resumed", "node.cancelled"})
@@ -234,6 +282,11 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "artifact.created": _create_artifact,
     "interrupt.requested": _ask,
     "interrupt.resolved": _answer,
+    "approval.granted": _vote,
+    "approval.rejected": _vote,
+    REMARK: _vote,
+    REMINDER: _remind,
+    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _converse),
 }
 
 FOLDED: Final = frozenset((*_CHANGES, *NODE_CHANGES))

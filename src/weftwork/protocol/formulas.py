@@ -7,7 +7,6 @@ by a run.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from weftwork.protocol import schema
 from weftwork.protocol.decode import escape
 from weftwork.protocol.definition import Condition, Formula, Port
 from weftwork.protocol.expression import (
@@ -18,10 +17,10 @@ from weftwork.protocol.expression import (
     parse_expression,
     parse_template,
 )
-from weftwork.protocol.json_value import is_object
+from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.pointer import tokens
-from weftwork.protocol.schema import Violation
+from weftwork.protocol.schema import Violation, check_inline
 
 Found = dict[Formula, tuple[Expression | Template, str]]
 """Formulas, each with the pointer below the config at which it stands."""
@@ -62,6 +61,14 @@ def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) 
             violations.append(Violation(f"{at}/right", "pattern", problem))
             return None
     return Condition(kind, item["left"], item["right"])
+
+
+def check_config(declaration: NodeDeclaration, config: dict[str, Any], at: str) -> list[Violation]:
+    """What keeps a config from being used, which stands at the pointer `at`: by its schema, and then beyond it."""
+    found = check_inline(declaration.config, config, at)
+    if found or declaration.check is None:
+        return found
+    return [Violation(at + each.pointer, each.rule, each.message) for each in declaration.check(config)]
 
 
 def parse_config(
@@ -113,7 +120,7 @@ def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, v
         violations.append(Violation(f"{at}/typeId", "known", what))
         return {}
     config: dict[str, Any] = body.get("config", {})
-    wrong = schema.check_inline(declaration.config, config, f"{at}/config")
+    wrong = check_config(declaration, config, f"{at}/config")
     violations += wrong
     return {} if wrong else parse_config(declaration, types, config, f"{at}/config", violations)
 
@@ -138,11 +145,13 @@ def plain(fault: ExpressionFault) -> str:
 
 
 def _matching(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
-    """What stands at a pointer pattern, where `*` is any one member; absent members give nothing."""
+    """What stands at a pointer pattern, where `*` is any one member or item; absent members give nothing."""
     places = [("", value)]
     for step in tokens(pattern):
         below: list[tuple[str, Any]] = []
         for pointer, place in places:
+            if is_array(place) and step == "*":
+                below += [(f"{pointer}/{index}", item) for index, item in enumerate(place)]
             if not is_object(place):
                 continue
             names = list(place) if step == "*" else [step] if step in place else []

@@ -106,7 +106,9 @@ def rule_of(incoming: Sequence[Edge]) -> str:
 def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> bool:
     """hide-03 (readings, What the log may hide): declared sensitive, or made by a node that was given such a value."""
     place = nodes[node_id]
-    return place.hides or port in place.node.sensitive_outputs
+    if port in place.node.sensitive_outputs:
+        return True
+    return place.hides and port not in place.node.declaration.spoken
 
 
 class _Graph:

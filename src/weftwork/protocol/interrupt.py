@@ -10,18 +10,35 @@ import msgspec
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run import Status
 
-WAITING: Final[dict[str, Status]] = {
-    "approval": "waiting-approval",
-    "clarification": "waiting-input",
-    "external-event": "waiting-external",
-    "custom": "waiting-input",
-    "conversation.exchange": "waiting-approval",
-    "low-confidence": "waiting-approval",
-}
-"""int-01 (RFC 0094 E): kind -> status of the run that waits for it."""
 
-WIRED: Final[tuple[str, ...]] = ("custom",)
-"""The kinds that nodes of this host can ask."""
+class Kind(msgspec.Struct, frozen=True):
+    """A kind of interrupt. `data` names the definition of the schema suspend-request that its data must fit."""
+
+    status: Status | None
+    """Of a run that waits for it; None for one that nobody answers and that passes at once."""
+    data: str
+    reason: str | None = None
+    """What node.suspended gives as its reason."""
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "approval": Kind("waiting-approval", "approval"),
+    "clarification": Kind("waiting-input", "clarification"),
+    "external-event": Kind("waiting-external", "externalEvent"),
+    "custom": Kind("waiting-input", "custom"),
+    "conversation.start": Kind(None, "conversationStart"),
+    "conversation.exchange": Kind("waiting-approval", "conversationExchange", "conversation-input"),
+    "conversation.close": Kind(None, "conversationClose"),
+    "low-confidence": Kind("waiting-approval", "lowConfidence", "low-confidence"),
+}
+"""int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. What answers each takes is in `answer`."""
+
+WAITING: Final[dict[str, Status]] = {name: kind.status for name, kind in KINDS.items() if kind.status is not None}
+TIMEOUT: Final = "timeout"
+_DISTINCT: Final = {"conversation.start": {"title": ""}, "conversation.close": {"reason": ""}}
+"""Without them these two would be alike, and data must be of exactly one shape."""
+PASSING: Final = frozenset(name for name, kind in KINDS.items() if kind.status is None)
+"""Kinds that pass at once: they are asked and resolved in one commit, and their answer is null."""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
@@ -32,6 +49,39 @@ class Interrupt(msgspec.Struct, frozen=True):
     data: dict[str, Any]
     resume_schema: dict[str, Any] | None = None
     timeout_ms: int | None = None
+    remind_after_ms: tuple[int, ...] = ()
+    """When those who follow the run are reminded, counted from the question."""
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """What became of a question."""
+
+    value: Any = None
+    """The answer, in the one form that its kind has; None if nobody gave one in time."""
+    outcome: str | None = None
+    """Of an approval: accepted, refined or rejected."""
+    reason: str | None = None
+    """`timeout` if nobody answered in time."""
+    by: str | None = None
+    at: int = 0
+    votes: dict[str, str] = {}
+    """Of an approval: who did what."""
+    kind: str = "custom"
+    node_id: str = ""
+    data: Any = None
+    """Who asked, and what."""
+
+    @property
+    def timed_out(self) -> bool:
+        return self.reason == TIMEOUT
+
+
+def is_answer_to(found: Resolution, node_id: str, asked: Interrupt) -> bool:
+    """int-20 (OpenWOP interrupt): an answer counts for its key: for the node that asked, and for one that asks the very
+    same. A decision about something else, or of other people, is none."""
+    if found.kind != asked.kind:
+        return False
+    return found.node_id == node_id or found.data == payload_of(asked)["data"]
 
 
 def interrupt_id(node_id: str, ordinal: int) -> str:
@@ -41,7 +91,8 @@ def interrupt_id(node_id: str, ordinal: int) -> str:
 
 def payload_of(interrupt: Interrupt) -> dict[str, Any]:
     """int-03 (OpenWOP interrupt): the closed InterruptPayload; identity stands on the event around it."""
-    payload: dict[str, Any] = {"kind": interrupt.kind, "key": interrupt.key, "data": interrupt.data}
+    data = {**_DISTINCT.get(interrupt.kind, {}), **interrupt.data}
+    payload: dict[str, Any] = {"kind": interrupt.kind, "key": interrupt.key, "data": data}
     if interrupt.resume_schema is not None:
         payload["resumeSchema"] = interrupt.resume_schema
     if interrupt.timeout_ms is not None:

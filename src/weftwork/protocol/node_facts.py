@@ -40,6 +40,7 @@ def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
     node = state.running.pop(node_id)
     node.status = "suspended"
     asked = state.interrupts[fact.payload["interruptId"]]
+    asked.remind_after_ms = tuple(fact.payload.get("remindAfterMs", ()))
     if (whole := node.effects.get(Place(NODE))) is not None and not asks_about_node(asked.data):
         # It stopped by itself to ask, so nothing of it is under way.
         whole.status = "free"

@@ -1,8 +1,13 @@
 """What a node type declares about itself, in one place: ports, config, effect class, needed capabilities."""
 
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    # Those who only declare nodes load no validator.
+    from weftwork.protocol.schema import Violation
 
 Effect = Literal["pure", "idempotent", "once"]
 
@@ -36,7 +41,9 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     they may use beside the common ones; templates: the same for texts with expressions in double braces.
     sets_variable, reads_variable, writes_channel: the config member that names what such a node writes or reads.
     asks_under: the config member with the key under which such a node asks.
+    spoken: output ports with words of people or of the protocol, which hold nothing of what the node was given.
     bodies: where the config holds another node to run, as {typeId, config, inputs}.
+    check: what a config that fits its schema breaks all the same, by pointer below the config.
     notes: what the reference page says beyond the schemas, in Markdown.
     """
 
@@ -62,6 +69,8 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     writes_channel: str = ""
     asks_under: str = ""
     bodies: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
+    check: "Callable[[dict[str, Any]], list[Violation]] | None" = None
     notes: str = ""
 
 

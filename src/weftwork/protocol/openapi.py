@@ -6,6 +6,7 @@ from typing import Any, Final
 from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.interrupt_token import TOKEN_PATTERN
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.route import REPLAY_HEADER, Param, Route
 
@@ -29,7 +30,9 @@ _BODY_NEEDED: Final[frozenset[str]] = frozenset(
         "createAnnotation",
         "registerWorkflow",
         "registerSampleWorkflow",
+        "resolveApproval",
         "resolveInterruptByRun",
+        "resolveInterruptByToken",
         "safeFetch",
     }
 )
@@ -113,8 +116,11 @@ def _responses(route: Route) -> dict[str, Any]:
         codes += _WITH_KEY
     if route.request:
         codes += _WITH_BODY
-    for status in sorted({ERRORS[code].status for code in codes}):
-        codes_of = sorted({code for code in codes if ERRORS[code].status == status})
+    refusals = {(ERRORS[code].status, code) for code in codes}
+    if route.unprocessable:
+        refusals.add((422, "validation_error"))
+    for status in sorted({status for status, _ in refusals}):
+        codes_of = sorted({code for each, code in refusals if each == status})
         content = {"application/json": {"schema": _ref("error-envelope")}}
         responses[str(status)] = {"description": ", ".join(codes_of), "content": content}
     for status, response in responses.items():
@@ -150,7 +156,8 @@ def _names(path: str) -> list[str]:
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
+    pattern = TOKEN_PATTERN if name == "token" else ID_PATTERN
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
 
 
 def _parameter(param: Param) -> dict[str, Any]:

@@ -10,10 +10,10 @@ What this costs is bounded too: a value without copies is looked through once, b
 with copies only so much is gone through text by text; a part beyond that in which there is a copy is hidden whole.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, Final
 
-from weftwork.protocol.carried import MADE, NODE_ERRORS, OBJECTS, WORDS, members
+from weftwork.protocol.carried import FIXED, INNER, MADE, NODE_ERRORS, members, words_of
 from weftwork.protocol.copies import Copies
 from weftwork.protocol.effect import asks_for_outcome
 from weftwork.protocol.events import is_authors_type
@@ -78,9 +78,10 @@ class Redactor:
         removed: Removed = []
         shown = dict(payload)
         places = self._places(kind, node_id, payload)
+        words = words_of(kind, payload) or ()
         for member in members(kind, payload):
             if member in payload:
-                shown[member] = self._hide(payload[member], f"/{member}", places, removed)
+                shown[member] = self._hide(payload[member], f"/{member}", places, removed, words)
         # A run that fails by no node fails with words of the host alone.
         failed = node_id if kind in NODE_ERRORS else payload.get("failedNodeId") if kind == "run.failed" else None
         member = NODE_ERRORS.get(kind, "error")
@@ -92,10 +93,9 @@ class Redactor:
         """A node's error as everybody may see it."""
         return self._hide_error(node_id, error, [])
 
-    def shown_data(self, node_id: str, data: Any) -> Any:
-        """What a node asks, as everybody may see it."""
-        places = self._places("interrupt.requested", node_id, {"data": data})
-        return self._hide(data, "/data", places, [])
+    def shown_question(self, node_id: str, asking: dict[str, Any]) -> dict[str, Any]:
+        """What a node asks and the schema of its answers, as everybody may see them."""
+        return self.hide_payload("interrupt.requested", node_id, asking)[0]
 
     def shown_value(self, value: Any) -> Any:
         """A value that is not sensitive itself, with accidental copies masked."""
@@ -112,7 +112,7 @@ class Redactor:
                 # Words of the host, which a person has to read.
                 return {}
             made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}
-            return self._made_places(node_id, made, kind in OBJECTS)
+            return self._made_places(node_id, made, words_of(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive:
             self._copies.learn(mask(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
@@ -126,18 +126,22 @@ class Redactor:
                 places |= self._output_places(f"/outputs/{token(source)}", source, outputs)
         return places
 
-    def _made_places(self, node_id: str, made: dict[str, Any], inside: bool) -> dict[str, str]:
-        """Where a node that hides what it makes has put it; `inside` an object, member by member, if it must be one."""
+    def _made_places(self, node_id: str, made: dict[str, Any], words: frozenset[str] | None) -> dict[str, str]:
+        """Where a node that hides what it makes has put it; member by member, but for `words`, if it must stay an
+        object. What stands like that in the definition is no secret."""
         place = self._plan.nodes.get(node_id)
         if place is None or not (place.hides or place.node.sensitive_outputs):
             return {}
         places: dict[str, str] = {}
         for at, value in made.items():
             name = f"{node_id}{at.replace('/', '.')}"
-            if inside and is_object(value):
-                places |= {f"{at}/{token(key)}": f"{name}.{key}" for key in value if key not in WORDS}
-            else:
-                places[at] = name
+            if words is not None and is_object(value) and at.removeprefix("/") not in INNER:
+                config = place.node.config
+                hidden = [key for key in value if key not in words and (key not in config or config[key] != value[key])]
+                for key in hidden:
+                    places |= _shaped(f"{at}/{token(key)}", f"{name}.{key}", key, value[key])
+            elif at.removeprefix("/") not in place.node.config or value != place.node.config[at.removeprefix("/")]:
+                places |= _shaped(at, name, at.removeprefix("/"), value)
         return places
 
     def _output_places(self, at: str, node_id: str, outputs: dict[str, Any]) -> dict[str, str]:
@@ -161,14 +165,17 @@ class Redactor:
             shown["details"] = self._hide(error["details"], f"/{member}/details", {}, removed)
         return shown
 
-    def _hide(self, value: Any, pointer: str, places: dict[str, str], removed: Removed) -> Any:
-        """Mask the named places whole and learnt texts everywhere else; member names stay."""
+    def _hide(
+        self, value: Any, pointer: str, places: dict[str, str], removed: Removed, words: Iterable[str] = ()
+    ) -> Any:
+        """Mask the named places whole and learnt texts everywhere else; member names stay, and so do members here
+        that are words."""
         named: Removed = []
         shown = _hide_places(value, pointer, places, named) if places else value
         if self._copies.absent(shown):
             removed += named
             return shown
-        search = _Search(self._copies, places)
+        search = _Search(self._copies, {*places, *(f"{pointer}/{word}" for word in FIXED.intersection(words))})
         shown = search.hide(shown, pointer)
         for at, hidden in named:
             # What is inside a part that was hidden whole goes with it.
@@ -179,19 +186,35 @@ class Redactor:
         return shown
 
 
+def _shaped(at: str, name: str, member: str, value: Any) -> dict[str, str]:
+    """Where a value is hidden that may have to stay an object, or a list of objects."""
+    if member not in INNER:
+        return {at: name}
+    if is_object(value):
+        return {f"{at}/{token(key)}": f"{name}.{key}" for key in value}
+    places: dict[str, str] = {}
+    for index, each in enumerate(value if is_array(value) else ()):
+        for inner in [key for key in INNER[member] if is_object(each) and key in each]:
+            found = each[inner]
+            inside = [f"/{token(key)}" for key in found] if is_object(found) else [""]
+            places |= {f"{at}/{index}/{inner}{more}": f"{name}.{inner}" for more in inside}
+    return places or {at: name}
+
+
 class _Search:
     """The search for copies in one member that is known to hold some. `whole` are the parts that were hidden whole."""
 
-    def __init__(self, copies: Copies, places: dict[str, str]) -> None:
+    def __init__(self, copies: Copies, passed: Container[str]) -> None:
         self._copies = copies
-        self._places = places
+        self._passed = passed
+        """Pointers at which nothing is searched for."""
         self._values = EXACT_VALUES
         self._text = EXACT_TEXT
         self.removed: Removed = []
         self.whole: set[str] = set()
 
     def hide(self, value: Any, pointer: str) -> Any:
-        if pointer in self._places:
+        if pointer in self._passed:
             return value
         if isinstance(value, str):
             return self._hide_text(value, pointer)
@@ -228,16 +251,18 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
     if pointer in places:
         removed.append((pointer, value))
         return mask(places[pointer])
-    if not is_object(value):
+    if not (is_object(value) or is_array(value)):
         return value
     below: dict[str, dict[str, str]] = {}
     for place, name in places.items():
         if place.startswith(f"{pointer}/"):
             below.setdefault(place[len(pointer) + 1 :].partition("/")[0], {})[place] = name
-    shown = dict(value)
+    shown: Any = dict(value) if is_object(value) else list(value)
     for step, inner in below.items():
         (key,) = tokens(f"/{step}")
-        if key in value:
+        if is_array(value):
+            shown[int(key)] = _hide_places(value[int(key)], f"{pointer}/{step}", inner, removed)
+        elif is_object(value) and key in value:
             shown[key] = _hide_places(value[key], f"{pointer}/{step}", inner, removed)
     return shown
 

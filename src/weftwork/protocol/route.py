@@ -27,7 +27,8 @@ class Param(msgspec.Struct, frozen=True):
 class Route(msgspec.Struct, frozen=True):
     """One operation. `scope` None means public; `seam` routes exist only with --test-seams.
 
-    `ok` is the status of success, `also` holds others with the same body.
+    `ok` is the status of success, `also` holds others with the same body. `unprocessable`: a body can be refused with
+    422 for what it means.
     """
 
     operation: str
@@ -43,6 +44,7 @@ class Route(msgspec.Struct, frozen=True):
     seam: bool = False
     stream: bool = False
     also: tuple[int, ...] = ()
+    unprocessable: bool = False
 
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}

@@ -62,6 +62,10 @@ class NodeScope:
     def has_variable(self, name: str) -> bool:
         return name in self._view
 
+    def reducer(self, channel: str) -> str | None:
+        declared = self._state.plan.workflow.channels.get(channel)
+        return declared.reducer if declared is not None else None
+
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         given = {PORTS: self._ports, **(more or {})}
         expression = self._known(source, given)

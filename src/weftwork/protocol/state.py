@@ -5,9 +5,11 @@ from typing import Any, Literal
 import msgspec
 
 from weftwork.protocol.channel_state import ChannelState, Stamp
+from weftwork.protocol.conversation import Conversation
 from weftwork.protocol.definition import Edge
 from weftwork.protocol.effect import EffectState, Place
 from weftwork.protocol.graph import Plan, Tally
+from weftwork.protocol.interrupt import Resolution
 from weftwork.protocol.run import RunHeader, Status
 from weftwork.protocol.view import NOTHING, View
 
@@ -61,6 +63,22 @@ class InterruptState(msgspec.Struct):
     timeout_ms: int | None = None
     status: Literal["open", "resolved", "cancelled", "closed"] = "open"
     """`cancelled` with its run; `closed` when the run ended in another way first."""
+    votes: dict[str, str] = {}
+    """Who has voted how, of several who approve; the newest vote of each counts."""
+    said: int = 0
+    """Votes and remarks so far."""
+    remind_after_ms: tuple[int, ...] = ()
+    reminded: int = 0
+
+    @property
+    def due(self) -> int | None:
+        """When its time is up."""
+        return self.requested_at + self.timeout_ms if self.timeout_ms is not None else None
+
+    @property
+    def next_reminder(self) -> int | None:
+        left = self.remind_after_ms[self.reminded :]
+        return self.requested_at + left[0] if left else None
 
 
 class Artifact(msgspec.Struct):
@@ -87,12 +105,13 @@ class RunState:
 
     __slots__ = (
         "answered",
-        "answered_at",
         "answers",
         "artifacts",
+        "asked",
         "budget",
         "channels",
         "completed_at",
+        "conversations",
         "deferred",
         "doomed",
         "error",
@@ -152,14 +171,15 @@ class RunState:
         self.channels: dict[str, ChannelState] = {}
         self.artifacts: dict[str, Artifact] = {}
         self.interrupts: dict[str, InterruptState] = {}
+        self.asked: dict[str, InterruptState] = {}
+        """Those of them that are open."""
         self.nodes: dict[str, NodeState] = {}
         self.running: dict[str, NodeState] = {}
         self.suspended: dict[str, NodeState] = {}
         self.retrying: dict[str, NodeState] = {}
-        self.answers: dict[str, Any] = {}
-        """Recorded answers by the key of their interrupt, for the whole run."""
-        self.answered_at: dict[str, int] = {}
-        """When each of them was given."""
+        self.answers: dict[str, Resolution] = {}
+        """What became of interrupts, by key, for the whole run."""
+        self.conversations: dict[str, Conversation] = {}
         self.answered: list[tuple[int, str]] = []
         """Suspended nodes that have their answer."""
         self.ready: list[tuple[int, str]] = []
@@ -197,7 +217,7 @@ class RunState:
     @property
     def open_interrupt(self) -> InterruptState | None:
         """The open interrupt that stands first in the plan's order."""
-        found = [each for each in self.interrupts.values() if each.status == "open"] if self.suspended else []
+        found = [each for each in self.asked.values() if each.node_id in self.suspended]
         return min(found, key=lambda each: self.plan.nodes[each.node_id].index, default=None)
 
     @property

@@ -1,6 +1,8 @@
 """Instants: whole milliseconds since the epoch inside, ISO 8601 in UTC on the wire."""
 
+import re
 from functools import lru_cache
+from typing import Final
 
 
 def iso(milliseconds: int) -> str:
@@ -28,3 +30,23 @@ def _date(days: int) -> str:
     month = month_index + 3 if month_index < 10 else month_index - 9
     year = year_of_era + era * 400 + (month <= 2)
     return f"{year:04}-{month:02}-{day:02}"
+
+
+INSTANT: Final = (
+    "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?Z$"
+)
+"""What `milliseconds` reads; a day that its month does not have counts on into the next one."""
+_INSTANT = re.compile(INSTANT[1:-1], re.ASCII)
+
+
+def milliseconds(text: str) -> int | None:
+    """The inverse of `iso`; None for a text that is no instant in UTC."""
+    if _INSTANT.fullmatch(text) is None:
+        return None
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    shifted = year - (month <= 2)
+    era, year_of_era = divmod(shifted, 400)
+    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    seconds = days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
+    return seconds * 1000 + int((text[20:-1] + "000")[:3])

@@ -27,6 +27,7 @@ from weftwork.protocol.streams import MAX_BUFFER_MS
 from weftwork.protocol.submission import MAX_VERSION
 from weftwork.protocol.wire_v1_control import CONTROL
 from weftwork.protocol.wire_v1_fetch import FETCH
+from weftwork.protocol.wire_v1_interrupts import INTERRUPTS
 from weftwork.protocol.wire_v1_nodes import NODES
 from weftwork.protocol.wire_v1_review import REVIEW
 from weftwork.protocol.wire_v1_steering import STEERING
@@ -42,6 +43,8 @@ SCOPES: Final[tuple[str, ...]] = (
     "artifacts:read",
     "webhooks:manage",
     "approvals:respond",
+    "approvals:delegate",
+    "approvals:override",
     "packs:publish",
     "packs:yank",
     "packs:yank-revert",
@@ -51,7 +54,7 @@ SCOPES: Final[tuple[str, ...]] = (
     "prompts:read",
     "prompts:write",
 )
-"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Two are ours."""
+"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Four are ours."""
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -220,6 +223,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         seam=True,
     ),
     *STEERING,
+    *INTERRUPTS,
     *CONTROL,
     *REVIEW,
     *WORKFLOWS,

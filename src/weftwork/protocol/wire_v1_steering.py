@@ -1,4 +1,4 @@
-"""Operations on single runs: pause, resume, answers to interrupts, artifacts. Part of the table in wire_v1."""
+"""Operations on single runs: pause, resume, artifacts. Part of the table in wire_v1."""
 
 from typing import Final
 
@@ -28,24 +28,6 @@ STEERING: Final[tuple[Route, ...]] = (
         response="resume-run-response",
         params=(IDEMPOTENCY,),
         errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
-    ),
-    Route(
-        "resolveInterruptByRun",
-        "POST",
-        "/v1/runs/{runId}/interrupts/{nodeId}",
-        "Answer the open interrupt of a node.",
-        scope="approvals:respond",
-        request="resolve-interrupt",
-        response="resolve-interrupt-response",
-        params=(IDEMPOTENCY,),
-        errors=(
-            "not_found",
-            "interrupt_not_found",
-            "interrupt_already_resolved",
-            "interrupt_gone",
-            "idempotency_key_mismatch",
-            "service_unavailable",
-        ),
     ),
     Route(
         "getArtifact",

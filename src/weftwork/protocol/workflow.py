@@ -16,11 +16,12 @@ from weftwork.protocol.canonical import digest, encode_stored
 from weftwork.protocol.channel import parse_channels
 from weftwork.protocol.decode import escape
 from weftwork.protocol.definition import Edge, Node, Port, Retry, Variable, Workflow, has_type
-from weftwork.protocol.formulas import parse_condition, parse_config, parse_port, reads
+from weftwork.protocol.formulas import check_config, parse_condition, parse_config, parse_port, reads
 from weftwork.protocol.graph import check_reads
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.schema import Violation
+from weftwork.protocol.shared_keys import check_keys
 
 __all__ = ["Edge", "Node", "Port", "Retry", "Variable", "Workflow", "has_type", "parse_workflow"]
 
@@ -63,6 +64,7 @@ def parse_workflow(
     for place, member in (("edges", "id"), ("triggers", "id"), ("variables", "name")):
         violations += _check_unique(place, member, document[place])
     violations += _check_edges(document["edges"], node_ids)
+    violations += check_keys(nodes) if not pinned else []
     violations += _check_ports(document["nodes"], node_ids)
     violations += _check_triggers(document["triggers"], node_ids) if not pinned else []
     violations += _check_variables(variables, channels)
@@ -115,7 +117,7 @@ def _nodes(
             violations.append(Violation(f"{at}/typeId", "known", _unknown(item["typeId"], types)))
             # A stand-in, so that what else is wrong is told too.
             declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
-        found = schema.check_inline(declaration.config, item["config"], f"{at}/config")
+        found = check_config(declaration, item["config"], f"{at}/config")
         settings: dict[str, Any] = item.get("settings", {})
         wrong = schema.check_inline(_NODE_SETTINGS, settings, f"{at}/settings") if settings else []
         if wrong and pinned:

@@ -8,13 +8,14 @@ if TYPE_CHECKING:
     from weftwork.testing.clock import ManualClock
     from weftwork.testing.fault import Crash, Fault, LostAnswer, Outage
     from weftwork.testing.outbound import FakeOutbound, respond
-    from weftwork.testing.question import Question, find_out
+    from weftwork.testing.question import TIMEOUT, Question, find_out
     from weftwork.testing.result import Failure, NodeResult, RunResult
     from weftwork.testing.running import arun_node, arun_workflow, crash_everywhere, run_node, run_workflow
     from weftwork.testing.unmet import Refused, Unending, UnexpectedRequest, Unmet, Unreached
     from weftwork.testing.watched import Performed
 
 __all__ = [
+    "TIMEOUT",
     "Crash",
     "Failure",
     "FakeOutbound",

@@ -11,6 +11,7 @@ class SequentialIds:
         self._events = count(1)
         self._tokens = count(1)
         self._traces = count(1)
+        self._secrets = count(1)
 
     def run_id(self, now: int) -> str:
         return f"run-{next(self._runs):016}"
@@ -20,6 +21,9 @@ class SequentialIds:
 
     def token(self) -> str:
         return f"token-{next(self._tokens):040}"
+
+    def secret(self, count: int) -> bytes:
+        return next(self._secrets).to_bytes(count, "big")
 
     def trace_id(self) -> str:
         return f"{next(self._traces):032x}"

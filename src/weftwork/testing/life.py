@@ -12,11 +12,13 @@ from weftwork.adapters.python.library import Library
 from weftwork.adapters.python.spawned import guard_tasks
 from weftwork.adapters.python.threads import Threads
 from weftwork.engine.catalog import Catalog
-from weftwork.engine.control import Control
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
+from weftwork.engine.interrupt_links import InterruptLinks
+from weftwork.engine.interrupts import Interrupts
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
+from weftwork.engine.signer import Signer
 from weftwork.ports.outbound import Request, Response
 from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
@@ -75,7 +77,9 @@ class Life:
         self.catalog = Catalog(world.store.definitions, {name: node.declaration for name, node in types.items()})
         self.executor = Executor(runtime, self.catalog)
         self.service = Service(runtime, self.catalog, self.executor)
-        self.control = Control(runtime, self.executor)
+        # Nobody is sent a link here, so nothing is signed.
+        links = InterruptLinks(Signer(world.store.signing, world.clock, world.ids), world.clock, world.ids, "")
+        self.interrupts = Interrupts(runtime, self.executor, links)
 
     def spare(self, task: "asyncio.Task[Any] | None") -> None:
         """This task does not belong to the process."""

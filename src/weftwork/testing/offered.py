@@ -7,7 +7,7 @@ PLACES: Final[dict[str, tuple[str, ...]]] = {
     "clock": ("ManualClock",),
     "fault": ("Crash", "Fault", "LostAnswer", "Outage"),
     "outbound": ("FakeOutbound", "respond"),
-    "question": ("Question", "find_out"),
+    "question": ("TIMEOUT", "Question", "find_out"),
     "result": ("Failure", "NodeResult", "RunResult"),
     "running": ("arun_node", "arun_workflow", "crash_everywhere", "run_node", "run_workflow"),
     "unmet": ("Refused", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),

@@ -1,13 +1,17 @@
 """Questions that a run asks, and the answers that a test has for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from weftwork.ports.eventlog import StateRow
 from weftwork.protocol.effect import UNKNOWN, effect_key
+from weftwork.protocol.events import Event
+from weftwork.protocol.json_value import is_array
 from weftwork.protocol.redaction import mask
+from weftwork.protocol.run import RunHeader
+from weftwork.protocol.timestamp import iso
 from weftwork.testing.unmet import Unmet
 from weftwork.testing.watched import Performed, Seen
 
@@ -15,8 +19,17 @@ MASK: Final = mask("").removesuffix("]")
 """How every marker of something hidden begins."""
 
 
+class _Timeout:
+    def __repr__(self) -> str:
+        return "TIMEOUT"
+
+
+TIMEOUT: Final = _Timeout()
+"""The answer of nobody: the clock moves on until the time of the question is up."""
+
+
 class Question(msgspec.Struct, frozen=True):
-    """A question that is open. `key` is the one on the wire, `name` the one that the node gave to `ctx.interrupt`."""
+    """A question of a run. `key` is the one on the wire, `name` the one that the node gave it."""
 
     node_id: str
     key: str
@@ -28,6 +41,14 @@ class Question(msgspec.Struct, frozen=True):
     """For effects of unknown outcome: what really happened, as far as the kit saw it."""
     is_masked: bool = False
     """Whether the name of what it is about is hidden, so that the kit cannot tell which it is."""
+    interrupt_id: str = ""
+    status: str = "open"
+    """open, resolved, cancelled, or closed when the run ended without an answer."""
+    resume_schema: dict[str, Any] | None = None
+    due_at: str | None = None
+    """When its time is up (ISO 8601), if it has a timeout."""
+    votes: dict[str, str] = {}
+    """Of an approval by several: who has voted how."""
 
     @property
     def is_about_an_effect(self) -> bool:
@@ -57,13 +78,44 @@ def find_out(question: Question) -> dict[str, Any]:
     return {"outcome": "done", "output": performed.output} if performed.came_to == "done" else {"outcome": "failed"}
 
 
-def open_questions(rows: tuple[StateRow, ...], seen: Seen, tenant: str, run_id: str) -> list[Question]:
+def open_questions(rows: Iterable[StateRow], seen: Seen, run: RunHeader) -> list[Question]:
     """What the run waits for."""
-    found = [msgspec.json.decode(row.value) for row in rows if row.kind == "interrupt"]
-    return [_question(row, seen, tenant, run_id) for row in found if row["status"] == "open"]
+    return [_question(row, seen, run) for row in _interrupts(rows) if row["status"] == "open"]
 
 
-def _question(row: dict[str, Any], seen: Seen, tenant: str, run_id: str) -> Question:
+def asked_questions(events: Iterable[Event], rows: Iterable[StateRow], seen: Seen, run: RunHeader) -> list[Question]:
+    """All that the run has asked, in this order. The log has what it asked, its row what became of it."""
+    became = {row["interruptId"]: row for row in _interrupts(rows)}
+    return [
+        _question({**became[event.interrupt_id], **_requested(event)}, seen, run)
+        for event in events
+        if event.type == "interrupt.requested"
+    ]
+
+
+def _interrupts(rows: Iterable[StateRow]) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(row.value) for row in rows if row.kind == "interrupt"]
+
+
+def _requested(event: Event) -> dict[str, Any]:
+    payload: dict[str, Any] = msgspec.json.decode(event.payload)
+    due = {"dueAt": iso(event.timestamp + payload["timeoutMs"])} if "timeoutMs" in payload else {}
+    return {**payload, **due}
+
+
+def _question(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
+    made = _asked(row, seen, run)
+    return msgspec.structs.replace(
+        made,
+        interrupt_id=row["interruptId"],
+        status=row["status"],
+        resume_schema=row.get("resumeSchema"),
+        due_at=row.get("dueAt"),
+        votes={each["voter"]: each["action"] for each in row.get("votes", ())},
+    )
+
+
+def _asked(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
     data: dict[str, Any] = row.get("data") or {}
     node_id, key = row["nodeId"], row["key"]
     if data.get("customKind") != UNKNOWN:
@@ -77,21 +129,37 @@ def _question(row: dict[str, Any], seen: Seen, tenant: str, run_id: str) -> Ques
     visit = int(key.split(":")[2])
     acting = f"{node_id}[{about['item']}]" if "item" in about else node_id
     provider = f"step:{about['step']}" if "step" in about else "node"
-    performed = seen.newest(effect_key(tenant, run_id, acting, visit, provider))
+    performed = seen.newest(effect_key(run.owner.tenant, run.run_id, acting, visit, provider))
     # Nobody sees the name of a step that holds something sensitive, and another step may be found in its place.
     is_masked = MASK in about.get("step", "") or MASK in about.get("item", "")
     return Question(node_id, key, about.get("step", ""), UNKNOWN, about, performed, is_masked)
 
 
-def has_answer(question: Question, answers: Mapping[str, Any]) -> bool:
-    """Whether the test has an answer."""
-    return any(name in answers for name in _names(question))
+def has_answer(question: Question, answers: Mapping[str, Any], given: int) -> bool:
+    """Whether the test has an answer to follow those that it gave already."""
+    found = _found(question, answers)
+    return found is not msgspec.UNSET and (callable(found) or given < len(_in_order(question, found)))
 
 
-def answer_to(question: Question, answers: Mapping[str, Any]) -> Any:
-    """The answer that the test has, by key, name, kind or node, in this order. A function makes it."""
-    found = answers[next(name for name in _names(question) if name in answers)]
-    return found(question) if callable(found) else found
+def answer_to(question: Question, answers: Mapping[str, Any], given: int) -> Any:
+    """The answer that the test has, by key, name, kind or node, in this order. A function makes it.
+
+    TIMEOUT if nobody is to answer. Raises Unmet for that if the question would wait for ever.
+    """
+    found = _found(question, answers)
+    answer = found(question) if callable(found) else _in_order(question, found)[given]
+    if answer is TIMEOUT and question.due_at is None:
+        raise Unmet(f"the question {question.key} has no timeout, so nobody's answer never comes: give it one")
+    return answer
+
+
+def _found(question: Question, answers: Mapping[str, Any]) -> Any:
+    return next((answers[name] for name in _names(question) if name in answers), msgspec.UNSET)
+
+
+def _in_order(question: Question, found: Any) -> list[Any]:
+    """One answer, or for an approval those of several people."""
+    return found if question.kind == "approval" and is_array(found) else [found]
 
 
 def _names(question: Question) -> tuple[str, ...]:

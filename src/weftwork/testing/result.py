@@ -10,7 +10,7 @@ from weftwork.protocol.events import EFFECT_RECORDED, Event, is_authors_type
 from weftwork.protocol.projection import snapshot
 from weftwork.protocol.timestamp import iso
 from weftwork.testing.fault import Fault
-from weftwork.testing.question import Question
+from weftwork.testing.question import Question, asked_questions
 from weftwork.testing.story import Story
 from weftwork.testing.watched import Performed
 
@@ -66,6 +66,8 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     events: list[RunEvent] = []
     question: Question | None = None
     """What it asks, if it waits for an answer."""
+    asked: list[Question] = []
+    """All that it has asked, in this order."""
     performed: list[Performed] = []
     """Each call of the node and of its steps that really happened, in order."""
     requests: list[Request] = []
@@ -83,7 +85,7 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to: `status` is completed, failed or cancelled, or waiting-input if it waits for an answer."""
+    """What a run came to: `status` is completed, failed or cancelled, or one of waiting- if it waits for an answer."""
 
     status: str
     outputs: dict[str, Any]
@@ -94,6 +96,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     events: list[RunEvent]
     questions: list[Question]
     """What nobody answered."""
+    asked: list[Question]
+    """All that it has asked, in this order."""
     requests: list[Request]
     performed: list[Performed]
     lives: int
@@ -129,7 +133,7 @@ def node_result(
     node_id: str,
     state: dict[str, Any],
     events: Iterable[RunEvent],
-    questions: Iterable[Question],
+    asked: Iterable[Question],
     performed: Iterable[Performed],
     requests: list[Request],
 ) -> NodeResult:
@@ -137,6 +141,7 @@ def node_result(
     mine = [event for event in events if event.node_id == node_id]
     ended = [event.payload for event in mine if event.type == "node.completed"]
     recorded = [event.payload for event in mine if event.type == EFFECT_RECORDED]
+    questions = [each for each in asked if each.node_id == node_id]
     said = [event.payload for event in mine if event.type == "log.appended"]
     return NodeResult(
         status=state["status"],
@@ -151,7 +156,8 @@ def node_result(
         logs=[LogLine(each["level"], each["message"], each.get("fields", {})) for each in said],
         emitted=[Emitted(event.type, event.payload) for event in mine if is_authors_type(event.type)],
         events=mine,
-        question=next((each for each in questions if each.node_id == node_id), None),
+        question=next((each for each in questions if each.status == "open"), None),
+        asked=questions,
         performed=[each for each in performed if f"{each.node_id}[".startswith(f"{node_id}[")],
         requests=requests,
     )
@@ -170,6 +176,7 @@ async def run_result(story: Story) -> RunResult:
     shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
     logged = await story.events()
     events = run_events(logged)
+    asked = asked_questions(logged, stored.rows, world.seen, stored.header)
     ended = [event.payload for event in events if event.type == "run.completed"]
     performed, requests = world.seen.performed, world.outbound.requests
     states: dict[str, Any] = shown.get("nodeStates", {})
@@ -179,11 +186,12 @@ async def run_result(story: Story) -> RunResult:
         error=failure(shown.get("error")),
         variables=shown.get("variables", {}),
         nodes={
-            node_id: node_result(node_id, state, events, story.questions, performed, requests)
+            node_id: node_result(node_id, state, events, asked, performed, requests)
             for node_id, state in states.items()
         },
         events=events,
         questions=story.questions,
+        asked=asked,
         requests=requests,
         performed=performed,
         lives=world.seen.life,

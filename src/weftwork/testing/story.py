@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from weftwork.protocol.events import Event
 from weftwork.protocol.run import TERMINAL, RunKey
 from weftwork.protocol.wire_v1 import SCOPES
 from weftwork.testing.life import MOMENT, Life, World
-from weftwork.testing.question import Question, answer_to, has_answer, open_questions
+from weftwork.testing.question import TIMEOUT, Question, answer_to, has_answer, open_questions
 from weftwork.testing.turning import TurningLoop
 from weftwork.testing.unmet import Refused, Unending
 
@@ -38,8 +39,12 @@ class Story:
         self._life: Life | None = None
         self._run: RunKey | None = None
         self._doing: asyncio.Task[Any] | None = None
+        self._given: Counter[str] = Counter()
+        """How many answers were given to each question, by key."""
+        self._silent: set[str] = set()
+        """Keys of the questions that nobody is to answer."""
         self.questions: list[Question] = []
-        """Those that nobody answered."""
+        """Those that are open."""
 
     @property
     def busy(self) -> int:
@@ -111,25 +116,36 @@ class Story:
         stored = await self.stored()
         if stored is None or self._run is None:
             return False
-        self.questions = open_questions(stored.rows, self.world.seen, CALLER.tenant, self._run.run_id)
+        self.questions = open_questions(stored.rows, self.world.seen, stored.header)
         if stored.projection.status in TERMINAL:
             return True
         states = [msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"]
-        open_ones = self.questions and not any(has_answer(each, self._answers) for each in self.questions)
-        return bool(open_ones) and not {"running", "retrying"} & {*states}
+        unanswered = self.questions and not any(self._has_answer(each) for each in self.questions)
+        return bool(unanswered) and not {"running", "retrying"} & {*states}
+
+    def _has_answer(self, question: Question) -> bool:
+        return has_answer(question, self._answers, self._given[question.key])
 
     def _reply(self) -> bool:
         """Whether one of the questions is being answered."""
-        question = next((each for each in self.questions if has_answer(each, self._answers)), None)
-        if question is not None:
-            self._do(self._resolve(question, answer_to(question, self._answers)))
-        return question is not None
+        for question in self.questions:
+            if question.key in self._silent or not self._has_answer(question):
+                continue
+            answer = answer_to(question, self._answers, self._given[question.key])
+            if answer is not TIMEOUT:
+                self._do(self._resolve(question, answer))
+                return True
+            self._silent.add(question.key)
+        return False
 
     async def _resolve(self, question: Question, value: Any) -> None:
         assert self._run is not None
-        await self._lived().control.resolve_interrupt(
-            CALLER, self._run.run_id, question.node_id, {"resumeValue": value}, f"answer:{question.key}"
-        )
+        document = {"resumeValue": value}
+        # Somebody who was not told sends the same again, under the same key.
+        key = f"answer:{question.key}:{self._given[question.key]}"
+        interrupts = self._lived().interrupts
+        await interrupts.resolve(CALLER, self._run.run_id, question.node_id, document, key, question.interrupt_id)
+        self._given[question.key] += 1
 
     async def _bury(self, loop: TurningLoop, life: Life) -> None:
         """See to it that nothing of the process is left, threads included."""

@@ -21,7 +21,7 @@ from weftwork.ports.nodes import (
     StepFailed,
     WaitingNode,
 )
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import Interrupt, Resolution
 from weftwork.protocol.node_type import Effect
 
 
@@ -153,9 +153,9 @@ class _Watching:
 
         return await self._host.step(name, effect, performed, plain)
 
-    async def ask(self, interrupt: Interrupt) -> Any:
+    async def ask(self, interrupt: Interrupt, instead: Any = msgspec.UNSET) -> Resolution:
         self._living.check()
-        return await self._host.ask(interrupt)
+        return await self._host.ask(interrupt, instead)
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         self._living.check()

@@ -4,11 +4,24 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from tests.engine.bench import run
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.ports.nodes import AppendLog, Arrival, EmitEvent, InstantNode, NodeCall, NodeType, Outcome, WaitingNode
+from weftwork.ports.nodes import (
+    AppendLog,
+    Arrival,
+    Asking,
+    EmitEvent,
+    InstantNode,
+    NodeCall,
+    NodeType,
+    Outcome,
+    WaitingNode,
+)
 from weftwork.protocol.expression import ExpressionFault, parse_expression, parse_template
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
 from weftwork.protocol.node_type import Effect
 from weftwork.testing.clock import ManualClock
 
@@ -24,6 +37,7 @@ class Scope:
     def __init__(self, values: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None) -> None:
         self.values = values or {}
         self.variables = variables or {}
+        self.channels: dict[str, str] = {}
         self.seen: list[dict[str, Any]] = []
 
     def variable(self, name: str, default: Any = None) -> Any:
@@ -31,6 +45,9 @@ class Scope:
 
     def has_variable(self, name: str) -> bool:
         return name in self.variables
+
+    def reducer(self, channel: str) -> str | None:
+        return self.channels.get(channel)
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         names = dict(more or {})
@@ -70,9 +87,6 @@ class Unused:
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
         raise NotImplementedError
 
-    async def ask(self, interrupt: Interrupt) -> Any:
-        raise NotImplementedError
-
     def say(self, effect: AppendLog | EmitEvent) -> None:
         raise NotImplementedError
 
@@ -81,7 +95,10 @@ class Unused:
 
 
 class Context(Unused):
-    """The host of a waiting node. Records are kept; bodies are run from a table or from the built-in types."""
+    """The host of a waiting node. Records are kept; bodies are run from a table or from the built-in types.
+
+    `asked` holds what the node asked, `resolved` what became of it by key; nobody answers anything else.
+    """
 
     def __init__(self, scope: Scope | None = None, **bodies: Callable[[NodeCall], Any]) -> None:
         self.clock = ManualClock()
@@ -90,7 +107,19 @@ class Context(Unused):
         self.scope = scope or Scope()
         self.bodies = bodies
         self.performed: list[str] = []
+        self.asked: list[Interrupt] = []
+        self.resolved: dict[str, Resolution] = {}
         self.before_record: Callable[[int], None] = lambda index: None
+
+    async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
+        self.asked.append(interrupt)
+        if interrupt.kind in PASSING:
+            return Resolution()
+        if instead is not UNSET:
+            return Resolution(instead)
+        if interrupt.key not in self.resolved:
+            raise Asking(interrupt)
+        return self.resolved[interrupt.key]
 
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)
@@ -118,11 +147,11 @@ def call(
     node_id: str = "node",
     iteration: int = 0,
     arrivals: tuple[Arrival, ...] = (),
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Resolution] | None = None,
 ) -> NodeCall:
-    return NodeCall(
-        "run", node_id, inputs or {}, config, scope or Scope(), iteration, arrivals, answers or {}, iteration
-    )
+    # Unless somebody else asked, it was this node.
+    mine = {key: each if each.node_id else replace(each, node_id=node_id) for key, each in (answers or {}).items()}
+    return NodeCall("run", node_id, inputs or {}, config, scope or Scope(), iteration, arrivals, mine, iteration)
 
 
 def outcome(type_id: str, given: NodeCall, context: Context | None = None) -> Outcome:

@@ -7,9 +7,28 @@ import pytest
 from tests.engine.nodes.fakes import TYPES
 from weftwork.adapters.nodes.map import NO_BODIES
 from weftwork.protocol import schema
+from weftwork.protocol.formulas import check_config
 
 BODY = {"typeId": "core.noop"}
 ASK = {"kind": "custom", "data": {"customKind": "x"}}
+QUESTION = {"id": "a", "question": "A?"}
+ASKED = {"questions": [QUESTION]}
+TWICE = {"questions": [QUESTION, QUESTION]}
+DECISION = {"artifactId": "a", "artifactType": "t", "title": "T", "actions": ["accept"]}
+EVENT = {"eventType": "paid"}
+UNSURE = {"agentId": "agent", "threshold": 0.7, "observed": 0.5}
+DEFAULTED = {**ASK, "timeoutMs": 1, "defaultValue": 1}
+TIMES: list[tuple[dict[str, Any], str, str]] = [
+    ({"timeoutMs": 0}, "/timeoutMs", "minimum"),
+    ({"timeoutMs": 316_224_000_001}, "/timeoutMs", "maximum"),
+    ({"timeoutMs": 1.5}, "/timeoutMs", "type"),
+    ({"remindAfterMs": []}, "/remindAfterMs", "minItems"),
+    ({"remindAfterMs": list(range(1, 18))}, "/remindAfterMs", "maxItems"),
+    ({"remindAfterMs": [0]}, "/remindAfterMs/0", "minimum"),
+    ({"remindAfterMs": [1, 3, 3]}, "/remindAfterMs", "items"),
+    ({"remindAfterMs": [1, 5], "timeoutMs": 5}, "/remindAfterMs", "maximum"),
+]
+"""What no node that asks takes."""
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("core.end", {"x": 1}, "/x", "additionalProperties"),
@@ -59,10 +78,94 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("core.artifact.emit", {}, "", "required"),
     ("core.artifact.emit", {"artifactType": "x", "artifactId": "a/b"}, "/artifactId", "pattern"),
     ("core.interrupt", {"kind": "custom"}, "", "required"),
-    ("core.interrupt", {**ASK, "kind": "approval"}, "/kind", "enum"),
+    *(("core.interrupt", {**ASK, "kind": each}, "/kind", "enum") for each in ("", "conversation.start", "other")),
     ("core.interrupt", {**ASK, "data": {}}, "/data", "required"),
     ("core.interrupt", {**ASK, "data": {"customKind": "x", "text": 1}}, "/data/text", "additionalProperties"),
     ("core.interrupt", {**ASK, "key": "x" * 257}, "/key", "maxLength"),
+    *(("core.interrupt", {**ASK, **more}, pointer, rule) for more, pointer, rule in TIMES),
+    ("core.interrupt", {**ASK, "resumeSchema": {"$ref": "https://x"}}, "/resumeSchema/$ref", "$ref"),
+    ("core.interrupt", {**ASK, "defaultValue": 1}, "/defaultValue", "required"),
+    ("core.interrupt", {**DEFAULTED, "resumeSchema": {"type": "string"}}, "/defaultValue", "type"),
+    ("core.interrupt", {**DEFAULTED, "kind": "approval", "data": DECISION}, "/defaultValue", "not"),
+    ("core.interrupt", {**DEFAULTED, "kind": "clarification", "data": ASKED}, "/defaultValue", "type"),
+    (
+        "core.interrupt",
+        {**DEFAULTED, "kind": "clarification", "data": ASKED, "defaultValue": {"answers": {"b": 1, "a": 2}}},
+        "/defaultValue/answers/b",
+        "reference",
+    ),
+    ("core.interrupt", {"kind": "approval", "data": {**DECISION, "title": ""}}, "/data/title", "minLength"),
+    ("core.interrupt", {"kind": "approval", "data": {**DECISION, "actions": ["edit"]}}, "/data/actions/0", "enum"),
+    ("core.interrupt", {"kind": "approval", "data": {**DECISION, "actions": ["ask"]}}, "/data/actions", "contains"),
+    ("core.interrupt", {"kind": "approval", "data": {**DECISION, "profile": "other"}}, "/data/profile", "enum"),
+    *(
+        ("core.interrupt", {"kind": "approval", "data": {**DECISION, each: ["a"]}}, f"/data/{each}", "falseSchema")
+        for each in ("approverGroupRefs", "approverRoleRefs")
+    ),
+    ("core.interrupt", {"kind": "clarification", "data": {"questions": []}}, "/data/questions", "minItems"),
+    ("core.interrupt", {"kind": "clarification", "data": TWICE}, "/data/questions", "uniqueItems"),
+    ("core.interrupt", {"kind": "external-event", "data": {}}, "/data", "required"),
+    ("core.interrupt", {"kind": "external-event", "data": {**EVENT, "more": 1}}, "/data/more", "additionalProperties"),
+    ("core.interrupt", {"kind": "low-confidence", "data": {**UNSURE, "observed": 2}}, "/data/observed", "maximum"),
+    *(("core.approvalGate", more, pointer, rule) for more, pointer, rule in TIMES),
+    ("core.approvalGate", {"timeoutMs": 1000, "timeoutSec": 1}, "/timeoutSec", "not"),
+    ("core.approvalGate", {"timeoutSec": 2, "remindAfterMs": [2000]}, "/remindAfterMs", "maximum"),
+    ("core.approvalGate", {"actions": []}, "/actions", "minItems"),
+    ("core.approvalGate", {"actions": ["accept", "accept"]}, "/actions", "uniqueItems"),
+    ("core.approvalGate", {"actions": ["edit"]}, "/actions/0", "enum"),
+    ("core.approvalGate", {"actions": ["ask"]}, "/actions", "contains"),
+    ("core.approvalGate", {"actions": ["accept", "edit-accept"], "requiredApprovals": 2}, "/actions", "contains"),
+    ("core.approvalGate", {"actions": ["reject", "refine"], "requiredApprovals": 2}, "/actions", "contains"),
+    ("core.approvalGate", {"requiredApprovals": 0}, "/requiredApprovals", "minimum"),
+    ("core.approvalGate", {"requiredApprovals": 2, "approversList": ["a"]}, "/requiredApprovals", "maximum"),
+    ("core.approvalGate", {"approversList": ["a", "a"]}, "/approversList", "uniqueItems"),
+    ("core.approvalGate", {"approversList": [""]}, "/approversList/0", "minLength"),
+    ("core.approvalGate", {"rejectionPolicy": "none"}, "/rejectionPolicy", "enum"),
+    ("core.approvalGate", {"overrideBypassesQuorum": True}, "/overrideBypassesQuorum", "required"),
+    ("core.approvalGate", {"profile": "openwop-interrupt-quorum"}, "/profile", "enum"),
+    ("core.approvalGate", {"resumeSchema": {"type": "text"}}, "/resumeSchema/type", "anyOf"),
+    ("core.approvalGate", {"title": ""}, "/title", "minLength"),
+    *(("core.clarificationGate", {**ASKED, **more}, pointer, rule) for more, pointer, rule in TIMES),
+    ("core.clarificationGate", {"questions": []}, "/questions", "minItems"),
+    ("core.clarificationGate", {"questions": [QUESTION] * 51}, "/questions", "maxItems"),
+    ("core.clarificationGate", {"questions": [{"id": "a"}]}, "/questions/0", "required"),
+    ("core.clarificationGate", {"questions": [{**QUESTION, "x": 1}]}, "/questions/0/x", "additionalProperties"),
+    ("core.clarificationGate", TWICE, "/questions", "uniqueItems"),
+    (
+        "core.clarificationGate",
+        {"questions": [{**QUESTION, "schema": {"pattern": "(a)\\1"}}]},
+        "/questions/0/schema/pattern",
+        "pattern",
+    ),
+    ("core.clarificationGate", {**ASKED, "defaultAnswers": {"a": 1}}, "/defaultAnswers", "required"),
+    ("core.clarificationGate", {**ASKED, "timeoutMs": 1, "defaultAnswers": {}}, "/defaultAnswers", "required"),
+    ("core.clarificationGate", {**ASKED, "timeoutMs": 1, "defaultAnswers": {"a": None}}, "/defaultAnswers/a", "type"),
+    (
+        "core.clarificationGate",
+        {**ASKED, "timeoutMs": 1, "defaultAnswers": {"a": 1, "b/c": 1}},
+        "/defaultAnswers/b~1c",
+        "reference",
+    ),
+    (
+        "core.clarificationGate",
+        {"questions": [{**QUESTION, "schema": {"type": "string"}}], "timeoutMs": 1, "defaultAnswers": {"a": 1}},
+        "/defaultAnswers/a",
+        "type",
+    ),
+    *(("core.conversationGate", more, pointer, rule) for more, pointer, rule in TIMES),
+    ("core.conversationGate", {"lifecycle": "other"}, "/lifecycle", "enum"),
+    ("core.conversationGate", {"turnCount": 0}, "/turnCount", "minimum"),
+    ("core.conversationGate", {"turnCount": 101}, "/turnCount", "maximum"),
+    ("core.conversationGate", {"prompts": []}, "/prompts", "minItems"),
+    ("core.conversationGate", {"prompts": ["a", "b"], "turnCount": 1}, "/prompts", "maxItems"),
+    ("core.conversationGate", {"outcomeSchema": {"type": "object", "x": 1}}, "/outcomeSchema/x", "keyword"),
+    (
+        "core.conversationGate",
+        {"outcomeSchema": {"type": "integer"}, "mockAutoResume": True},
+        "/mockAutoResume",
+        "not",
+    ),
+    ("core.conversationGate", {"channel": ""}, "/channel", "minLength"),
     ("core.filter", {"items": [1]}, "", "required"),
     ("core.filter", {"expression": "x", "items": {}}, "/items", "type"),
     ("core.aggregate", {}, "", "required"),
@@ -95,7 +198,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("type_id", "config", "pointer", "rule"), REFUSED)
 def test_a_config_is_refused_at_its_place(type_id: str, config: dict[str, Any], pointer: str, rule: str) -> None:
-    found = schema.check_inline(TYPES[type_id].declaration.config, config, "/config")
+    found = check_config(TYPES[type_id].declaration, config, "/config")
     assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
 
 
@@ -116,6 +219,22 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
     ("core.wait", {"until": "2027-01-01T00:00:00.123456789-23:59"}),
     ("core.template", {"template": ""}),
     ("core.interrupt", {**ASK, "key": "mine", "data": {"customKind": "x", "payload": None}}),
+    ("core.interrupt", {**DEFAULTED, "defaultValue": None}),
+    ("core.interrupt", {"kind": "external-event", "data": EVENT, "timeoutMs": 60_000}),
+    ("core.interrupt", {"kind": "external-event", "data": {**EVENT, "correlation": {"orderId": 1}}}),
+    ("core.interrupt", {"kind": "low-confidence", "data": {**UNSURE, "decision": {"next": "a"}}}),
+    ("core.interrupt", {"kind": "approval", "data": {**DECISION, "audience": {"groups": ["a"]}, "own": 1}}),
+    ("core.interrupt", {**DEFAULTED, "kind": "clarification", "data": ASKED, "defaultValue": {"answers": {"a": 1}}}),
+    ("core.approvalGate", {}),
+    ("core.hitl.approval-request", {"actions": ["accept", "reject", "refine", "edit-accept", "ask"]}),
+    ("core.chat.approvalGate", {"requiredApprovals": 3, "approversList": [], "rejectionPolicy": "majority"}),
+    ("core.approvalGate", {"requiredApprovals": 2, "approversList": ["a", "b"], "timeoutSec": 1}),
+    ("core.approvalGate", {"override": True, "overrideBypassesQuorum": True, "remindAfterMs": [1, 2]}),
+    ("core.clarificationGate", {}),
+    ("core.clarificationGate", {**ASKED, "timeoutMs": 5, "remindAfterMs": [1, 4], "defaultAnswers": {"a": 0}}),
+    ("core.conversationGate", {}),
+    ("core.conversationGate", {"prompts": ["a", "b"]}),
+    ("core.conversationGate", {"outcomeSchema": {"type": "string"}, "mockAutoResume": True, "turnCount": 100}),
     ("core.flow.map", {"body": {**BODY, "inputs": {}}}),
     ("core.flow.map", {"body": {**BODY, "inputs": {"a": {"type": "static", "value": None}}}, "items": []}),
 ]
@@ -123,7 +242,7 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("type_id", "config"), TAKEN)
 def test_a_config_is_taken(type_id: str, config: dict[str, Any]) -> None:
-    assert schema.check_inline(TYPES[type_id].declaration.config, config, "") == []
+    assert check_config(TYPES[type_id].declaration, config, "") == []
 
 
 def test_more_items_than_a_list_may_have_are_refused() -> None:

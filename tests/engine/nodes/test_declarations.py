@@ -19,6 +19,7 @@ from weftwork.adapters.nodes.map import NO_BODIES
 from weftwork.adapters.nodes.reading import evaluating
 from weftwork.ports.nodes import Failed, InstantNode
 from weftwork.protocol import schema
+from weftwork.protocol.formulas import check_config
 from weftwork.protocol.node_type import NodeDeclaration
 
 FOLDER = Path(inspect.getfile(package)).parent
@@ -32,6 +33,7 @@ WRITTEN = [
 RESERVED = [
     *("core.start", "core.end", "core.conditional", "core.delay", "core.loop", "core.parallel", "core.merge"),
     *("core.setVariable", "core.getVariable", "core.interrupt", "core.identity", "core.channelWrite"),
+    *("core.approvalGate", "core.clarificationGate", "core.conversationGate"),
 ]
 
 
@@ -101,7 +103,7 @@ def test_the_example_is_a_node_of_its_type(declaration: NodeDeclaration) -> None
     (text,) = re.findall(r"```json\n(.*?)\n```", declaration.notes, re.DOTALL)
     node = json.loads(text)
     assert node["typeId"] == declaration.type_id
-    assert schema.check_inline(declaration.config, node["config"], "/config") == []
+    assert check_config(declaration, node["config"], "/config") == []
     document = schema.document("workflow-definition")
     ports = {"$ref": f"{document['$id']}#/$defs/PortValue"}
     for port in node["inputs"].values():
@@ -117,7 +119,11 @@ def at(shape: dict[str, Any], pointer: str) -> list[dict[str, Any]]:
     for step in pointer.split("/")[1:]:
         found = [*found, *(part["then"] for each in found for part in each.get("allOf", []))]
         if step == "*":
-            found = [each["additionalProperties"] for each in found if "additionalProperties" in each]
+            found = [
+                inner
+                for each in found
+                if isinstance(inner := each.get("items", each.get("additionalProperties")), dict)
+            ]
         else:
             found = [each["properties"][step] for each in found if step in each.get("properties", {})]
     return found

@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, outcome
 from weftwork.adapters.nodes.aliases import ALIASES
+from weftwork.adapters.nodes.conversation import MOCK_ANSWER
 from weftwork.ports.nodes import (
     AppendLog,
     Arrival,
@@ -26,8 +27,21 @@ from weftwork.protocol.pointer import tokens
 
 ORDER = {"id": "o-7", "total": 120, "country": "DE", "missing": ["bolts"]}
 PEOPLE = [{"name": "Ada"}, {"name": "Bob"}]
-RUN = {"state": "new", "attempts": 1, "month": "May", "order": ORDER, "people": PEOPLE}
-SUPPLIERS = {"customKind": "choose-supplier", "payload": {"suppliers": ["north", "south"]}}
+RUN = {"city": "Bern", "state": "new", "attempts": 1, "month": "May", "order": ORDER, "people": PEOPLE}
+INVOICE = {
+    "artifactId": "node",
+    "artifactType": "invoice",
+    "title": "Pay invoice 17?",
+    "actions": ["accept", "reject"],
+    "requiredApprovals": 2,
+    "approversList": ["ada", "bob", "eve"],
+    "artifactData": {"number": 17},
+}
+QUESTIONS = [
+    {"id": "when", "question": "When shall o-7 be delivered?"},
+    {"id": "amount", "question": "How many?", "schema": {"type": "integer", "minimum": 1}},
+]
+PAID = {"eventType": "shop.order.paid", "correlation": {"orderId": "o-7"}}
 TOTAL = {"total": 5}
 
 ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
@@ -39,7 +53,35 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
     "core.loop": ({}, Completed({"iteration": 0, "body": 0})),
     "core.merge": ({}, Completed({"output": [1, 2]})),
     "core.wait": ({}, Completed({"until": "2027-01-01T08:00:00.000Z"})),
-    "core.interrupt": ({}, Suspended(Interrupt("custom", "node", SUPPLIERS))),
+    "core.approvalGate": (
+        {"artifactData": {"number": 17}},
+        Suspended(Interrupt("approval", "node", INVOICE, None, 259_200_000, (86_400_000, 172_800_000))),
+    ),
+    "core.clarificationGate": (
+        {},
+        Suspended(Interrupt("clarification", "node", {"questions": QUESTIONS}, timeout_ms=86_400_000)),
+    ),
+    "core.interrupt": (
+        {"correlation": {"orderId": "o-7"}},
+        Suspended(Interrupt("external-event", "node", PAID, timeout_ms=3_600_000)),
+    ),
+    "core.conversationGate": (
+        {},
+        Completed(
+            {
+                "conversationId": "run:node:0",
+                "turns": [
+                    {"turnIndex": 1, "prompt": "When do you leave?", "answer": MOCK_ANSWER},
+                    {
+                        "turnIndex": 2,
+                        "prompt": f"You said {MOCK_ANSWER}. When do you come back?",
+                        "answer": MOCK_ANSWER,
+                    },
+                ],
+                "outcome": MOCK_ANSWER,
+            }
+        ),
+    ),
     "core.setVariable": ({"value": 2}, Completed({"output": 2}, (SetVariable("attempts", 2),))),
     "core.getVariable": ({}, Completed({"output": "en"})),
     "core.channelWrite": (
@@ -110,7 +152,10 @@ def found(value: Any, path: list[str]) -> list[str]:
     """The texts that a pointer pattern leads to."""
     if not path:
         return [value]
-    members = value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []
+    if isinstance(value, list):
+        members = value if path[0] == "*" else []
+    else:
+        members = value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []
     return [text for member in members for text in found(member, path[1:])]
 
 

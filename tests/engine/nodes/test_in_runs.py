@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.bench import CALLER, Bench, quiet, run, until
+from tests.engine.bench import Bench, quiet, run, until
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.control import Control
 
 
 def static(value: Any) -> dict[str, Any]:
@@ -105,8 +104,7 @@ def test_the_answer_to_a_question_is_its_output() -> None:
         (asked,) = await bench.payloads(key, "interrupt.requested")
         assert asked == {"kind": "custom", "key": "ask", "data": {"customKind": "choose"}}
         assert await bench.status(key) == "waiting-input"
-        control = Control(bench.runtime, bench.executor)
-        await control.resolve_interrupt(CALLER, key.run_id, "ask", {"resumeValue": ["north"]})
+        await bench.answer(key, ["north"])
         await bench.end(key)
         (completed,) = await bench.payloads(key, "run.completed")
         assert completed["outputs"] == {"ask": {"output": ["north"]}}

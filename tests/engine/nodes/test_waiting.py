@@ -9,7 +9,7 @@ from tests.engine.bench import quiet, run
 from tests.engine.nodes.fakes import TYPES, Context, call, outcome
 from weftwork.adapters.nodes.wait import LAST, milliseconds
 from weftwork.ports.nodes import Completed, Failed, Outcome, Suspended, WaitingNode
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.interrupt import Interrupt, Resolution
 from weftwork.protocol.timestamp import iso
 from weftwork.testing.clock import START
 
@@ -104,9 +104,11 @@ DATA = {"customKind": "choose"}
 @pytest.mark.parametrize("answer", ["yes", None, {"a": 1}])
 def test_a_question_is_asked_until_there_is_an_answer(config: Any, iteration: int, key: str, answer: Any) -> None:
     config = {"kind": "custom", "data": DATA, **config}
-    asked = outcome("core.interrupt", call(config, node_id="ask", iteration=iteration, answers={"other": 1}))
+    asked = outcome(
+        "core.interrupt", call(config, node_id="ask", iteration=iteration, answers={"other": Resolution(1)})
+    )
     assert asked == Suspended(Interrupt("custom", key, DATA))
-    again = call(config, node_id="ask", iteration=iteration, answers={"other": 1, key: answer})
+    again = call(config, node_id="ask", iteration=iteration, answers={"other": Resolution(1), key: Resolution(answer)})
     assert outcome("core.interrupt", again) == Completed({"output": answer})
 
 

@@ -9,6 +9,7 @@ from weftwork.ports.nodes import NodeType
 
 ALIASES: Final[dict[str, str]] = {
     "conformance.artifact.emit": "core.artifact.emit",
+    "core.chat.approvalGate": "core.approvalGate",
     "core.flow.aggregate-array": "core.aggregate",
     "core.flow.filter": "core.filter",
     "core.flow.if": "core.conditional",
@@ -19,6 +20,9 @@ ALIASES: Final[dict[str, str]] = {
     "core.flow.stop-and-error": "core.fail",
     "core.flow.switch": "core.switch",
     "core.flow.wait": "core.wait",
+    "core.hitl.approval-request": "core.approvalGate",
+    "core.hitl.ask-user": "core.clarificationGate",
+    "core.hitl.form-request": "core.clarificationGate",
     "core.openwop.http.fetch": "core.http.request",
     "core.openwop.http.get": "core.http.request",
     "core.trigger.event": "core.start",

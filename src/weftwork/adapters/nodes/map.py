@@ -58,7 +58,9 @@ MAP_ID: Final = "core.flow.map"
 NO_BODIES: Final = [
     *(MAP_ID, "core.flow.iterator"),
     *("core.setVariable", "core.channelWrite", "core.log", "core.artifact.emit", "conformance.artifact.emit"),
-    *("core.getVariable", "core.interrupt"),
+    *("core.getVariable", "core.interrupt", "core.clarificationGate", "core.conversationGate"),
+    *("core.approvalGate", "core.chat.approvalGate", "core.hitl.approval-request"),
+    *("core.hitl.ask-user", "core.hitl.form-request"),
 ]
 """Maps, types that would only fail as a body, and one that reads what the definition does not show to be read."""
 

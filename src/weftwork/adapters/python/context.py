@@ -4,16 +4,17 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from weftwork.adapters.python.answer import Headers, Response, request_of
-from weftwork.adapters.python.bearings import Bearings
+from weftwork.adapters.python.asks import Asks
 from weftwork.adapters.python.errors import missing
-from weftwork.adapters.python.fate import QUESTION, Call
+from weftwork.adapters.python.fate import Call
+from weftwork.adapters.python.question import Question
 from weftwork.adapters.python.returned import bound, returned
 from weftwork.protocol.node_type import Effect
 
 T = TypeVar("T")
 
 
-class Context(Bearings):
+class Context(Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]]):
     """The first argument of a node that is an async function. Good for one call of it."""
 
     __slots__ = ()
@@ -41,14 +42,8 @@ class Context(Bearings):
 
         return Call(entry.fate, "ctx.step", take)
 
-    def interrupt(
-        self, key: str, kind: str = "custom", data: Any = None, *, custom_kind: str | None = None
-    ) -> Coroutine[Any, Any, Any]:
-        """Ask somebody outside. The node ends here and is entered again from its start once there is an answer.
-
-        To be awaited.
-        """
-        return Call(self._entry.fate, QUESTION, lambda: self._entry.ask(key, kind, data, custom_kind))
+    def _ask(self, name: str, asked: Question) -> Coroutine[Any, Any, Any]:
+        return Call(self._entry.fate, name, lambda: self._entry.ask(asked))
 
     def fetch(
         self,

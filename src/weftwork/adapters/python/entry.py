@@ -12,11 +12,12 @@ import msgspec
 
 from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused
 from weftwork.adapters.python.fate import Fate, step_here
-from weftwork.adapters.python.question import question
+from weftwork.adapters.python.question import Question, answered_otherwise, interrupt_of
+from weftwork.adapters.python.received import received
 from weftwork.adapters.python.steps import CallPlain, Steps
 from weftwork.adapters.python.threads import Threads
 from weftwork.adapters.python.values import is_storable
-from weftwork.ports.nodes import AppendLog, Asking, EmitEvent, NodeCall, NodeContext, StepFailed
+from weftwork.ports.nodes import AppendLog, Asking, EmitEvent, Failed, NodeCall, NodeContext, StepFailed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.version import version_problem
@@ -48,6 +49,8 @@ class Entry:
         self.steps = Steps(type_id, effect, call, host, self.fate)
         self.own_thread = 0
         """The thread that a plain function runs in."""
+        self._asked: dict[str, str] = {}
+        """Kinds of the questions of this entry, by key."""
         self._thread = threading.get_ident()
         self._random: random.Random | None = None
 
@@ -94,8 +97,7 @@ class Entry:
             self.host.say(effect)
         except StepFailed as error:
             # Kept, because a thread that said it has gone on.
-            failure = error.failure
-            self.fate.failure = NodeError(failure.code, failure.message, failure.details, failure.retryable)
+            self.fate.failure = _node_error(error.failure)
 
     def later(self, call: Callable[..., object], *arguments: Any) -> None:
         """Call something on the event loop, from another thread. Raises Abandoned when there is no loop any more."""
@@ -130,17 +132,24 @@ class Entry:
         asking, fate.asking, fate.failure, fate.over = fate.asking, None, None, True
         return asking
 
-    async def ask(self, key: str, kind: str, data: Any, custom_kind: str | None) -> Any:
+    async def ask(self, asked: Question) -> Any:
+        """What the author gets for the question. Raises Asking, InterruptTimeout or NodeError."""
         self.fate.check_going_on()
         if self.effect == "once":
             raise misused("A node of the effect once cannot ask; put its effect into a step, and make it pure.")
         if step_here.get():
             raise misused("A step cannot ask; ask before it or after it.")
+        interrupt = interrupt_of(self.call, asked)
+        if self._asked.setdefault(interrupt.key, interrupt.kind) != interrupt.kind:
+            raise answered_otherwise(asked.key)
         try:
-            return await self.host.ask(question(self.call, key, kind, data, custom_kind))
+            resolution = await self.host.ask(interrupt)
         except Asking as asking:
             self.fate.asking = asking
             raise
+        except StepFailed as error:
+            raise _node_error(error.failure) from None
+        return received(asked, resolution)
 
     async def fetch(self, request: Request) -> Response:
         self.fate.check()
@@ -164,3 +173,7 @@ class Entry:
             if wrong is None:
                 return pinned
         raise NodeError(*wrong)
+
+
+def _node_error(failure: Failed) -> NodeError:
+    return NodeError(failure.code, failure.message, failure.details, failure.retryable)

@@ -54,6 +54,14 @@ class FetchError(NodeError):
         self.sent = sent
 
 
+class InterruptTimeout(NodeError):
+    """Nobody answered the question `key` in time. Another attempt of the node gets the same."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__("interrupt_timeout", f"Nobody answered the question {key} in time.")
+        self.key = key
+
+
 class Abandoned(BaseException):
     """The node was cancelled, ran out of time or has ended, and this call of its context comes too late.
 

@@ -10,7 +10,8 @@ from weftwork.ports.nodes import Asking
 
 T = TypeVar("T")
 
-QUESTION: Final = "ctx.interrupt"
+QUESTIONS: Final = frozenset({"ctx.interrupt", "ctx.approve", "ctx.clarify", "ctx.wait_for_event"})
+"""Calls that ask somebody outside."""
 
 step_here: contextvars.ContextVar[str] = contextvars.ContextVar("weftwork_step", default="")
 """The key of the step that runs here. Tasks, and threads of ours and of asyncio.to_thread, see that of their maker."""
@@ -50,13 +51,18 @@ class Fate:
         if self.stopped:
             raise asyncio.CancelledError
 
+    @property
+    def unasked(self) -> str | None:
+        """The first question that nobody has awaited yet."""
+        return next((name for name in self.uncalled if name in QUESTIONS), None)
+
     async def behind_questions(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do something that was called after a question which nobody had awaited then. Raises NodeError if nobody has
         yet: it would happen without its answer."""
         # Somebody may have made a task of the question that has not begun.
         await asyncio.sleep(0)
-        if QUESTION in self.uncalled:
-            raise _forgotten(QUESTION)
+        if (name := self.unasked) is not None:
+            raise _forgotten(name)
         return await make()
 
     async def check_all_called(self) -> None:
@@ -101,7 +107,7 @@ class Call(Coroutine[Any, Any, T]):
         self._begun: Coroutine[Any, Any, T] | None = None
         # Not the task itself, which knows whoever holds this.
         self._task = id(_task_here())
-        self._behind = QUESTION in fate.uncalled
+        self._behind = fate.unasked is not None
         fate.uncalled.append(name)
 
     def _begin(self) -> Coroutine[Any, Any, T]:

@@ -8,9 +8,10 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
 from weftwork.adapters.python.answer import Headers, Response, request_of
-from weftwork.adapters.python.bearings import Bearings
+from weftwork.adapters.python.asks import Asks
 from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import Abandoned, missing
+from weftwork.adapters.python.question import Question
 from weftwork.adapters.python.returned import bound, returned
 from weftwork.adapters.python.steps import CallPlain
 from weftwork.adapters.python.threads import Outcome, outcome_of
@@ -112,7 +113,7 @@ class Ways:
         return _Hop(self, work).wait()
 
 
-class PlainContext(Bearings):
+class PlainContext(Asks[Any, dict[str, Any]]):
     """The first argument of a node that is a plain function. The same as Context, without await."""
 
     __slots__ = ("_ways",)
@@ -136,9 +137,8 @@ class PlainContext(Bearings):
         value = self._ways.hop(lambda call_plain: self._entry.step(name, call, effect, call_plain))
         return returned(function, value)
 
-    def interrupt(self, key: str, kind: str = "custom", data: Any = None, *, custom_kind: str | None = None) -> Any:
-        """Ask somebody outside. The node ends here and is entered again from its start once there is an answer."""
-        return self._ways.hop(lambda _: self._entry.ask(key, kind, data, custom_kind))
+    def _ask(self, name: str, asked: Question) -> Any:
+        return self._ways.hop(lambda _: self._entry.ask(asked))
 
     def fetch(
         self,

@@ -1,0 +1,17 @@
+"""Patience: waiting, not for ever, for something that gives no sign when it is there."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+EFFECT_SECONDS: Final = 5.0
+"""How long a host that goes away waits for what must not happen twice to end."""
+_LOOK_SECONDS: Final = 0.02
+
+
+async def patiently(condition: Callable[[], bool], seconds: float) -> None:
+    """Until the condition holds, or so many seconds have passed."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while not condition() and loop.time() < until:
+        await asyncio.sleep(_LOOK_SECONDS)
