@@ -14,7 +14,7 @@ export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.venv/pyright
 unexport PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run fast test test-full check fmt docs bench clean moved
+.PHONY: help setup run fast test test-full browser check fmt docs bench clean moved
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -45,11 +45,14 @@ run: $(STAMP) ## start a host with the example workflows (ARGS="--port 8080" for
 fast: $(STAMP) ## the quick tests, under a minute
 	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(ARGS)
 
-test: $(STAMP) ## every test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+test: $(STAMP) ## every test but those that need a browser
+	$(BIN)/python -m pytest -n 2 --ignore=tests/browser $(ARGS)
 
-test-full: $(STAMP) ## every test, with the proofs at full length
-	WEFTWORK_PROOF=full $(BIN)/python -m pytest -n 2 $(ARGS)
+test-full: $(STAMP) ## the same, with the proofs at full length
+	WEFTWORK_PROOF=full $(BIN)/python -m pytest -n 2 --ignore=tests/browser $(ARGS)
+
+browser: $(STAMP) ## the pages that people see, in a real Chromium, which must be installed
+	$(BIN)/python -m pytest -n 2 tests/browser $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import contracts, house rules
 	$(BIN)/ruff check .

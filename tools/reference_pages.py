@@ -27,7 +27,13 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, Route
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 WIDTH = 100
-CLI_PAGES = {"cli-run": ("run", "events"), "cli-runs": ("runs",), "cli-workflows": ("workflows", "nodes")}
+CLI_PAGES = {
+    "cli-run": ("run", "events"),
+    "cli-runs": ("runs",),
+    "cli-answer": ("inbox", "answer"),
+    "cli-keys": ("keys", "signing"),
+    "cli-workflows": ("workflows", "nodes"),
+}
 """Commands whose help stands on a page of their own, by the part that holds it."""
 
 SETTINGS_TEXT = {
@@ -39,6 +45,8 @@ SETTINGS_TEXT = {
     "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "nodes": "Modules whose [nodes](../extend/node.md) are offered, from the current folder or where Python looks.",
     "conformance": "Register the conformance workflows that come with the package.",
+    "conversation": "Offer [conversations](nodes/core.conversationGate.md); advertised. Without them a workflow that "
+    "holds one is refused.",
     "test_seams": "Mount the seams of the conformance suite below `/v1/host/sample/`.",
     "allow_private_network": "Let [requests to others](../operate/security.md#requests-to-others) reach private "
     "networks, by plain http too, on any port.",
@@ -61,7 +69,17 @@ SETTINGS_TEXT = {
     "fetch_http": "Let requests to others use plain http, to port 80 too.",
     "keepalive_seconds": "A quiet stream gets a comment line this often.",
     "retention_days": "Days after its end until a run is [deleted](../operate/retention.md); 0 keeps every run.",
+    "public_url": "Where people reach the host, such as `https://flows.example.org`; [links to questions](interrupts.md"
+    "#hand-out-a-link) begin with it. Without it they are paths.",
+    "interrupt_link_days": "Days that a link to a question lasts which has no deadline of its own.",
 }
+
+
+SCOPES_TEXT = {
+    "approvals:delegate": "[answers and links for others](interrupts.md#whose-answer-it-is)",
+    "approvals:override": "[overrides of gates](interrupts.md#whose-answer-it-is)",
+}
+"""Scopes that no operation needs by itself."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -232,8 +250,9 @@ def _range(shape: dict[str, Any]) -> str:
 
 
 def scopes() -> str:
-    rows = [[code(scope), ", ".join(code(one.operation) for one in ROUTES if one.scope == scope)] for scope in SCOPES]
-    return table(("scope", "opens"), ([name, opens or "nothing yet"] for name, opens in rows))
+    opens = {scope: ", ".join(code(one.operation) for one in ROUTES if one.scope == scope) for scope in SCOPES}
+    rows = ([code(name), found or SCOPES_TEXT.get(name, "nothing yet")] for name, found in opens.items())
+    return table(("scope", "opens"), rows)
 
 
 def unoffered() -> str:

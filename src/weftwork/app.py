@@ -11,6 +11,7 @@ from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.control import ControlRoutes
 from weftwork.adapters.http.events import EventRoutes
 from weftwork.adapters.http.fetch import FetchRoutes
+from weftwork.adapters.http.interrupts import InterruptRoutes
 from weftwork.adapters.http.meta import Document, MetaRoutes
 from weftwork.adapters.http.node_types import NodeTypeRoutes
 from weftwork.adapters.http.review import ReviewRoutes
@@ -29,6 +30,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock import SystemClock
 from weftwork.adapters.system.ids import RandomIds
 from weftwork.adapters.system.lockfile import LockFileSeat
+from weftwork.data_folder import DATABASE, LOCK, SOCKET, NoSeat, make_folder, take, unusable
 from weftwork.engine.administration import Administration
 from weftwork.engine.annotations import Annotations
 from weftwork.engine.bulk_cancel import BulkCancel
@@ -37,10 +39,13 @@ from weftwork.engine.comparison import Comparison
 from weftwork.engine.control import Control
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
+from weftwork.engine.interrupt_links import InterruptLinks
+from weftwork.engine.interrupts import Interrupts
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.retention import Retention
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
+from weftwork.engine.signer import Signer
 from weftwork.engine.sweeper import Sweeper
 from weftwork.engine.workflows import Workflows
 from weftwork.ports.clock import Clock
@@ -50,21 +55,19 @@ from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.seat import Seat
 from weftwork.protocol.capabilities import Offer, discovery
+from weftwork.protocol.gated import find_gate
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.openapi import openapi
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES
+from weftwork.protocol.wire_v1_interrupts import TOKENS
 from weftwork.settings import Settings, SettingsError
 
 log = logging.getLogger("weftwork")
 
-DATABASE = "weftwork.db"
-LOCK = "weftwork.lock"
-SOCKET = "admin.sock"
 
-
-def node_types(outbound: Outbound | None = None) -> dict[str, NodeType]:
+def node_types(outbound: Outbound | None = None, conversation: bool = True) -> dict[str, NodeType]:
     """The node types that come with the package, by the name that a definition uses; without a client none sends."""
-    return {node.declaration.type_id: node for node in builtin(outbound)}
+    return {node.declaration.type_id: node for node in builtin(outbound, conversation)}
 
 
 def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
@@ -88,14 +91,6 @@ def declarations(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
     return {type_id: node.declaration for type_id, node in types.items()}
 
 
-class _NoSeat:
-    """A memory store belongs to its process by nature."""
-
-    def take(self) -> None: ...
-
-    def release(self) -> None: ...
-
-
 class Host:
     """Everything behind the listener. `open` recovers unfinished runs before it returns."""
 
@@ -111,12 +106,15 @@ class Host:
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self._memory = settings.store == "memory"
-        self._seat: Seat = _NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
+        self._seat: Seat = NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
         self._store = MemoryStore() if self._memory else SqliteStore(settings.data_folder / DATABASE)
         self.outbound = self._client()
         threads = Threads(settings.max_node_threads, settings.max_abandoned_threads)
         self._library = Library(python_nodes(settings.nodes, nodes), threads, self.outbound)
-        self.types: Mapping[str, NodeType] = {**node_types(self.outbound), **self._library.types}
+        self.types: Mapping[str, NodeType] = {
+            **node_types(self.outbound, settings.conversation),
+            **self._library.types,
+        }
         self._feeds = Feeds(self._store.log)
         runtime = Runtime(self._store.log, self._feeds, self._clock, self._ids, self.types, settings.limits())
         self.catalog = Catalog(self._store.definitions, declarations(self.types))
@@ -127,6 +125,11 @@ class Host:
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = Control(runtime, self._executor)
+        self._signer = Signer(self._store.signing, self._clock, self._ids)
+        links = InterruptLinks(
+            self._signer, self._clock, self._ids, TOKENS, settings.public_url, settings.interrupt_link_days
+        )
+        self._interrupts = Interrupts(runtime, self._executor, links)
         self._bulk = BulkCancel(runtime, self._executor)
         self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
         self._sweeper = Sweeper(self._store.log, self._clock, self._retention.tidy)
@@ -141,14 +144,15 @@ class Host:
         Raises SeatTaken, StoreUnavailable or SettingsError.
         """
         if not self._memory:
-            _make(self.settings.data_folder)
-        _take(self._seat)
+            make_folder(self.settings.data_folder)
+        take(self._seat)
         point("boot.seated")
         try:
             await self._store.open()
             await self.keyring.load()
+            await self._signer.load()
             if not self._memory:
-                administration = Administration(self.keyring, self._retention, self.catalog)
+                administration = Administration(self.keyring, self._retention, self.catalog, self._signer)
                 self._admin = AdminServer(self.settings.data_folder / SOCKET, administration)
                 await self._admin.start()
             recovered = await self._executor.recover()
@@ -157,7 +161,7 @@ class Host:
             await self._store.close()
             self._seat.release()
             if isinstance(error, OSError):
-                raise _unusable(error) from None
+                raise unusable(error) from None
             raise
         self._library.start()
         self._sweeper.start()
@@ -169,7 +173,9 @@ class Host:
         return GuardedClient(settings.fetch_policy(), settings.fetch_limits(), resolver, agent=agent)
 
     async def register_fixture(self, document: dict[str, Any]) -> None:
-        """Register one of our own conformance workflows and advertise it."""
+        """Register one of our own conformance workflows and advertise it, unless the host lacks what it needs."""
+        if find_gate(document, self.types) is not None:
+            return
         violations = await self.catalog.register(document)
         assert not violations, f"{document['id']}: {violations}"
         self._fixtures.append(document["id"])
@@ -180,19 +186,28 @@ class Host:
         # With private networks let in, the client is not the guarded one that discovery speaks of.
         fetch = None if settings.allow_private_network else settings.fetch_limits()
         fixtures = tuple(self._fixtures)
-        offer = Offer(self.version, settings.limits(), fixtures, test_seams=settings.test_seams, fetch=fetch)
+        offer = Offer(
+            self.version,
+            settings.limits(),
+            fixtures,
+            test_seams=settings.test_seams,
+            fetch=fetch,
+            node_types=frozenset(self.types),
+            tokens=any(route.path.startswith(TOKENS) for route in ROUTES),
+        )
         handlers = self._handlers(offer)
         self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
         return self.app
 
     def _handlers(self, offer: Offer) -> dict[str, Handler]:
-        runs = RunRoutes(self.service)
+        runs = RunRoutes(self.service, self._interrupts)
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = MetaRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
         workflows = WorkflowRoutes(self._workflows)
         types = NodeTypeRoutes(declarations(self.types))
         steering = SteeringRoutes(self._control)
+        interrupts = InterruptRoutes(self._interrupts)
         control = ControlRoutes(self._bulk, self._retention)
         fetch = FetchRoutes(self.outbound, lambda address: self._client(Moved(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
@@ -213,7 +228,13 @@ class Host:
             "cancelRun": runs.cancel_run,
             "pauseRun": steering.pause_run,
             "resumeRun": steering.resume_run,
-            "resolveInterruptByRun": steering.resolve_interrupt,
+            "listRunInterrupts": interrupts.of_run,
+            "listInterrupts": interrupts.inbox,
+            "resolveInterruptByRun": interrupts.resolve,
+            "resolveApproval": interrupts.decide,
+            "createInterruptLink": interrupts.link,
+            "inspectInterruptByToken": interrupts.inspect,
+            "resolveInterruptByToken": interrupts.resolve_by_token,
             "getArtifact": steering.get_artifact,
             "bulkCancelRuns": control.bulk_cancel,
             "deleteRun": control.delete_run,
@@ -247,38 +268,21 @@ class Host:
         self._seat.release()
 
 
-def _make(folder: Path) -> None:
-    """Make the data folder if it is not there."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(f"data: {folder} cannot be made: {error.strerror}") from None
-
-
-def _take(seat: Seat) -> None:
-    try:
-        seat.take()
-    except OSError as error:
-        raise _unusable(error) from None
-
-
-def _unusable(error: OSError) -> SettingsError:
-    return SettingsError(f"data: {error.filename or 'the folder'} cannot be used: {error.strerror or error}")
-
-
 async def open_administration(data: Path) -> tuple[Administration, Any]:
     """Administration straight on the store of a host that is not running, and the function that closes it.
 
     Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
     """
     seat = LockFileSeat(data / LOCK)
-    _make(data)
-    _take(seat)
+    make_folder(data)
+    take(seat)
     store = SqliteStore(data / DATABASE)
     try:
         await store.open()
         keyring = Keyring(store.keys, SystemClock(), RandomIds(), SCOPES)
         await keyring.load()
+        signer = Signer(store.signing, SystemClock(), RandomIds())
+        await signer.load()
     except BaseException:
         seat.release()
         raise
@@ -288,4 +292,4 @@ async def open_administration(data: Path) -> tuple[Administration, Any]:
         seat.release()
 
     catalog = Catalog(store.definitions, declarations(node_types()))
-    return Administration(keyring, Retention(store.log, SystemClock()), catalog), close
+    return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer), close

@@ -1,10 +1,12 @@
 """Settings: command line over environment over TOML file over defaults, into one frozen struct."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -34,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     api_key: tuple[str, ...] = ()
     conformance: bool = False
+    conversation: bool = True
     test_seams: bool = False
     allow_private_network: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -55,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     fetch_http: bool = False
     keepalive_seconds: float = 10.0
     retention_days: int = 0
+    public_url: str = ""
+    interrupt_link_days: int = 7
 
     @property
     def data_folder(self) -> Path:
@@ -103,6 +108,7 @@ _RANGES = {
     "fetch_max_bytes": (1, 256 * 2**20),
     "keepalive_seconds": (0.05, 14.0),
     "retention_days": (0, 36_500),
+    "interrupt_link_days": (1, 3_650),
 }
 
 
@@ -181,7 +187,21 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
         raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
     if not settings.host:
         raise SettingsError(f"{origin.get('host', 'host')} must name an address; 0.0.0.0 is every IPv4 address")
-    return settings
+    if settings.public_url and not _is_base(settings.public_url):
+        text = "an http or https URL without query, like https://flows.example.org"
+        raise SettingsError(f"{origin.get('public_url', 'public_url')} must be {text}")
+    return msgspec.structs.replace(settings, public_url=settings.public_url.rstrip("/"))
+
+
+def _is_base(text: str) -> bool:
+    """Whether a path can be put behind this, and the result is a URL."""
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018  raises
+    except ValueError:
+        return False
+    plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[^!-~]|[?#\"'<>\\]", text))
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
 
 
 def _wanted(kind: Any) -> str:

@@ -226,7 +226,10 @@ def test_what_cannot_be_an_id_is_not_found(host: Host, text: str) -> None:
     refused(host.call("POST", f"/v1/runs/{text}/cancel"), 404, "not_found")
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.method == "GET"], ids=lambda r: r.operation)
+READS = [route for route in ROUTES if route.method == "GET" and "{token}" not in route.path]
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda r: r.operation)
 def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
     made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
     run_id = host.create(register(host, flow("limits-made", [made])))

@@ -172,10 +172,10 @@ def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     """The sabotage: an answer that does not look whether there is one."""
     real = decide.answer
 
-    def careless(state: Any, node_id: str, value: Any, by: str) -> Any:
+    def careless(state: Any, given: Any) -> Any:
         for name, each in list(state.interrupts.items()):
-            state.interrupts[name] = msgspec.structs.replace(each, status="open")
-        return real(state, node_id, value, by)
+            state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
+        return real(state, given)
 
     async def work() -> tuple[list[int], list[int]]:
         async with open_served(GOES_ON) as served:

@@ -134,7 +134,7 @@ def test_a_refusal_lists_what_is_wrong(host: Host) -> None:
 
 
 @pytest.mark.rule("wf-09", "wf-12")
-@pytest.mark.parametrize("type_id", ["core.conversationGate", "core.orchestrator.supervisor", "core.dispatch"])
+@pytest.mark.parametrize("type_id", ["core.orchestrator.supervisor", "core.dispatch"])
 def test_a_gated_type_is_refused_everywhere(host: Host, type_id: str) -> None:
     whole = flow("reg-gated", "1")
     whole["nodes"][0]["typeId"] = type_id

@@ -21,7 +21,7 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES
 from weftwork.settings import Settings
 
 SOURCE = ROOT / "src" / "weftwork"
-CLI_PAGES = ("cli-run", "cli-runs", "cli-workflows")
+CLI_PAGES = ("cli-run", "cli-runs", "cli-answer", "cli-keys", "cli-workflows")
 
 
 def missing(names: list[str], text: str) -> list[str]:

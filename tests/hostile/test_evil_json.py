@@ -10,9 +10,11 @@ import pytest
 from tests.hostile.evil import CAP, DOCUMENTS, FRAGMENTS, MARK
 from tests.hostile.wire import POST, connect, hear, say
 from tests.live import Answer, Host, delays, elsewhere, open_served, until
+from tests.live.tokens import token_of
 from weftwork.adapters.http import message
 from weftwork.protocol import schema
 from weftwork.protocol.annotation import MAX_TEXT
+from weftwork.protocol.interrupt_token import is_person
 from weftwork.protocol.wire_v1 import ROUTES
 
 pytestmark = pytest.mark.usefixtures("nothing_failed")
@@ -25,6 +27,9 @@ TEMPLATES: dict[str, bytes] = {
     "pauseRun": b'{"drainPolicy":"immediate","reason":%b}',
     "resumeRun": b'{"reason":%b}',
     "resolveInterruptByRun": b'{"resumeValue":%b}',
+    "resolveInterruptByToken": b'{"resumeValue":%b}',
+    "resolveApproval": b'{"action":"accept","more":%b}',
+    "createInterruptLink": b'{"for":%b}',
     "bulkCancelRuns": b'{"runIds":["01zzzzzzzzzzzzzzzzzzzzzzzz"],"reason":%b}',
     "registerWorkflow": b'{"id":"evil","name":"Evil","version":"VERSION","nodes":[{"id":"n","typeId":"core.identity",'
     b'"name":"n","position":{"x":0,"y":0},"config":{},"inputs":{"x":{"type":"static","value":%b}}}],"edges":[],'
@@ -60,10 +65,12 @@ def test_every_route_with_a_body_has_a_template() -> None:
 def send(host: Host, operation: str, run_id: str, body: bytes, **headers: str) -> Answer:
     route = BODIES[operation]
     path = route.path.replace("{runId}", run_id).replace("{nodeId}", "ask")
+    if "{token}" in path:
+        path = path.replace("{token}", token_of(host, host.create(ASKS["id"])))
     return host.call(route.method, path, body=body, headers={**JSON, **headers})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def waiting(host: Host) -> str:
     """A run that nobody has answered yet."""
     assert host.call("POST", "/v1/workflows", ASKS).status in (200, 201)
@@ -114,7 +121,13 @@ def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, nam
         refused(answer)
         return
     value = json.loads(evil.data)
-    if operation == "resolveInterruptByRun":
+    if operation == "resolveInterruptByToken":
+        assert answer.status == 200
+        return
+    if operation == "createInterruptLink" and not is_person(value):
+        refused(answer)
+        return
+    if operation in ("resolveInterruptByRun", "resolveApproval", "createInterruptLink"):
         assert (answer.status, answer.document["error"]) == (404, "interrupt_not_found")
         return
     if operation == "safeFetch" and isinstance(value, str):

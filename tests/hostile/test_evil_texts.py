@@ -82,8 +82,8 @@ HEADERS = (
 KNOWN = frozenset(
     """
     allow cache-control capabilities-etag connection content-length content-type date etag location
-    openwop-idempotent-replay retry-after traceparent transfer-encoding www-authenticate x-accel-buffering
-    x-content-type-options
+    openwop-idempotent-replay referrer-policy retry-after traceparent transfer-encoding www-authenticate
+    x-accel-buffering x-content-type-options
     """.split()
 )
 """Every header that the host may answer with."""
@@ -92,6 +92,9 @@ REFUSALS = {
     "deleteRun": 404,
     "getArtifact": 404,
     "resolveInterruptByRun": 404,
+    "createInterruptLink": 404,
+    "inspectInterruptByToken": 404,
+    "resolveInterruptByToken": 404,
     "pauseRun": 409,
     "resumeRun": 409,
     "getWorkflow": 404,
@@ -123,7 +126,7 @@ def common(leave_out: str = "") -> list[bytes]:
 
 def target(route: Route, run_id: str) -> bytes:
     path = route.path.replace("{nodeId}", "noop").replace("{artifactId}", "none").replace("{workflowId}", NOOP)
-    path = path.replace("{typeId}", "core.noop")
+    path = path.replace("{typeId}", "core.noop").replace("{token}", "token")
     # The run is needed for the other routes.
     return path.replace("{runId}", run_id if route.operation != "deleteRun" else "nowhere").encode()
 

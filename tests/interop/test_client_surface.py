@@ -10,7 +10,6 @@ from tests.live import KEY, Host
 
 GONE = ("not_found", 404)
 UNOFFERED = ("capability_not_provided", 501)
-ANONYMOUS = ("unauthenticated", 401)
 UNASKED = ("interrupt_not_found", 404)
 OVER = ("conflict", 409)
 """The protocol names no code for a run that cannot be steered, and the client's catalogue has none for it."""
@@ -52,9 +51,9 @@ def cases(run: str) -> dict[str, Case]:
         "discovery_capabilities": ((), {}, SERVED),
         "discovery_openapi": ((), {}, SERVED),
         "get_workspace_file": (("notes/a b.md",), {"version": 1}, None),
-        "interrupts_inspect_by_token": (("token",), {}, ANONYMOUS),
+        "interrupts_inspect_by_token": (("token",), {}, UNASKED),
         "interrupts_resolve_by_run": ((run, "noop", ANSWER), {}, UNASKED),
-        "interrupts_resolve_by_token": (("token", ANSWER), {}, ANONYMOUS),
+        "interrupts_resolve_by_token": (("token", ANSWER), {}, UNASKED),
         "list_annotations": ((run,), {}, SERVED),
         "list_workspace_files": ((), {"prefix": "notes/"}, None),
         "prompts_create": ((PROMPT,), {}, UNOFFERED),
@@ -89,7 +88,7 @@ def cases(run: str) -> dict[str, Case]:
 
 
 METHODS = [name for name, _ in inspect.getmembers(OpenwopClient, inspect.isfunction) if not name.startswith("_")]
-PUBLIC = ("discovery_capabilities", "discovery_openapi")
+PUBLIC = ("discovery_capabilities", "discovery_openapi", "interrupts_inspect_by_token", "interrupts_resolve_by_token")
 STREAMS = ("runs_events",)
 """Errors of streams reach the caller in another form; see test_client_events."""
 OF_RUNS = [name for name in METHODS if "run_id" in inspect.signature(getattr(OpenwopClient, name)).parameters]

@@ -75,6 +75,17 @@ def payloads(host: Host, run_id: str, kind: str) -> list[dict[str, Any]]:
     return [event["payload"] for event in events(host, run_id) if event["type"] == kind]
 
 
+TOKEN_MEMBERS = ("interruptToken", "callbackUrl", "tokenIntent")
+
+
+def tokenless(shown: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot, or one interrupt, without what is made anew for every reader."""
+    kept = {name: value for name, value in shown.items() if name not in TOKEN_MEMBERS}
+    if "interrupts" in kept:
+        kept |= {"interrupt": tokenless(kept["interrupt"]), "interrupts": [*map(tokenless, kept["interrupts"])]}
+    return kept
+
+
 def code(answer: Answer) -> tuple[int, str]:
     """How a request was refused."""
     return answer.status, answer.document["error"]

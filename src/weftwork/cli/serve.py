@@ -37,6 +37,13 @@ from weftwork.settings import Settings, SettingsError, load_settings
     help="Accept KEY while this process runs; all scopes unless some are named. Repeatable.",
 )
 @click.option("--conformance", is_flag=True, default=None, help="Register our own conformance workflows.")
+@click.option(
+    "--no-conversation",
+    "conversation",
+    flag_value=False,
+    default=None,
+    help="Do without conversations: workflows that hold one are refused.",
+)
 @click.option("--test-seams", is_flag=True, default=None, help="Mount the conformance seams under /v1/host/sample/.")
 @click.option(
     "--allow-private-network",

@@ -8,9 +8,11 @@ import msgspec
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.retention import SLICE, Retention
+from weftwork.engine.signer import Signer
 from weftwork.ports.definitions import Listed
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.keys import KeyRow
+from weftwork.ports.signing import SigningKey
 from weftwork.protocol.errors import ClientFault, HostFault, error_document, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_object
@@ -35,6 +37,12 @@ class RevokeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ask for a key to stop working."""
 
     key_id: str
+
+
+class DropSigningKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask for what a signing key has signed to count no more."""
+
+    kid: str
 
 
 class EndedRuns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,16 +71,20 @@ class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Administration:
     """One answer per request, the same through the socket and straight on the store."""
 
-    def __init__(self, keyring: Keyring, retention: Retention, catalog: Catalog) -> None:
+    def __init__(self, keyring: Keyring, retention: Retention, catalog: Catalog, signer: Signer) -> None:
         self._keyring = keyring
         self._retention = retention
         self._catalog = catalog
+        self._signer = signer
         self._operations: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
             "keys.create": self._create,
             "keys.list": self._list,
             "keys.revoke": self._revoke,
             "runs.count": self._count,
             "runs.prune": self._prune,
+            "signing.list": self._list_signing,
+            "signing.rotate": self._rotate_signing,
+            "signing.drop": self._drop_signing,
             "workflows.get": self._get_workflow,
             "workflows.list": self._list_workflows,
         }
@@ -116,6 +128,21 @@ class Administration:
         limit = max(1, min(wanted.limit, SLICE))
         pruned = await self._retention.prune(wanted.completed_before, wanted.tenant, limit)
         return {"deleted": pruned.deleted, "more": pruned.more}
+
+    async def _list_signing(self, arguments: Any) -> dict[str, Any]:
+        return {"keys": [self._signing(row) for row in self._signer.all()]}
+
+    async def _rotate_signing(self, arguments: Any) -> dict[str, Any]:
+        return self._signing(await self._signer.rotate())
+
+    async def _drop_signing(self, arguments: Any) -> dict[str, Any]:
+        dropped = await self._signer.drop(msgspec.convert(arguments, DropSigningKey).kid)
+        return {"dropped": dropped.kid, "signs": self._signer.kid}
+
+    def _signing(self, row: SigningKey) -> dict[str, Any]:
+        """What is shown of a signing key: everything but its secret."""
+        shown: dict[str, Any] = {"kid": row.kid, "createdAt": iso(row.created_at), "signs": row.kid == self._signer.kid}
+        return {**shown, "retiredAt": iso(row.retired_at)} if row.retired_at is not None else shown
 
     async def _get_workflow(self, arguments: Any) -> dict[str, Any]:
         wanted = msgspec.convert(arguments, GetWorkflow)

@@ -15,6 +15,8 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key
 
 LIVE_KEY_PREFIX = "hk_live_"
+AT_START = "given at start"
+"""The label of keys that were; it is nobody's name."""
 
 
 class Keyring:
@@ -79,7 +81,7 @@ class Keyring:
 
     def admit(self, key: str, tenant: str, scopes: Iterable[str] | None) -> KeyRow:
         """Accept a key for as long as this process lives; nothing is stored. A revoked key stays revoked."""
-        row = self._row(key, tenant, scopes, "given at start", None)
+        row = self._row(key, tenant, scopes, AT_START, None)
         held = self._rows.get(row.digest)
         if held is not None and held[0].revoked_at is not None:
             raise ClientFault("key_revoked", "This key was revoked; use another.")
@@ -125,6 +127,7 @@ class Keyring:
         return hmac.digest(self._salt, key.encode("utf-8", "surrogateescape"), hashlib.sha256)
 
     def _hold(self, row: KeyRow) -> None:
-        principal = Principal.of(row.key_id, row.tenant, row.mode, frozenset(row.scopes))
+        label = row.label if row.label != AT_START else ""
+        principal = Principal.of(row.key_id, row.tenant, row.mode, frozenset(row.scopes), label)
         self._rows[row.digest] = (row, principal)
         self._by_id[row.key_id] = row

@@ -15,10 +15,12 @@ class Principal(msgspec.Struct, frozen=True):
     mode: Mode
     scopes: frozenset[str]
     partition: str
+    label: str = ""
+    """The name that the operator gave to the key when it was made; gates may name approvers by it."""
 
     @classmethod
-    def of(cls, key_id: str, tenant: str, mode: Mode, scopes: frozenset[str]) -> "Principal":
-        return cls(key_id, tenant, mode, scopes, partition(tenant, mode))
+    def of(cls, key_id: str, tenant: str, mode: Mode, scopes: frozenset[str], label: str = "") -> "Principal":
+        return cls(key_id, tenant, mode, scopes, partition(tenant, mode), label)
 
     def run(self, run_id: str) -> RunKey:
         """The caller's run of that id; another tenant's run has another key and is not there."""

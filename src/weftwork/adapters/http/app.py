@@ -15,9 +15,11 @@ from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.ids import Ids
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id
+from weftwork.protocol.interrupt_token import without_tokens
 from weftwork.protocol.route import Route
 from weftwork.protocol.trace import parse_traceparent, traceparent
 from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED
+from weftwork.protocol.wire_v1_interrupts import TOKENS
 
 log = logging.getLogger("weftwork.http")
 
@@ -25,6 +27,7 @@ Handler = Callable[[Request], Awaitable[Response | None]]
 """Answers a request. None means the handler has sent its own response, a stream."""
 
 _NO_STORE = (b"cache-control", b"no-store")
+_NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 
@@ -49,7 +52,7 @@ class App:
         except Disconnected:
             return
         except Broken:
-            log.info("client stopped reading, connection broken off", extra={"path": request.path[:256]})
+            log.info("client stopped reading, connection broken off", extra={"path": shown_path(request)})
             await request.break_off()
         except asyncio.CancelledError:
             # Requests are cancelled in one case only: the host drains and their time is up.
@@ -79,17 +82,17 @@ class App:
             handler = self._resolve(request)
             return await handler(request)
         except ClientFault as fault:
-            return fault_response(fault)
+            return told(request, fault)
         except StoreUnavailable as error:
-            log.warning("store unavailable", extra={"path": request.path[:256], "reason": str(error)})
-            return fault_response(no_store())
+            log.warning("store unavailable", extra={"path": shown_path(request), "reason": str(error)})
+            return told(request, no_store())
         except (Disconnected, Broken):
             raise
         except Exception:
             correlation = request.traceparent.split("-")[1]
-            log.exception("request failed", extra={"correlationId": correlation, "path": request.path[:256]})
+            log.exception("request failed", extra={"correlationId": correlation, "path": shown_path(request)})
             message = "The host failed to answer; its log has the details."
-            return json_response(500, error_document("internal_error", message, {"correlationId": correlation}))
+            return told(request, ClientFault("internal_error", message, {"correlationId": correlation}))
 
     def _resolve(self, request: Request) -> Handler:
         """auth-05 (readings, Paths): under /v1 the key is looked at before anything else, then the path."""
@@ -118,10 +121,21 @@ class App:
         return self._handlers[route.operation]
 
 
+def shown_path(request: Request) -> str:
+    """tok-07: the path as it may stand in the log."""
+    return without_tokens(request.path)[:256]
+
+
 def _params(found: dict[str, str]) -> dict[str, str]:
-    """Ids from the path; what no id can look like is not found, rather than an error of another kind."""
+    """Ids from the path; what no id can look like is not found, rather than an error of another kind.
+
+    All that is no token is refused in one place, in the same words.
+    """
     params: dict[str, str] = {}
     for name, text in found.items():
+        if name == "token":
+            params[name] = text
+            continue
         try:
             params[name] = segment(text)
         except UnicodeDecodeError:
@@ -155,6 +169,11 @@ def _wrong_method(methods: Mapping[str, Route | None]) -> ClientFault:
     return ClientFault("method_not_allowed", f"Allowed here: {', '.join(allowed)}.", {"allow": allowed})
 
 
+def told(request: Request, fault: ClientFault) -> Response:
+    """A fault as whoever asked can read it."""
+    return fault_response(fault) if request.refusal is None else request.refusal(fault)
+
+
 def fault_response(fault: ClientFault) -> Response:
     """err-02 (OpenWOP rest-endpoints): a fault as its envelope, with the headers its status demands."""
     headers: Headers = []
@@ -169,12 +188,17 @@ def fault_response(fault: ClientFault) -> Response:
 
 
 async def _send(request: Request, response: Response) -> None:
-    headers = [(b"traceparent", request.traceparent.encode()), _NOSNIFF, *response.headers]
+    headers = [(b"traceparent", request.traceparent.encode()), *response.headers]
     if response.status not in (204, 304):
         headers.append((b"content-type", response.content_type))
         headers.append((b"content-length", str(len(response.body)).encode()))
-    if not any(name == b"cache-control" for name, _ in response.headers):
+    named = [name for name, _ in response.headers]
+    if b"x-content-type-options" not in named:
+        headers.append(_NOSNIFF)
+    if b"cache-control" not in named:
         headers.append(_NO_STORE)
+    if request.path.startswith(TOKENS) and b"referrer-policy" not in named:
+        headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
     if not request.unread:
         if not request.out.whole(response.status, headers, body):

@@ -10,7 +10,7 @@ SPARE: Final = 64
 """Connections above the cap that are still read, so that probes find out how the host is."""
 OTHER_FILES: Final = 128
 """Files that the host keeps for its store, its socket, its log and connections on their way in or out."""
-PUBLIC: Final = frozenset(route.path.encode() for route in ROUTES if route.scope is None)
+PUBLIC: Final = frozenset(route.path.encode() for route in ROUTES if route.scope is None and "{" not in route.path)
 """What is answered on them."""
 
 Place = Literal["inside", "spare", "outside", "away"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -69,6 +69,7 @@ class Request:
         "params",
         "path",
         "principal",
+        "refusal",
         "route",
         "scope",
         "traceparent",
@@ -83,6 +84,8 @@ class Request:
         self.params: dict[str, str] = {}
         self.route: Route | None = None
         self.principal: Principal | None = None
+        self.refusal: Callable[[ClientFault], Response] | None = None
+        """How a fault is told, where the one who asked reads no JSON."""
         self.traceparent = ""
         self._receive = receive
         self._query: list[tuple[str, str]] | None = None

@@ -1,6 +1,7 @@
 """Routes of runs."""
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
+from weftwork.engine.interrupts import Interrupts
 from weftwork.engine.service import Service
 from weftwork.ports.eventlog import RunQuery
 from weftwork.protocol import idempotency
@@ -13,8 +14,9 @@ from weftwork.protocol.trace import parse_traceparent
 class RunRoutes:
     """createRun, listRuns, getRun, cancelRun."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, interrupts: Interrupts) -> None:
         self._service = service
+        self._interrupts = interrupts
 
     async def create_run(self, request: Request) -> Response:
         document = await request.document()
@@ -45,7 +47,8 @@ class RunRoutes:
         return json_response(200, await self._service.list_runs(request.caller, query))
 
     async def get_run(self, request: Request) -> Response:
-        return json_response(200, await self._service.get_run(request.caller, request.params["runId"]))
+        found = await self._service.get_run(request.caller, request.params["runId"])
+        return json_response(200, self._interrupts.with_tokens(request.caller, found))
 
     async def cancel_run(self, request: Request) -> Response:
         document = await request.document(optional=True)

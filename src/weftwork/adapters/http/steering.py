@@ -1,12 +1,13 @@
 """Routes that steer single runs, and the one that fetches what a run has made."""
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
-from weftwork.engine.control import Control, Steered
+from weftwork.engine.control import Control
+from weftwork.engine.steered import Steered
 from weftwork.protocol.timestamp import iso
 
 
 class SteeringRoutes:
-    """pauseRun, resumeRun, resolveInterruptByRun, getArtifact."""
+    """pauseRun, resumeRun, getArtifact."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -22,13 +23,6 @@ class SteeringRoutes:
         key = request.header(b"idempotency-key")
         done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
         return _answer(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
-
-    async def resolve_interrupt(self, request: Request) -> Response:
-        document = await request.document()
-        key = request.header(b"idempotency-key")
-        run_id, node_id = request.params["runId"], request.params["nodeId"]
-        done = await self._control.resolve_interrupt(request.caller, run_id, node_id, document, key)
-        return _answer(200, {"runId": done.run_id, "nodeId": done.node_id, "status": done.status}, done)
 
     async def get_artifact(self, request: Request) -> Response:
         run_id, artifact_id = request.params["runId"], request.params["artifactId"]

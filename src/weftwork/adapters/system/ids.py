@@ -30,6 +30,9 @@ class RandomIds:
     def token(self) -> str:
         return secrets.token_urlsafe(32)
 
+    def secret(self, count: int) -> bytes:
+        return os.urandom(count)
+
     def trace_id(self) -> str:
         return f"{self._trace.getrandbits(128) | 1:032x}"
 

@@ -1,0 +1,92 @@
+"""The page behind a link: a person without an account reads a question there and answers it.
+
+Pure functions from questions to bytes. There is no script, nothing is loaded, and every text of a question is shown
+as text; HEADERS go with every page. What the form sends back is read by `form`.
+"""
+
+from typing import Any, Final
+
+from weftwork.adapters.http.form_plan import plan_for
+from weftwork.adapters.http.page_form import Filled, form, summary
+from weftwork.adapters.http.page_frame import document, facts, moment, said
+from weftwork.adapters.http.page_markup import Child, element
+from weftwork.adapters.http.page_refusal import BY_CODE, OTHER
+from weftwork.adapters.http.page_said import content, heading
+from weftwork.adapters.http.page_style import CONTENT_TYPE, HEADERS
+from weftwork.adapters.http.page_text import short
+from weftwork.adapters.http.page_value import SAID, Budget
+from weftwork.adapters.http.page_votes import approvals
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json_value import is_object
+
+__all__ = ["CONTENT_TYPE", "HEADERS", "render_done", "render_question", "render_refusal"]
+
+_MAX_MESSAGE: Final = 500
+_MAX_ID: Final = 100
+_GOES_ON: Final = {
+    "running": "The run goes on.",
+    "pending": "The run goes on.",
+    "completed": "The run has gone on and is complete.",
+    "failed": "The run has gone on and has failed.",
+    "waiting-approval": "The run still waits for an approval.",
+    "waiting-input": "The run waits for another answer.",
+    "waiting-external": "The run waits for an event.",
+    "paused": "The run is paused and goes on later.",
+}
+
+
+def render_question(
+    question: dict[str, Any],
+    action: str,
+    entered: list[tuple[str, str]] | None = None,
+    fault: ClientFault | None = None,
+) -> bytes:
+    """The question with a form that posts to `action`; never raises, whatever the question is.
+
+    With `entered` and `fault` it is the form as somebody filled it in, and what is wrong with it.
+    """
+    plan, budget, filled = plan_for(question), Budget(), Filled(entered, fault)
+    shown = content(question, plan, budget)
+    answer = form(plan, shown, action, filled, budget.cut)
+    about = facts(
+        [
+            ("You answer as", _name(question.get("for"))),
+            ("Asked", moment(question.get("requestedAt"))),
+            ("Answer by", moment(question.get("dueAt"))),
+            ("Link good until", moment(question.get("expiresAt"))),
+            ("Run", _run(question.get("runId"))),
+        ]
+    )
+    return document(heading(question, plan), about, summary(plan, filled), approvals(question, plan), answer)
+
+
+def render_done(status_text: str, question: dict[str, Any] | None) -> bytes:
+    """After an answer: `status_text` is the status of the run, or a sentence."""
+    text = _GOES_ON.get(status_text, status_text)
+    thanks = element("p", {}, "Thank you. Your answer was recorded. You can close this page.")
+    title = _title(question)
+    about = element("p", {}, "It was about: ", element("bdi", SAID, title)) if title else None
+    card = element("section", {"class": "card", "role": "status"}, thanks, element("p", {}, text) if text else None)
+    return document("Answer recorded", card, said(about) if about else None)
+
+
+def render_refusal(fault: ClientFault) -> bytes:
+    """Why nothing was done, and what to do next."""
+    advice = BY_CODE.get(fault.code, OTHER)
+    told = element("p", {}, short(fault.message, _MAX_MESSAGE)) if advice.told else None
+    card = element("section", {"class": "card", "role": "alert"}, told, element("p", {}, advice.next))
+    return document(advice.title, card)
+
+
+def _run(run_id: Any) -> Child:
+    return element("code", {}, short(run_id, _MAX_ID)) if isinstance(run_id, str) else None
+
+
+def _name(person: Any) -> Child:
+    return element("bdi", SAID, short(person, _MAX_ID)) if isinstance(person, str) else None
+
+
+def _title(question: dict[str, Any] | None) -> str:
+    data = (question or {}).get("data")
+    title = data.get("title") if is_object(data) else None
+    return short(title, _MAX_MESSAGE) if isinstance(title, str) else ""

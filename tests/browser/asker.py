@@ -1,0 +1,87 @@
+"""A server that asks one question: the page at its address, and the form behind it."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from weftwork.adapters.http import form, page
+from weftwork.protocol.errors import ClientFault
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Asker:
+    """Serves `question` at /v1/interrupts/token, with the headers of the page, and keeps what is answered."""
+
+    def __init__(self, question: dict[str, Any], headers: Headers | None = None, document: bytes | None = None) -> None:
+        self.question = question
+        self.headers = page.HEADERS if headers is None else headers
+        self.document = document
+        """Shown instead of the question's page."""
+        self.answers: list[Any] = []
+        self.refusals: list[str] = []
+        self.paths: list[str] = []
+        """All that was asked for here."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1/interrupts/token"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
+
+    def show(self) -> bytes:
+        return self.document if self.document is not None else page.render_question(self.question, "token")
+
+    def take(self, body: bytes) -> tuple[int, bytes]:
+        """As the route does: an answer, or the form again with what is wrong."""
+        fields = form.decode_form(body)
+        try:
+            self.answers.append(form.resume_value(self.question, fields))
+        except ClientFault as fault:
+            self.refusals.append(fault.message)
+            return fault.status, page.render_question(self.question, "token", fields, fault)
+        return 200, page.render_done("completed", self.question)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        asker = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 30
+
+            def do_GET(self) -> None:
+                asker.paths.append(self.path)
+                found = self.path == "/v1/interrupts/token"
+                self._send(200 if found else 404, asker.show() if found else b"")
+
+            def do_POST(self) -> None:
+                asker.paths.append(self.path)
+                assert self.headers["content-type"] == "application/x-www-form-urlencoded"
+                self._send(*asker.take(self.rfile.read(int(self.headers["content-length"]))))
+
+            def _send(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                for name, value in asker.headers:
+                    self.send_header(name.decode(), value.decode())
+                self.send_header("content-type", page.CONTENT_TYPE.decode())
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        return Handler

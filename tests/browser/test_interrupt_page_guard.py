@@ -1,0 +1,95 @@
+"""The page in a real Chromium: whatever a question holds, nothing runs, nothing is loaded, nobody frames it."""
+
+import pytest
+
+from tests.browser.asker import Asker
+from tests.browser.chromium import Chromium
+from tests.browser.visit import opened, quiet
+from tests.page.payloads import CANARY, PAYLOADS, POLYGLOTS
+from tests.page.places import everywhere
+from tests.page.questions import KINDS, approval
+from weftwork.adapters.http import page, page_markup
+from weftwork.adapters.http.page_text import visible
+
+pytestmark = pytest.mark.slow
+
+
+def test_hidden_turns_of_direction_do_not_leave_their_place(browser: Chromium) -> None:
+    with opened(browser, everywhere(approval(), "\u202e\u2066 evorppA")) as (_, tab):
+        said = tab.evaluate("document.body.innerText")
+        assert visible("\u202e") in said
+        assert "\u202e" not in said
+
+
+def test_what_is_drawn_beyond_its_place_is_not_drawn_over_the_words_of_the_host(browser: Chromium) -> None:
+    """As letters are that pile up, which not every font has: here the title is moved up."""
+    moved = "document.querySelector('.words h2').style.cssText = 'position: relative; top: -4rem; background: red';"
+    free = "document.querySelector('.words').style.cssText = 'overflow: visible; contain: none';"
+    pictures: list[str] = []
+    for change in ("", moved, moved + free):
+        with opened(browser, approval(description="Z" + "\u0301\u0302\u0303" * 60)) as (_, tab):
+            tab.evaluate(change)
+            clip = tab.evaluate(
+                "(() => { const b = document.querySelector('.tag').getBoundingClientRect();"
+                " return {x: b.x, y: b.y, width: b.width, height: b.height, scale: 1}; })()"
+            )
+            pictures.append(tab.call("Page.captureScreenshot", format="png", clip=clip)["data"])
+    plain, guarded, unguarded = pictures
+    assert guarded == plain
+    assert unguarded != plain
+
+
+def test_whatever_a_question_holds_nothing_runs_and_nothing_is_loaded(browser: Chromium) -> None:
+    for name in ("approval", "clarification", "custom", "low confidence", "odd"):
+        for payload in (*POLYGLOTS, " ".join(PAYLOADS[:60]), " ".join(PAYLOADS[60:])):
+            with opened(browser, everywhere(KINDS[name], payload)) as (_, tab):
+                assert tab.alerts == 0
+                assert tab.evaluate("document.scripts.length + document.images.length + document.links.length") == 0
+
+
+def hostile(monkeypatch: pytest.MonkeyPatch, trap: Asker) -> bytes:
+    """The page as it would be if nothing were escaped. No policy keeps a page from leading elsewhere by itself."""
+    texts = [*POLYGLOTS, *(text for text in PAYLOADS if "refresh" not in text)]
+    with monkeypatch.context() as patched:
+        patched.setattr(page_markup, "escape", lambda text: text.encode("utf-8", "replace").decode())
+        document = page.render_question(approval(title="x", description="".join(texts)), "token")
+    return document.replace(CANARY.encode(), trap.url.encode())
+
+
+def test_the_policy_holds_even_if_nothing_were_escaped(browser: Chromium, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = [(name, value) for name, value in page.HEADERS if name != b"content-security-policy"]
+    for headers, guarded in ((page.HEADERS, True), (without, False)):
+        with Asker(approval()) as trap, Asker(approval(), headers, hostile(monkeypatch, trap)) as asker:
+            tab = browser.tab()
+            tab.open(asker.url)
+            tab.close()
+            # Without the policy the same page does what it wants.
+            assert (tab.alerts == 0) is guarded
+            assert (trap.paths == []) is guarded
+            assert not quiet(asker, tab)
+
+
+def test_another_sheet_is_kept_out(browser: Chromium) -> None:
+    document = page.render_question(approval(), "token").replace(b"<style>", b"<style>*{display:none}")
+    with Asker(approval(), None, document) as asker:
+        tab = browser.tab()
+        tab.open(asker.url)
+        assert tab.evaluate("getComputedStyle(document.body).display") == "block"
+        assert tab.evaluate("getComputedStyle(document.body).marginTop") == "8px"
+        assert any("style" in text for text in tab.complaints)
+        tab.close()
+
+
+def test_the_page_is_shown_in_no_frame(browser: Chromium) -> None:
+    free = [
+        (name, value) for name, value in page.HEADERS if name not in (b"content-security-policy", b"x-frame-options")
+    ]
+    for headers, guarded in ((page.HEADERS, True), (free, False)):
+        with Asker(approval(), headers) as framed:
+            document = f'<!doctype html><iframe src="{framed.url}"></iframe>'.encode()
+            with Asker(approval(), [], document) as around:
+                tab = browser.tab()
+                tab.open(around.url)
+                (inner,) = tab.call("Page.getFrameTree")["frameTree"]["childFrames"]
+                assert (inner["frame"]["url"] != framed.url) is guarded
+                tab.close()

@@ -1,0 +1,1 @@
+"""The page behind a link: what it shows, and what its form sends back."""

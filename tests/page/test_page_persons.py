@@ -1,0 +1,33 @@
+"""The page says as whom one answers, who asks, and what one has said before."""
+
+import pytest
+
+from tests.page.questions import KINDS, quorum
+from tests.page.tree import parse
+from weftwork.adapters.http import page
+
+
+@pytest.mark.parametrize(("action", "said"), [("accept", "approved"), ("reject", "rejected")])
+def test_who_has_voted_is_told_so(action: str, said: str) -> None:
+    tree = parse(page.render_question({**quorum(), "voted": action}, "token"))
+    assert f"You have {said}. Sending again changes your vote." in tree.text
+    assert tree.named("h1")[0].text == "Your vote is recorded"
+    assert [each.get("value") for each in tree.named("button")] == ["accept", "reject"]
+
+
+def test_without_the_look_at_the_vote_it_would_be_asked_as_if_nothing_had_happened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("page_votes", "page_said"):
+        monkeypatch.setattr(f"weftwork.adapters.http.{module}.has_voted", lambda *_: False)
+    with pytest.raises(AssertionError):
+        test_who_has_voted_is_told_so("accept", "approved")
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_it_says_who_asks_and_as_whom_one_answers(kind: str) -> None:
+    text = parse(page.render_question({**KINDS[kind], "for": "Ada <b>"}, "token")).text
+    assert "Asked by: sales · ask" in text
+    assert "You answer as" in text
+    assert "Ada <b>" in text
+    assert "You answer as" not in parse(page.render_question(KINDS[kind], "token")).text
