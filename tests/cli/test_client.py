@@ -86,6 +86,11 @@ def test_without_a_key_none_is_sent(foreign: Foreign) -> None:
             "validation_error",
             "Bad (validation_error).\n  at /inputs/a",
         ),
+        (
+            Said(400, {"error": "validation_error", "message": "Bad", "details": {"supported": ["a", 2]}}),
+            "validation_error",
+            "Bad (validation_error).\n  it takes a, 2",
+        ),
         # What hosts say that do not keep to the protocol.
         (Said(400, {"error": {"code": "bad", "message": "Inner."}}), "bad", "Inner (bad)."),
         (Said(422, {"detail": "No such thing."}), "", "No such thing."),
@@ -104,6 +109,23 @@ def test_a_refusal_says_what_happened_and_what_to_do(foreign: Foreign, said: Sai
     assert words in shown
     assert KEY not in shown
     assert len(foreign.asked) == 1
+
+
+def test_what_a_message_says_already_is_not_said_again(foreign: Foreign) -> None:
+    details = {"supported": ["accept", "reject"]}
+    said = {"error": "validation_error", "message": "This gate takes accept, reject.", "details": details}
+    foreign.replies["POST /v1/runs"] = Said(400, said)
+    with pytest.raises(Refused) as refused:
+        asking(foreign).post("/v1/runs")
+    assert refused.value.format_message() == "This gate takes accept, reject (validation_error)."
+
+
+def test_many_alternatives_are_cut(foreign: Foreign) -> None:
+    details = {"supported": [f"kind-{at}" for at in range(60)]}
+    foreign.replies["POST /v1/runs"] = Said(400, {"error": "validation_error", "message": "No.", "details": details})
+    with pytest.raises(Refused) as refused:
+        asking(foreign).post("/v1/runs")
+    assert refused.value.format_message().endswith(", kind-49 and others")
 
 
 def test_many_problems_are_cut(foreign: Foreign) -> None:

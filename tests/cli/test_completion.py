@@ -67,15 +67,18 @@ def test_bash_takes_the_script_and_completes(tmp_path: Path) -> None:
 
 
 def test_commands_options_and_statuses_need_no_host(tmp_path: Path) -> None:
-    assert {"runs", "nodes", "doctor", "completion"} <= set(complete(tmp_path, "weftwork ", {}))
+    assert {"runs", "nodes", "doctor", "completion", "inbox", "answer"} <= set(complete(tmp_path, "weftwork ", {}))
     assert complete(tmp_path, "weftwork runs pause x --drain-policy i", {}) == ["immediate"]
     assert complete(tmp_path, "weftwork runs ls --status waiting-i", {}) == ["waiting-input"]
+    assert complete(tmp_path, "weftwork inbox --kind cu", {}) == ["custom"]
 
 
 def test_ids_come_from_the_host(foreign: Foreign, tmp_path: Path) -> None:
     ids = ["r1", "r2", "x", "r3; rm", "r$(id)", "r4\nr5", "r\x1b", "-r", "", "r6 r7"]
     foreign.replies["GET /v1/runs"] = Said(200, {"runs": [*({"runId": each} for each in ids), 5]})
     foreign.replies["GET /v1/workflows"] = Said(200, {"workflows": [{"workflowId": "hello"}]})
+    waiting = [{"runId": each, "nodeId": "n"} for each in ["r1", "r1", "r2", "r$(id)"]]
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(200, {"interrupts": waiting})
     foreign.replies["GET /v1/host/weftwork/node-types"] = Said(200, {"nodeTypes": [{"typeId": "acme.score"}]})
     env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
     for command in ("show", "cancel", "pause --reason why", "resume"):
@@ -85,6 +88,8 @@ def test_ids_come_from_the_host(foreign: Foreign, tmp_path: Path) -> None:
     assert complete(tmp_path, "weftwork workflows show h", env) == ["hello"]
     assert complete(tmp_path, "weftwork runs ls --workflow ", env) == ["hello"]
     assert complete(tmp_path, "weftwork nodes show a", env) == ["acme.score"]
+    assert complete(tmp_path, "weftwork answer r", env) == ["r1", "r2"]
+    assert complete(tmp_path, "weftwork inbox --run r", env) == ["r1", "r2"]
     assert {asked.headers["authorization"] for asked in foreign.asked} == {f"Bearer {KEY}"}
     assert complete(tmp_path, f"weftwork runs show --url {foreign.url} --key {KEY} r", {}) == ["r1", "r2"]
     del foreign.asked[:]

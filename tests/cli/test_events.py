@@ -122,7 +122,7 @@ def test_a_host_without_the_mode_is_told(foreign: Foreign) -> None:
     refusal = {"error": "unsupported_stream_mode", "message": "No.", "details": {"supported": ["updates"]}}
     foreign.replies["GET /v1/runs/r/events"] = Said(400, refusal)
     done = foreign.run("events", "r", "--follow", "--mode", "messages")
-    assert (done.exit_code, done.stderr) == (7, "Error: No (unsupported_stream_mode).\n")
+    assert (done.exit_code, done.stderr) == (7, "Error: No (unsupported_stream_mode).\n  it takes updates\n")
 
 
 def test_following_a_run_shows_what_such_a_host_has(foreign: Foreign) -> None:

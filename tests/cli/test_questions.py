@@ -124,6 +124,13 @@ def test_an_answer_belongs_to_its_question(named: dict[str, str], header: list[s
     assert answer_lines("http://x", "r", "n", {"kind": "custom", **named})[3:-1] == header
 
 
+def test_where_several_vote_the_same_words_are_no_repetition() -> None:
+    gate = {"kind": "approval", "key": "n:0:k", "data": {"actions": ["accept"], "requiredApprovals": 2}}
+    assert answer_lines("http://x", "r", "n", gate)[3:-1] == []
+    gate["data"] = {"actions": ["accept"], "requiredApprovals": 1}
+    assert answer_lines("http://x", "r", "n", gate)[3:-1] == ['-H "Idempotency-Key: r-n:0:k"']
+
+
 @pytest.mark.parametrize("key", ["k" * 256, 'a"; touch x', "größer", "$(id)"])
 def test_a_key_that_no_header_can_hold_stands_in_for_itself(key: str) -> None:
     (header,) = answer_lines("http://x", "r", "n", {"kind": "custom", "key": key})[3:-1]
@@ -186,12 +193,12 @@ def test_events_tell_of_questions_that_are_open(foreign: Foreign, is_answered: b
         done = foreign.run("events", "r", *args)
         assert done.exit_code == 0
         assert (f"n asks custom: {LONG}" in done.stderr) != is_answered, args
-        assert ("Idempotency-Key: r-n:0:k" in done.stderr) != is_answered
+        assert ("answer with: weftwork answer r/n\n" in done.stderr) != is_answered
         assert foreign.run("events", "r", "--json", *args).stderr == ""
 
 
 def test_without_looking_old_questions_would_be_asked_again(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.question_view.is_open", lambda *_: True)
+    monkeypatch.setattr("weftwork.cli.question_view.still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_events_tell_of_questions_that_are_open(foreign, True)
 
@@ -221,7 +228,8 @@ def test_a_sheet_shows_what_the_events_know_of_a_question(foreign: Foreign) -> N
     foreign.replies["GET /v1/runs/r/events/poll"] = Said(200, {"events": log_with(), "isComplete": False})
     said = foreign.run("runs", "show", "r").stdout
     assert f"\nn asks custom: {LONG}\n  Say what you know.\n  amount: 5\n" in said
-    pasted = said.split("\nanswer with\n")[1].split("/interrupts/n")[0] + "/interrupts/n"
+    short, pasted = said.split("\nanswer with\n")[1].split("/interrupts/n")[0].split("\nor\n")
+    assert short == "  weftwork answer r/n"
     assert shlex.split(pasted.replace("\\\n", " "))[2] == '{"resumeValue": {"paid": true, "why": "seen"}}'
     older = {**run, "interrupt": {"nodeId": "n", **known, "key": "n:1:k"}}
     foreign.replies["GET /v1/runs/r"] = Said(200, older)
@@ -255,14 +263,11 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
         process = subprocess.Popen(line, env=keys, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         answer = next(each for each in process.stderr if each.startswith("answer with: "))
-        _, _, body, *options_of, url = shlex.split(answer.removeprefix("answer with: "))
-        once = options_of[-1].removeprefix("Idempotency-Key: ")
-        value = json.loads(body)
-        assert value["resumeValue"]["key"] == host.snapshot(run_id)["interrupt"]["key"]
-        value["resumeValue"]["output"] = "paid"
-        for _ in range(2):
-            sent = host.call("POST", url.removeprefix(host.address), value, headers={"Idempotency-Key": once})
-            assert sent.status == 200
+        _, *words = shlex.split(answer.removeprefix("answer with: "))
+        assert words == ["answer", f"{run_id}/pay"]
+        assert command(host.address, *words, "--set", "outcome=perhaps", key=KEY).exit_code == 2
+        done = command(host.address, *words, "--set", "outcome=done", "--set", "output=paid", key=KEY)
+        assert (done.exit_code, done.stderr) == (0, "")
         assert process.wait(WAIT) == 0
         process.stderr.close()
         assert host.snapshot(run_id)["status"] == "completed"

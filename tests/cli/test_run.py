@@ -185,13 +185,11 @@ def test_no_wait_stops_at_a_question_and_says_how_to_answer(host: Host) -> None:
     assert asked == 'who asks custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
     assert left.startswith("the run waits for somebody; follow it with `weftwork events ")
     # The line does it when somebody pastes it.
-    curl, data, body, *options, url = shlex.split(answer.removeprefix("answer with: "))
-    assert (curl, data) == ("curl", "-d")
-    assert options[:4] == ["-H", "Authorization: Bearer $WEFTWORK_KEY", "-H", "Content-Type: application/json"]
-    key = host.snapshot(run_id)["interrupt"]["key"]
-    assert options[4:] == ["-H", f"Idempotency-Key: {run_id}-{key}"]
-    sent = host.call("POST", url.removeprefix(host.address), json.loads(body))
-    assert (sent.status, sent.document["status"]) == (200, "completed")
+    program, *line = shlex.split(answer.removeprefix("answer with: "))
+    assert (program, line) == ("weftwork", ["answer", f"{run_id}/who"])
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    sent = CliRunner(env=env).invoke(main, [*line, "--value", "1"])
+    assert (sent.exit_code, sent.stdout) == (0, f"{run_id}/who answered; the run is completed\n")
     assert await_status(host, run_id, "completed")["nodeStates"]["who"]["status"] == "completed"
 
 

@@ -75,7 +75,7 @@ def test_what_matters_is_shown_and_the_rest_is_counted() -> None:
     text = "\n".join(lines)
     assert "  ├─ ✗ part-007  core.delay  failed, 0 ms\n  │      c: m\n" in text
     assert all(f"  ├─ ● {each}" in text for each in parts(495, 500))
-    assert "  ├─ ? part-700  core.delay  suspended\n  │      asks custom\n  curl -d " in text
+    assert "  ├─ ? part-700  core.delay  suspended\n  │      asks custom\n  weftwork answer r/part-700 " in text
     assert lines[1].endswith(" more completed")
     assert lines[-1].startswith("  └─ … ")
     assert lines[-1].endswith(" more waiting")
@@ -121,11 +121,11 @@ def test_a_narrow_terminal_keeps_how_nodes_stand() -> None:
 def test_no_half_of_a_command_is_shown() -> None:
     tree = fan(2)
     tell(tree, "node.suspended", "start", kind="custom")
-    assert '  curl -d \'{"resumeValue": "..."}\' \\' in lines_of(tree, 80, 24)
-    narrow = lines_of(tree, 40, 24)
+    assert "  weftwork answer r/start --url http://x" in lines_of(tree, 80, 24)
+    narrow = lines_of(tree, 36, 24)
     assert narrow[2:4] == ["  │   asks custom", "  │   Ctrl-C prints how to answer"]
-    assert "curl" not in "".join(narrow)
-    assert "/v1/runs/r/interrupts/start" in "".join(lines_of(tree, 40, 24, whole=True))
+    assert "weftwork" not in "".join(narrow)
+    assert "weftwork answer r/start" in "".join(lines_of(tree, 36, 24, whole=True))
 
 
 def test_nodes_that_nobody_expected_stand_behind_the_others() -> None:

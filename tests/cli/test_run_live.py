@@ -1,5 +1,6 @@
 """`weftwork run --follow` over a restart of the host, and in a real terminal."""
 
+import codecs
 import fcntl
 import json
 import os
@@ -57,6 +58,7 @@ class Terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(line, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.shown = ""
 
     def until(self, words: str) -> None:
@@ -65,12 +67,15 @@ class Terminal:
             assert select.select([self._ours], [], [], WAIT)[0], f"waited for {words}"
             piece = os.read(self._ours, 65_536)
             assert piece, f"the end came before {words}"
-            self.shown += piece.decode()
+            self.shown += self._decoder.decode(piece)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode("utf-8", "surrogateescape"))
 
     def finish(self) -> int:
         try:
             while select.select([self._ours], [], [], WAIT)[0] and (piece := os.read(self._ours, 65_536)):
-                self.shown += piece.decode()
+                self.shown += self._decoder.decode(piece)
         except OSError:  # the other side is closed
             pass
         os.close(self._ours)

@@ -216,6 +216,29 @@ def test_a_terminal_without_signs_gets_letters() -> None:
             "- - output.chunk - chunk=Hi isLast=true",
         ),
         ({"type": "node.started", "nodeId": "a b", "payload": None}, "- - node.started a_b"),
+        (
+            {
+                "type": "interrupt.resolved",
+                "nodeId": "n",
+                "payload": {"kind": "approval", "outcome": "rejected", "reason": "timeout"},
+            },
+            "- - interrupt.resolved n kind=approval outcome=rejected reason=timeout",
+        ),
+        (
+            {
+                "type": "approval.granted",
+                "payload": {"gateId": "n", "principal": "ada", "quorumProgress": {"granted": 1, "required": 2}},
+            },
+            '- - approval.granted - principal=ada quorumProgress={"granted": 1, "required": 2}',
+        ),
+        (
+            {"type": "weftwork.approval.remark", "payload": {"principal": "ada", "action": "ask", "text": "Who?"}},
+            '- - weftwork.approval.remark - principal=ada action=ask text="Who?"',
+        ),
+        (
+            {"type": "weftwork.interrupt.reminder", "payload": {"number": 2}},
+            "- - weftwork.interrupt.reminder - number=2",
+        ),
         ([1], "- - message - "),
     ],
 )

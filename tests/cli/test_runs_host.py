@@ -82,7 +82,8 @@ def test_a_run_that_asks_is_shown_with_its_question_and_then_with_what_it_made(h
     run_id = host.create("asking")
     standing(host, run_id, "waiting-input")
     said = runs(host, "show", run_id).stdout
-    assert f"once POST /v1/runs/{run_id}/interrupts/ask has answered" in said
+    assert f"once somebody has answered: `weftwork answer {run_id}`." in said
+    assert f"\nanswer with\n  weftwork answer {run_id}/ask\nor\n  curl -d" in said
     assert "\n  since 20" in said
     assert '\nask asks custom: {"customKind": "supplier", "payload": ["north", "south"]}\n' in said
     assert runs(host, "pause", run_id, code=7).stderr.startswith("Error: The run is waiting-input")

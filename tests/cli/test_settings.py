@@ -91,6 +91,25 @@ def test_an_environment_value_is_read_as_its_type(tmp_path: Path, name: str, tex
         ({"WEFTWORK_FETCH_PORTS": "443,https"}, None, "WEFTWORK_FETCH_PORTS must be a list of ports"),
         ({"WEFTWORK_FETCH_PORTS": "65536"}, None, "WEFTWORK_FETCH_PORTS must be ports between 1 and 65535"),
         ({"WEFTWORK_FETCH_TIMEOUT_MS": "0"}, None, "WEFTWORK_FETCH_TIMEOUT_MS must be between 1 and 600000"),
+        *(
+            ({"WEFTWORK_PUBLIC_URL": url}, None, "WEFTWORK_PUBLIC_URL must be an http or https URL without query")
+            for url in (
+                "flows.example.org",
+                "/flows",
+                "ftp://flows.example.org",
+                "https://",
+                "https://a b",
+                "https://x/?a=1",
+                "https://x/?",
+                "https://x/#a",
+                "https://u:p@x",
+                "https://x:99999",
+                "https://[",
+                "https://x/<b>",
+                "https://é.example",
+            )
+        ),
+        ({"WEFTWORK_INTERRUPT_LINK_DAYS": "0"}, None, "WEFTWORK_INTERRUPT_LINK_DAYS must be between 1 and 3650"),
         ({}, "log_level = 'loud'", "{file}: log_level must be one of debug, info, warning, error"),
         ({}, "host = 1", "{file}: host must be text"),
         ({}, "conformance = 1", "{file}: conformance must be true or false"),
@@ -103,6 +122,20 @@ def test_a_bad_value_is_named_with_its_source(tmp_path: Path, env: dict[str, str
     with pytest.raises(SettingsError) as raised:
         load(tmp_path, env=env, toml=toml)
     assert str(raised.value).startswith(said.format(file=tmp_path / "weftwork.toml"))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("https://flows.example.org", "https://flows.example.org"),
+        ("http://127.0.0.1:8787/", "http://127.0.0.1:8787"),
+        ("https://example.org/weft//", "https://example.org/weft"),
+        ("http://[::1]:8787", "http://[::1]:8787"),
+        ("", ""),
+    ],
+)
+def test_a_public_url_is_kept_without_its_last_slash(tmp_path: Path, given: str, kept: str) -> None:
+    assert load(tmp_path, env={"WEFTWORK_PUBLIC_URL": given}).public_url == kept
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from weftwork.engine import administration
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.retention import Retention
+from weftwork.engine.signer import Signer
 from weftwork.protocol.drawing import as_text
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire_v1 import SCOPES
@@ -111,7 +112,8 @@ def test_a_definition_that_the_store_has_lost_is_said_to_be(monkeypatch: pytest.
 def office() -> administration.Administration:
     store, clock = MemoryStore(), ManualClock()
     keyring = Keyring(store.keys, clock, SequentialIds(), SCOPES)
-    return administration.Administration(keyring, Retention(store.log, clock), Catalog(store.definitions, {}))
+    signer = Signer(store.signing, clock, SequentialIds())
+    return administration.Administration(keyring, Retention(store.log, clock), Catalog(store.definitions, {}), signer)
 
 
 @pytest.mark.parametrize("args", [("show", "mine"), ("list",)])

@@ -71,9 +71,9 @@ class Client:
         except (Refused, Unreachable):
             return None
 
-    def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None) -> Any:
+    def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None, **query: Any) -> Any:
         """The document of the answer, None if it is empty. With a key it may be sent again, and then is if need be."""
-        return self._ask("POST", path, {}, body, idempotency_key)
+        return self._ask("POST", path, query, body, idempotency_key)
 
     def delete(self, path: str) -> Any:
         """The document of the answer; most hosts give none."""

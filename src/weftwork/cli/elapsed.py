@@ -1,6 +1,22 @@
-"""Times of a host, for people."""
+"""Times of a host, for people, and lengths of time that people write."""
 
+import re
 from datetime import UTC, datetime
+from typing import Final
+
+import click
+
+_UNITS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+
+
+def length(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+    """The value of an option: a length of time such as 30d, in milliseconds."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhdw])", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} must be a whole number above 0 and s, m, h, d or w: 90m, 12h, 30d, 2w.")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def instant(text: object) -> datetime | None:

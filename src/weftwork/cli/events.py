@@ -46,7 +46,7 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
 def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
     """A line for each event; a question where it comes if more events will, else at the end."""
     from weftwork.cli.event_line import event_line
-    from weftwork.cli.question_view import is_open, tell_question
+    from weftwork.cli.question_view import still_open, tell_question
     from weftwork.cli.tree import QUESTIONS, RunTree
 
     tree = RunTree(run_id)
@@ -56,7 +56,7 @@ def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> N
         say(event_line(frame))
         if follow and frame.kind in QUESTIONS:
             for row in tree.waiting:
-                if row.node_id not in known and is_open(client, tree, row):
+                if row.node_id not in known and still_open(client, tree, row):
                     tell_question(client.url, run_id, row)
     if not follow and tree.status not in ("completed", "failed", "cancelled"):
         for row in tree.waiting:

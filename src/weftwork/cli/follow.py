@@ -10,7 +10,7 @@ from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.event_stream import TimeUp
 from weftwork.cli.plain import say, shown
 from weftwork.cli.question import word
-from weftwork.cli.question_view import tell_question
+from weftwork.cli.question_view import still_open, tell_question
 from weftwork.cli.sse import Frame
 from weftwork.cli.tree import QUESTIONS, RunTree
 from weftwork.cli.views import LineView, TreeView, View, pick_view
@@ -26,10 +26,19 @@ PROMPT: Final = 3.0
 """Seconds for the definition, without which the run can be shown as well."""
 
 
-def follow(client: Client, run_id: str, as_json: bool, no_wait: bool, workflow_id: str, definition: Any = None) -> int:
+def follow(
+    client: Client,
+    run_id: str,
+    as_json: bool,
+    no_wait: bool,
+    workflow_id: str,
+    definition: Any = None,
+    begun: bool = False,
+) -> int:
     """Show the run until it ends, waits for somebody although nobody wants to wait, or time is up.
 
-    A definition that is not given is asked for, if a picture needs it.
+    A definition that is not given is asked for, if a picture needs it. Of a run that has `begun` before, the questions
+    of the past are told only if they are still open.
     """
     tree = RunTree(run_id)
     view = pick_view(tree, client.url, as_json)
@@ -42,7 +51,7 @@ def follow(client: Client, run_id: str, as_json: bool, no_wait: bool, workflow_i
 
                 view.expect(outline(definition or client.peek(f"/v1/workflows/{segment(workflow_id)}", PROMPT)))
             for frame in _frames(client, run_id):
-                _show(client, tree, view, frame)
+                _show(client, tree, view, frame, begun)
                 if no_wait:
                     # What else may begin comes at once; only silence says that nothing does.
                     soon = time.monotonic() + SETTLED
@@ -93,7 +102,7 @@ def _frames(client: Client, run_id: str) -> Iterator[Frame]:
         yield from frames
 
 
-def _show(client: Client, tree: RunTree, view: View, frame: Frame) -> None:
+def _show(client: Client, tree: RunTree, view: View, frame: Frame, begun: bool) -> None:
     """An event, and how to answer what it asks where no picture shows that."""
     if not isinstance(view, LineView) or frame.kind not in QUESTIONS:
         view.show(frame)
@@ -101,7 +110,7 @@ def _show(client: Client, tree: RunTree, view: View, frame: Frame) -> None:
     known = {row.node_id for row in tree.waiting}
     view.show(frame)
     for row in tree.waiting:
-        if row.node_id not in known:
+        if row.node_id not in known and (not begun or still_open(client, tree, row)):
             tell_question(client.url, tree.run_id, row)
 
 

@@ -22,9 +22,14 @@ def keys() -> None:
 
 @keys.command()
 @click.option("--tenant", default="default", show_default=True, help="The tenant the key belongs to.")
-@click.option("--scope", "scopes", multiple=True, help="A scope to grant; repeatable.  [default: all]")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    help="A scope to grant; repeatable.  [default: all, those to decide for others included]",
+)
 @click.option("--test", is_flag=True, help="Make a test key: it has data of its own and may use test features.")
-@click.option("--label", default="", help="A note to recognise the key by.")
+@click.option("--label", default="", help="A name for the key. At approvals it is the name of who answers with it.")
 @click.option(
     "--expires-in",
     type=click.IntRange(1, 3650),
@@ -42,7 +47,12 @@ def create(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Make a key and show it, this once."""
+    """Make a key and show it, this once.
+
+    \b
+    For a person who approves:
+      weftwork keys create --label ada --scope runs:read --scope approvals:respond
+    """
     arguments: dict[str, Any] = {"tenant": tenant, "mode": "test" if test else "live", "label": label}
     if scopes:
         arguments["scopes"] = scopes

@@ -2,16 +2,19 @@
 
 import click
 
+from weftwork.cli.answer import answer
 from weftwork.cli.completion import completion
 from weftwork.cli.doctor import doctor
 from weftwork.cli.ending import Root
 from weftwork.cli.events import events
+from weftwork.cli.inbox import inbox
 from weftwork.cli.keys import keys
 from weftwork.cli.new import new
 from weftwork.cli.nodes import nodes
 from weftwork.cli.run import run
 from weftwork.cli.runs import runs
 from weftwork.cli.serve import serve
+from weftwork.cli.signing import signing
 from weftwork.cli.workflows import workflows
 
 
@@ -23,9 +26,12 @@ def main() -> None:
 
 main.add_command(serve)
 main.add_command(keys)
+main.add_command(signing)
 main.add_command(run)
 main.add_command(events)
 main.add_command(runs)
+main.add_command(inbox)
+main.add_command(answer)
 main.add_command(workflows)
 main.add_command(nodes)
 main.add_command(doctor)

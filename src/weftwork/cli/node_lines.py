@@ -3,11 +3,13 @@
 All texts of the host go through `shown`.
 """
 
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from weftwork.cli.elapsed import spell
 from weftwork.cli.plain import shown
-from weftwork.cli.question import answer_lines, asked
+from weftwork.cli.question import answer_command, asked
+from weftwork.cli.question_state import standing
 from weftwork.cli.table import colour
 from weftwork.cli.tree import ACTIVE, NodeRow
 
@@ -60,9 +62,9 @@ def details(row: NodeRow, url: str, run_id: str) -> list[Detail]:
         found.append(Detail(failure(row.error), "red"))
     if row.asked is not None and row.state == "suspended":
         first, *more = asked(row.asked)
+        more += standing(row.asked, datetime.now(UTC))
         found += [Detail(f"asks {first}", "magenta"), *(Detail(each, "magenta") for each in more)]
-        pieces = " \\\n  ".join(answer_lines(url, run_id, row.node_id, row.asked))
-        found += [Detail(each, "", True) for each in pieces.split("\n")]
+        found.append(Detail(answer_command(url, run_id, row.node_id), "", True))
     found += [Detail(f"run {shown(child, 60)} {shown(state, 40)}", "dim") for child, state in row.children.items()]
     if row.text and row.state in ACTIVE:
         found.append(Detail(shown(row.text, 200)[-80:], "italic"))

@@ -24,9 +24,9 @@ def pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[str, An
             form = "NAME=VALUE or @FILE" if whole else "NAME=VALUE"
             raise click.UsageError(f"{option} {shown(text, 60)} must look like {form}.")
         elif value.startswith("@"):
-            found[name] = _value(f"{option} {shown(text, 60)}", _read(option, value[1:]))
+            found[name] = json_or_text(f"{option} {shown(text, 60)}", read_file(option, value[1:]))
         else:
-            found[name] = _value(f"{option} {shown(text, 60)}", value.encode("utf-8", "surrogateescape"))
+            found[name] = json_or_text(f"{option} {shown(text, 60)}", value.encode("utf-8", "surrogateescape"))
     return found
 
 
@@ -38,7 +38,7 @@ def _members(option: str, name: str) -> dict[str, Any]:
 
     where = f"{option} @{shown(name, 200)}"
     try:
-        document = decode(_read(option, name))
+        document = decode(read_file(option, name))
     except ClientFault as fault:
         raise click.UsageError(f"{where}: {fault.message}") from None
     if not is_object(document):
@@ -46,7 +46,8 @@ def _members(option: str, name: str) -> dict[str, Any]:
     return document
 
 
-def _value(where: str, data: bytes) -> Any:
+def json_or_text(where: str, data: bytes) -> Any:
+    """The value if it reads as JSON, else the text. Raises UsageError, which says `where`, for neither."""
     from weftwork.protocol.decode import decode
     from weftwork.protocol.errors import ClientFault
 
@@ -76,7 +77,8 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _read(option: str, name: str) -> bytes:
+def read_file(option: str, name: str) -> bytes:
+    """What stands in the file that an option names; `-` is standard input."""
     try:
         if name == "-":
             data = sys.stdin.buffer.read(MAX_FILE + 1)

@@ -1,33 +1,24 @@
 """`weftwork runs prune`: delete old runs, on a running host or on its store."""
 
 import json
-import re
 import sys
 import time
 from typing import Any, Final
 
 import click
 
+from weftwork.cli.elapsed import length
 from weftwork.cli.operator import Operator
 from weftwork.protocol.timestamp import iso
 
-_UNITS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SAY_SECONDS: Final = 10.0
 """How often progress is said where it cannot be shown in place."""
-
-
-def _age(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
-    """A length of time such as 30d, in milliseconds."""
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} must be a whole number above 0 and m, h, d or w: 90m, 12h, 30d, 2w.")
-    return int(found[1]) * _UNITS[found[2]]
 
 
 @click.command()
 @click.option(
     "--older-than",
-    callback=_age,
+    callback=length,
     required=True,
     metavar="AGE",
     help="Delete runs that ended so long ago: 90m, 12h, 30d, 2w.",

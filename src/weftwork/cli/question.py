@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+from weftwork.cli.connect import DEFAULT_URL
 from weftwork.cli.plain import shown
+from weftwork.cli.question_state import takes_votes
 from weftwork.cli.schema_words import Schema
 from weftwork.protocol.effect import UNKNOWN
 from weftwork.protocol.json_value import is_array, is_object
@@ -46,6 +49,26 @@ def word(text: str) -> str:
     return shlex.quote(shown(text))
 
 
+def headline(question: dict[str, Any]) -> str:
+    """What is asked, in one line and without its kind. Not made safe to print."""
+    data = question.get("data")
+    known = data if is_object(data) else {}
+    texts, _ = _told(known)
+    if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown(question):
+        payload = known.get("payload")
+        title = payload.get("title") if is_object(payload) else None
+        texts = [": ".join([custom, *([title] if isinstance(title, str) and title.strip() else texts)[:1]])]
+    if texts:
+        return texts[0].strip().partition("\n")[0]
+    return json.dumps(data, ensure_ascii=False)[:_SHORT] if data not in (None, {}) else ""
+
+
+def answer_command(url: str, run_id: str, node_id: str) -> str:
+    """The command that answers, to be pasted into a shell. It names the host unless it would find it by itself."""
+    where = "" if url == os.environ.get("WEFTWORK_URL", DEFAULT_URL).rstrip("/") else f" --url {shlex.quote(url)}"
+    return f"weftwork answer {word(f'{run_id}/{node_id}')}{where}"
+
+
 def answer_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) -> list[str]:
     """A command that answers, in pieces for lines of their own.
 
@@ -66,7 +89,12 @@ def answer_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) 
 
 
 def _once(run_id: str, question: dict[str, Any]) -> list[str]:
-    """What makes a repeated answer the same answer; nothing where the question has no name of its own."""
+    """What makes a repeated answer the same answer; nothing where the question has no name of its own.
+
+    Nor where several are to answer: the same words of another person would count as a repetition, and not as a vote.
+    """
+    if takes_votes(question):
+        return []
     named = next((each for name in ("key", "interruptId") if isinstance(each := question.get(name), str) and each), "")
     if not named:
         return []

@@ -1,10 +1,12 @@
 """Telling what a run asks where no picture shows it: on standard error, so that lines of events stay lines."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from weftwork.cli.client import Client, segment
 from weftwork.cli.plain import say, shown
-from weftwork.cli.question import answer_lines, asked
+from weftwork.cli.question import answer_command, asked
+from weftwork.cli.question_state import standing
 from weftwork.cli.tree import NodeRow, RunTree
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.run import TERMINAL
@@ -13,18 +15,26 @@ PROMPT = 3.0
 """Seconds for the snapshot that says whether an old question is still open."""
 
 
+def show_question(node_id: str, question: dict[str, Any]) -> None:
+    """What a node asks, who has voted and until when there is time."""
+    first, *more = asked(question)
+    for line in (f"{shown(node_id, 60)} asks {first}", *more, *standing(question, datetime.now(UTC))):
+        say(line, err=True)
+
+
 def tell_question(url: str, run_id: str, row: NodeRow) -> None:
     """What a node asks, and a command that answers."""
     if row.asked is None:
         return
-    first, *more = asked(row.asked)
-    for line in (f"{shown(row.node_id, 60)} asks {first}", *more):
-        say(line, err=True)
-    say(f"answer with: {' '.join(answer_lines(url, run_id, row.node_id, row.asked))}", err=True)
+    show_question(row.node_id, row.asked)
+    say(f"answer with: {answer_command(url, run_id, row.node_id)}", err=True)
 
 
-def is_open(client: Client, tree: RunTree, row: NodeRow) -> bool:
-    """Whether a question of the log has no answer yet, as far as the run's snapshot says."""
+def still_open(client: Client, tree: RunTree, row: NodeRow) -> bool:
+    """Whether a question of the log has no answer yet, as far as the run's snapshot says.
+
+    If so, the row has learned from the snapshot who has voted meanwhile.
+    """
     snapshot = client.peek(f"/v1/runs/{segment(tree.run_id)}", PROMPT)
     if not is_object(snapshot):
         return True
@@ -35,6 +45,11 @@ def is_open(client: Client, tree: RunTree, row: NodeRow) -> bool:
     if is_object(state) and state.get("status") not in (None, "suspended"):
         return False
     listed = snapshot.get("interrupts")
-    keys = [each.get("key") for each in listed if is_object(each)] if is_array(listed) else []
+    rows = [each for each in listed if is_object(each)] if is_array(listed) else []
     key = (row.asked or {}).get("key")
-    return not keys or key is None or key in keys
+    if not rows or key is None:
+        return True
+    found = next((each for each in rows if each.get("key") == key), None)
+    if found is not None and row.asked is not None and "votes" in found:
+        row.asked = {**row.asked, "votes": found["votes"]}
+    return found is not None

@@ -15,6 +15,7 @@ REFUSED: Final = 7
 MAX_TEXT: Final = 500
 _KEY: Final = "give another with --key or WEFTWORK_KEY"
 _PROBLEMS: Final = 10
+_SUPPORTED: Final = 50
 
 
 class Unreachable(click.ClickException):
@@ -43,6 +44,8 @@ class Refused(click.ClickException):
         self.code = code
         self.details: dict[str, Any] = details or {}
         self.retry_after = retry_after
+        self.advice = ""
+        """What to do next, where a command knows better than the status; can be printed."""
         self._keyed = keyed
 
     def format_message(self) -> str:
@@ -52,9 +55,13 @@ class Refused(click.ClickException):
         then = self._next_step()
         if self.status == 401:
             return f"{then}{name}."
-        return f"{said}{name}{f'; {then}' if then else ''}." + "".join(f"\n  {line}" for line in self._problems())
+        return f"{said}{name}{f'; {then}' if then else ''}." + "".join(
+            f"\n  {line}" for line in (*self._problems(), *self._supported())
+        )
 
     def _next_step(self) -> str:
+        if self.advice:
+            return self.advice
         if self.status == 401:
             return self._about_the_key()
         if self.status == 403:
@@ -100,3 +107,14 @@ class Refused(click.ClickException):
                 lines.append(f"at {shown(where or '/', 200)}{said}")
         more = len(rows) - _PROBLEMS
         return [*lines, f"and {more} more"] if more > 0 else lines
+
+    def _supported(self) -> list[str]:
+        """What the host would have taken instead, as far as it says so."""
+        from weftwork.protocol.json_value import is_array
+
+        listed = self.details.get("supported")
+        found: list[Any] = listed if is_array(listed) else []
+        words = [shown(each, 100) for each in found[:_SUPPORTED]]
+        if all(word in self.message for word in words):
+            return []
+        return [f"it takes {', '.join(words)}{' and others' if len(found) > _SUPPORTED else ''}"]

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from weftwork.cli.elapsed import between, clock
 from weftwork.cli.plain import shown
-from weftwork.cli.question import answer_lines, asked
+from weftwork.cli.question import answer_command, answer_lines, asked, word
+from weftwork.cli.question_state import standing
 from weftwork.cli.table import aligned
 from weftwork.protocol.json_value import is_array, is_object
 
@@ -85,8 +87,7 @@ def _next(run: dict[str, Any]) -> Iterator[str]:
     if status == "paused":
         yield f"`weftwork runs resume {run_id}` lets it go on."
     elif status.startswith("waiting-"):
-        node = shown(run.get("currentNodeId", "NODE"))
-        yield f"It goes on once POST /v1/runs/{run_id}/interrupts/{node} has answered."
+        yield f"It goes on once somebody has answered: `weftwork answer {word(str(run.get('runId', 'RUN')))}`."
     elif status == "failed":
         yield f"`weftwork events {run_id}` shows what led to it."
     elif status not in _ENDED:
@@ -128,7 +129,10 @@ def _asked(
     yield from rest
     if since:
         yield f"{_INDENT}since {since} UTC"
+    yield from standing(question, datetime.now(UTC))
     yield "answer with"
+    yield _INDENT + answer_command(url, str(run.get("runId", "RUN")), node_id)
+    yield "or"
     pieces = answer_lines(url, str(run.get("runId", "RUN")), node_id, question)
     yield from (_INDENT + line for line in " \\\n  ".join(pieces).split("\n"))
 

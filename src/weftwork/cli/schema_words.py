@@ -34,6 +34,11 @@ class Schema:
             yield from Schema(items, self._root).rows(f"{prefix.rstrip('.')}[].", depth + 1)
 
     @property
+    def shape(self) -> dict[str, Any]:
+        """The schema itself, with what it refers to."""
+        return self._shape
+
+    @property
     def is_open(self) -> bool:
         """Whether it takes members that it does not name."""
         return self._shape.get("additionalProperties", True) is not False

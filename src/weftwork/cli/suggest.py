@@ -28,6 +28,18 @@ def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str
     return _suggest(context, typed, "/v1/runs", "runs", "runId")
 
 
+def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Kinds of questions that somebody answers."""
+    from weftwork.protocol.interrupt import WAITING
+
+    return [each for each in WAITING if each.startswith(typed)]
+
+
+def suggest_waiting(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The runs that have waited longest for an answer."""
+    return list(dict.fromkeys(_suggest(context, typed, "/v1/host/weftwork/interrupts", "interrupts", "runId")))
+
+
 def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The first workflows by id."""
     return _suggest(context, typed, "/v1/workflows", "workflows", "workflowId")

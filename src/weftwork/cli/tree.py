@@ -5,6 +5,7 @@ Nothing here is shown; texts are kept as they came. Events of unknown types chan
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from weftwork.cli.elapsed import instant
@@ -20,7 +21,7 @@ ACTIVE: Final = ("running", "retrying")
 QUESTIONS: Final = ("interrupt.requested", "node.suspended", "approval.requested", "clarification.requested")
 """Events after which somebody may have to answer."""
 _ENDED: Final = ("completed", "failed", "skipped", "cancelled")
-_QUESTION: Final = ("kind", "key", "data", "resumeSchema", "interruptId")
+_QUESTION: Final = ("kind", "key", "data", "resumeSchema", "interruptId", "timeoutMs")
 
 
 class NodeRow:
@@ -207,6 +208,8 @@ def _retried(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
 
 def _asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     told = {name: payload[name] for name in _QUESTION if name in payload}
+    if isinstance(limit := told.get("timeoutMs"), int) and tree.last is not None:
+        told["dueAt"] = _later(tree.last, limit)
     before = row.asked or {}
     # Another key is another question, of which nothing is known yet.
     same = "key" not in told or before.get("key", told["key"]) == told["key"]
@@ -218,6 +221,11 @@ def _answered(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     row.asked = None
     if row.state == "suspended":
         row.state = "running"
+
+
+def _granted(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+    if row.asked is not None:
+        row.asked = {**row.asked, "progress": payload.get("quorumProgress")}
 
 
 def _item(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
@@ -242,6 +250,14 @@ def _asks_for(kind: str) -> "Callable[[RunTree, NodeRow, dict[str, Any]], None]"
         row.state = "suspended"
 
     return asks
+
+
+def _later(start: float, milliseconds: int) -> str:
+    """Nothing for a time that no calendar has."""
+    try:
+        return datetime.fromtimestamp((start + milliseconds) / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def _text(value: Any) -> str:
@@ -274,6 +290,7 @@ _OF_NODE: Final[dict[str, Callable[[RunTree, NodeRow, dict[str, Any]], None]]] =
     "node.resumed": _answered,
     "approval.requested": _asks_for("approval"),
     "approval.received": _answered,
+    "approval.granted": _granted,
     "clarification.requested": _asks_for("clarification"),
     "clarification.resolved": _answered,
     "node.dispatched": _dispatched,
