@@ -29,7 +29,7 @@ CHART = ROOT / "docs" / "assets" / "performance.svg"
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="make bench ARGS=...",
-        description="Measure the host beside a bare server, LangGraph and DBOS. Takes about nine minutes.",
+        description="Measure the host beside a bare server, LangGraph and DBOS. Takes about ten minutes.",
         epilog="A run of all subjects with five or more rounds also writes docs/performance.md and its chart.",
     )
     made.add_argument("--rounds", type=_positive, metavar="N", help=f"rounds of the comparison  [{FULL.rounds}]")

@@ -15,6 +15,7 @@ from bench.plan import Plan, Sample
 from bench.python_cost import nodes as python_nodes
 from bench.python_cost import sleepers
 from bench.streams import Fanout, first_event_ms
+from bench.waiting_cost import waiting
 
 SETTLE_SECONDS: Final = 1.0
 
@@ -92,4 +93,5 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
     "python": python_nodes,
     "sleepers": sleepers,
     "fetch": fetching,
+    "waiting": waiting,
 }

@@ -39,6 +39,14 @@ OWN: Final = {
     "lag_p99_ms": ("Lateness of the event loop while 1,000 nodes sleep, p99", "ms"),
     "fetch_ms": ("Request to loopback by the guarded client, median", "ms"),
     "fetch_bare_ms": ("The same unguarded, on a kept connection", "ms"),
+    "inbox_ms": ("A page of the inbox with 10,000 open interrupts, median", "ms"),
+    "inbox_p99_ms": ("A page of the inbox with 10,000 open interrupts, p99", "ms"),
+    "link_ms": ("An answer by a link while 10,000 wait, median", "ms"),
+    "link_p99_ms": ("An answer by a link while 10,000 wait, p99", "ms"),
+    "idle_cpu_ms_per_s": ("CPU of the host with nothing to do, in a second", "ms"),
+    "waiting_cpu_ms_per_s": ("CPU of the host while 10,000 runs wait for people, in a second", "ms"),
+    "waiting_kib": ("Memory gained for each run that waits for people", "KiB"),
+    "waiting_startup_ms": ("Start to first answer with 10,000 runs that wait for people", "ms"),
 }
 
 

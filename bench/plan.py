@@ -49,6 +49,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     sleepers: int = 1_000
     fetches: int = 2_000
     """Requests to others, guarded and unguarded."""
+    waiting: int = 10_000
+    """Runs that wait for people."""
+    quiet: float = 10.0
+    """Seconds for which nobody asks anything of the host that has them."""
+    pages: int = 1_000
+    """Pages of the inbox."""
+    answers: int = 200
+    """Of them, by links; as many as one page of the inbox can have."""
 
 
 FULL: Final = Plan()
@@ -73,6 +81,10 @@ QUICK: Final = Plan(
     python=50,
     sleepers=50,
     fetches=20,
+    waiting=200,
+    quiet=0.5,
+    pages=20,
+    answers=20,
 )
 """A smoke test: every part runs, no figure means anything."""
 

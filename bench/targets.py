@@ -79,6 +79,8 @@ TARGETS: Final = (
     Target("Memory gained by a map over 10,000 items, at most", "MiB", _ours("map_mib"), None, 60.0),
     Target("CPU of an async node in Python above core.noop, alone or in a chain", "µs", _most(*_PYTHON), None, 150.0),
     Target("Lateness of the event loop while 1,000 nodes sleep, p99", "ms", _ours("lag_p99_ms"), None, 20.0),
+    Target("A page of the inbox with 10,000 open interrupts, p99", "ms", _ours("inbox_p99_ms"), None, 50.0),
+    Target("CPU while 10,000 runs wait for people, in a second", "ms", _ours("waiting_cpu_ms_per_s"), None, 5.0),
 )
 """Those that name no clients are of 16 clients and one step."""
 

@@ -34,6 +34,14 @@ OWN = {
     "lag_p99_ms": 5.0,
     "fetch_ms": 1.5,
     "fetch_bare_ms": 0.5,
+    "inbox_ms": 4.0,
+    "inbox_p99_ms": 8.0,
+    "link_ms": 1.5,
+    "link_p99_ms": 3.0,
+    "idle_cpu_ms_per_s": 0.4,
+    "waiting_cpu_ms_per_s": 0.5,
+    "waiting_kib": 0.3,
+    "waiting_startup_ms": 300.0,
 }
 META: dict[str, Any] = {
     "python": "3.11.9",

@@ -78,6 +78,8 @@ def test_targets_that_are_met() -> None:
         ({"lag_p99_ms": 20.1}, "Lateness of the event loop while 1,000 nodes sleep, p99"),
         ({"fetch_ms": 2.6}, "A guarded request beside an unguarded one"),
         ({"map_mib": 61.0}, "Memory gained by a map over 10,000 items, at most"),
+        ({"inbox_p99_ms": 50.1}, "A page of the inbox with 10,000 open interrupts, p99"),
+        ({"waiting_cpu_ms_per_s": 5.1}, "CPU while 10,000 runs wait for people, in a second"),
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live import delays, echoes, write_workflows
-from tests.live.steering import asking, flow
+from tests.live.steering import QUESTION, asking, flow
 from tests.protocol.definition import edge, node
 
 LONG = 3_600_000
@@ -21,6 +21,7 @@ WAITS: dict[str, dict[str, int]] = {
     "chain": {"n0": 0, "n1": 400, "n2": 1500, "n3": 300},
     "branches": {"start": 0, "short": 300, "middle": 1400, "far": 2500, "join": 0},
     "asks": {"ask": 0, "last": 0},
+    "due": {"ask": 100},
     "retries": {"try": 0},
 }
 """Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
@@ -37,13 +38,15 @@ def fork(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
     return document
 
 
+DUE = {"timeoutMs": 100, "remindAfterMs": [40], "defaultValue": "nobody"}
 AGAIN = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
 QUESTIONS = [
     flow("asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
+    flow("due", [node("ask", "core.interrupt", config={**QUESTION, **DUE})]),
     flow("rounds", [asking("ask")], [edge("ask", "ask", condition=AGAIN)], settings={"maxLoopbackIterations": 100_000}),
     flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
 ]
-"""One that asks once, one that asks until it has had enough, and one that fails and is tried again."""
+"""One that asks once, one that nobody answers, one that asks until it has had enough, and one that is tried again."""
 
 
 def write_flows(folder: Path) -> Path:

@@ -13,7 +13,9 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.app import DATABASE
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.recover import load_state
+from weftwork.ports.eventlog import InterruptQuery
 from weftwork.protocol.run import RunKey
+from weftwork.protocol.waiting import is_parked, wake_at
 
 ORPHANS = """
     SELECT id FROM events WHERE id >> 26 NOT IN
@@ -65,9 +67,16 @@ async def _check_run(store: SqliteStore, catalog: Catalog, key: RunKey) -> None:
     kept = (projection.status, projection.last_sequence, projection.started_at, projection.completed_at)
     assert (*kept, projection.current_node) == folded, f"{key.run_id}: the projection is not the fold"
     assert projection.executions == state.executions
+    parked = is_parked(state)
+    waits = parked, wake_at(state, None) if parked else None
+    assert (projection.parked, projection.wake_at) == waits, f"{key.run_id}: it is not woken when it should be"
     nodes = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"}
     # A node whose turn has come has no row before it starts.
     found = {name: node.status for name, node in state.nodes.items() if node.status != "pending" or name in nodes}
     assert nodes == found, f"{key.run_id}: a row is not the fold: {nodes} for {found}"
     asked = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "interrupt"}
     assert asked == {name: each.status for name, each in state.interrupts.items()}, f"{key.run_id}: a question differs"
+    page = await store.log.list_interrupts(key.partition, InterruptQuery(run_id=key.run_id, limit=1000))
+    listed = {each.interrupt_id for each in page.interrupts}
+    wanted = {name for name, how in asked.items() if how == "open"}
+    assert listed == wanted, f"{key.run_id}: the list of open questions has {listed} for {wanted}"

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Self
 
 from tests.crash.flows import write_flows
 from tests.live import Host
@@ -25,7 +26,7 @@ class Ground:
         self._program = [sys.executable, str(SABOTEUR), mischief] if mischief else command()
         self._hosts: list[Host] = []
 
-    def __enter__(self) -> "Ground":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -75,7 +75,7 @@ def restless() -> None:
     """A node that failed is tried again as soon as a host is there, whatever its time."""
     wait = timers.Timers._wait
 
-    def at_once(self: timers.Timers, place: tuple[str, int], due: int, *rest: Any) -> Any:
+    def at_once(self: timers.Timers, place: tuple[str, str, int], due: int, *rest: Any) -> Any:
         return wait(self, place, 0, *rest)
 
     timers.Timers._wait = at_once  # type: ignore[method-assign]

@@ -96,6 +96,7 @@ def test_a_host_that_fails_there_says_so_and_goes_on(
                 "create.checked",
                 "create.durable",
                 "cancel.durable",
+                "answer.durable",
                 "delete.durable",
                 "key.stored",
                 "admin.answer",
@@ -111,7 +112,7 @@ def test_a_host_that_fails_there_says_so_and_goes_on(
 
 def test_a_store_that_fails_before_anybody_is_served_is_named(tmp_path: Path) -> None:
     with Ground(tmp_path) as ground:
-        host = ground.launch("writer.commit:3:raise")
+        host = ground.launch("writer.commit:4:raise")
         assert host.process.wait(20) == 1
         assert host.errors.endswith("weftwork: OSError: fault point writer.commit\n")
         assert "Traceback" not in host.errors

@@ -79,7 +79,9 @@ def _use(client: Client, rounds: int) -> None:
 
 
 def _turn(client: Client, turn: int) -> None:
+    client.create("due")
     client.create("quick", keyed=True, text="x")
+    asks = client.create("asks", keyed=True)
     waits = client.create("waits")
     client.create("fork", keyed=True)
     doomed = client.create("long", keyed=turn % 2 == 0)
@@ -93,6 +95,8 @@ def _turn(client: Client, turn: int) -> None:
         client.read(bulk)
     if waits is not None:
         client.watch(waits)
+    if asks is not None:
+        client.steer(asks, "/interrupts/ask")
     if doomed is not None:
         client.read(doomed)
         client.cancel(doomed, keyed=True)

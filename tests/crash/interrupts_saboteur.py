@@ -1,0 +1,92 @@
+"""A host that breaks its word about interrupts, so that a proof can show that it would notice.
+
+Started as a program of its own: `interrupts_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched
+like this.
+"""
+
+import asyncio
+import sys
+import time
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from weftwork.adapters.sqlite import entries
+from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.cli.main import main
+from weftwork.engine import decide
+from weftwork.engine.alarm import Alarm
+from weftwork.engine.decision import Decision
+from weftwork.engine.signer import Signer
+from weftwork.protocol.state import InterruptState
+
+
+def rash() -> None:
+    """What an answer leads to is acknowledged at once and stored half a second later."""
+    store = SqliteEventLog.append
+
+    async def append(self: SqliteEventLog, *arguments: Any) -> None:
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await store(self, *arguments)
+
+        self.late = asyncio.create_task(later())  # type: ignore[attr-defined]
+
+    SqliteEventLog.append = append  # type: ignore[method-assign]
+
+
+def unwritten() -> None:
+    """Votes are kept in memory until they decide."""
+    real = decide.answer
+    memory: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+
+    def answer(state: Any, given: Any) -> Decision:
+        for name, each in list(state.asked.items()):
+            known = memory[state.header.run_id, name]
+            state.asked[name] = msgspec.structs.replace(each, votes={**each.votes, **known})
+        found = real(state, given)
+        if found.refusal is None and [event.type for event in found.events] == ["approval.granted"]:
+            (vote,) = found.events
+            memory[state.header.run_id, vote.interrupt_id or ""][vote.payload["principal"]] = "accept"
+            return Decision()
+        return found
+
+    decide.answer = answer
+
+
+def deaf() -> None:
+    """Nobody is woken when the time of a waiting run is up."""
+    Alarm.start = lambda self: None  # type: ignore[method-assign]
+
+
+def strange() -> None:
+    """Every host signs with a secret of its own."""
+    load = Signer.load
+
+    async def anew(self: Signer) -> None:
+        await load(self)
+        for row in self.all():
+            self._rows[row.kid] = msgspec.structs.replace(row, secret=self._ids.secret(32))
+
+    Signer.load = anew  # type: ignore[method-assign]
+
+
+def unlisted() -> None:
+    """Waiting runs are not entered in the list that the inbox shows."""
+    entries.set_listed = lambda *arguments: None
+
+
+def tardy() -> None:
+    """Waits for people begin anew with every host."""
+    began = int(time.time() * 1000)
+
+    def due(self: InterruptState) -> int | None:
+        return max(self.requested_at, began) + self.timeout_ms if self.timeout_ms is not None else None
+
+    InterruptState.due = property(due)  # type: ignore[method-assign, assignment]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv.pop(1)]()
+    main()

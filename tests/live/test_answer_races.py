@@ -1,0 +1,232 @@
+"""Many answer at the same moment, with a key or by a link: one counts, each is told the truth, and the log agrees."""
+
+import itertools
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.live import Host, until
+from tests.live.racers import (
+    GONE,
+    RACERS,
+    TAKEN,
+    Racers,
+    by_link,
+    by_run,
+    check_refused,
+    inside,
+    of_type,
+    racing,
+    request,
+)
+from tests.live.steering import asking, events, flow
+from tests.live.tokens import gated, made_link, send, token_of
+from tests.protocol.definition import edge, node
+from weftwork.engine import answering, decide
+from weftwork.protocol.events import CANCEL_REQUESTED
+
+pytestmark = pytest.mark.slow
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+ROUNDS = 1000 if FULL else 50
+OTHER_ROUNDS = 200 if FULL else 10
+"""Of the races that are not between answers alone."""
+SHORT_MS = 150
+
+ENDS = flow("race-ends", [asking("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")])
+GOES_ON = flow("race-goes-on", [asking("gate"), node("slow", "core.delay", config={"ms": 600_000})])
+DUE = gated("race-due", timeoutMs=SHORT_MS)
+GATES = [f"gate-{number}" for number in range(16)]
+SEVERAL = flow(
+    "race-several",
+    [*map(asking, GATES), node("last", "core.identity")],
+    [edge(name, "last", targetInput=name) for name in GATES],
+)
+WORKFLOWS = (ENDS, GOES_ON, SEVERAL, DUE)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with racing(tmp_path_factory.mktemp("races"), *WORKFLOWS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def racers(host: Host) -> Iterator[Racers]:
+    with Racers(host.port, RACERS, seed=3) as made:
+        yield made
+
+
+def tokens(host: Host, run_id: str) -> list[str]:
+    """Links and what a read gives."""
+    return [made_link(host, run_id)["token"], made_link(host, run_id)["token"], token_of(host, run_id)]
+
+
+def answers(host: Host, run_id: str, count: int) -> list[bytes]:
+    """Each with a value of its own, half of them with a key and half of them by a link."""
+    mine = itertools.cycle(tokens(host, run_id))
+    return [by_run(run_id, "gate", at) if at % 2 else by_link(next(mine), at) for at in range(count)]
+
+
+ENDINGS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}
+
+
+def check_one_counts(host: Host, racers: Racers, workflow_id: str) -> None:
+    run_id = host.create(workflow_id)
+    told = racers.run(answers(host, run_id, RACERS))
+    log = events(host, run_id)
+    winners = [value for value, answer in enumerate(told) if answer.status == 200]
+    assert len(winners) == 1, f"{len(winners)} answers were acknowledged"
+    assert [event["payload"]["resumeValue"] for event in of_type(log, "interrupt.resolved")] == winners
+    check_refused(told, TAKEN)
+    if workflow_id == ENDS["id"]:
+        assert log[-1]["type"] == "run.completed"
+        assert host.snapshot(run_id)["outputs"] == {"last": {"given": winners[0]}}
+    else:
+        assert host.call("POST", f"/v1/runs/{run_id}/cancel").status == 200
+
+
+@pytest.mark.rule("int-06")
+def test_of_many_answers_one_counts(host: Host, racers: Racers) -> None:
+    for number in range(ROUNDS):
+        check_one_counts(host, racers, (ENDS, GOES_ON)[number % 2]["id"])
+
+
+@pytest.mark.rule("int-06")
+def test_of_many_answers_to_many_questions_of_a_run_one_each_counts(host: Host, racers: Racers) -> None:
+    for _ in range(OTHER_ROUNDS):
+        run_id = host.create(SEVERAL["id"])
+        token = {row["nodeId"]: row["interruptToken"] for row in host.snapshot(run_id)["interrupts"]}
+        sent = [(GATES[at % len(GATES)], at) for at in range(RACERS)]
+        wave = [by_run(run_id, name, at) if at % 3 else by_link(token[name], at) for name, at in sent]
+        told = racers.run(wave)
+        won = {name: at for (name, at), answer in zip(sent, told, strict=True) if answer.status == 200}
+        assert won.keys() == set(GATES)
+        assert sum(answer.status == 200 for answer in told) == len(GATES)
+        check_refused(told, TAKEN)
+        log = host.log(run_id)
+        kept = {event["nodeId"]: event["payload"]["resumeValue"] for event in of_type(log, "interrupt.resolved")}
+        assert kept == won
+        assert [event["nodeId"] for event in of_type(log, "node.completed")].count("last") == 1
+        assert host.snapshot(run_id)["outputs"] == {"last": won}
+
+
+@pytest.mark.rule("idem-03", "tok-04")
+def test_an_answer_by_a_link_that_is_sent_many_times_with_its_key_is_one(host: Host, racers: Racers) -> None:
+    for _ in range(OTHER_ROUNDS):
+        run_id = host.create(ENDS["id"])
+        told = racers.run([by_link(token_of(host, run_id), "yes", **{"Idempotency-Key": "mine"})] * RACERS)
+        assert {(answer.status, answer.body) for answer in told} == {(200, told[0].body)}
+        assert sum("openwop-idempotent-replay" not in answer.headers for answer in told) == 1
+        assert len(of_type(events(host, run_id), "interrupt.resolved")) == 1
+
+
+def check_cancel(host: Host, racers: Racers, workflow_id: str, chance: random.Random) -> None:
+    run_id = host.create(workflow_id)
+    cancels = chance.choice((1, 8, 32))
+    stops = [request(f"/v1/runs/{run_id}/cancel") for _ in range(cancels)]
+    link = made_link(host, run_id)["token"]
+    told = racers.run([*answers(host, run_id, RACERS - cancels), *stops])
+    given, stopped = told[:-cancels], told[-cancels:]
+    assert {answer.status for answer in stopped} == {200}
+    until(lambda: host.snapshot(run_id)["status"] in ("cancelled", "completed"), "the run to end")
+    log = events(host, run_id)
+    won = [value for value, answer in enumerate(given) if answer.status == 200]
+    assert [event["payload"]["resumeValue"] for event in of_type(log, "interrupt.resolved")] == won, "the log disagrees"
+    assert len(won) <= 1
+    order = [event["type"] for event in log]
+    assert not won or CANCEL_REQUESTED not in order[: order.index("interrupt.resolved")], "a cancelled run was answered"
+    ends = [event["type"] for event in log if event["type"] in ENDINGS]
+    assert ends == [log[-1]["type"]], "there is one end, and nothing after it"
+    assert {answer.document["status"] for answer in stopped} <= {ENDINGS[ends[0]], "cancelling"}
+    # Whoever comes now is told the same as those who came too late before.
+    late = TAKEN if won else GONE
+    check_refused([*given, send(host, link, "late"), *racers.run([by_run(run_id, "gate", "late")])], late)
+    assert won or ends == ["run.cancelled"]
+
+
+@pytest.mark.rule("int-06", "run-03")
+def test_a_cancel_and_answers_agree_on_which_was_first(host: Host, racers: Racers) -> None:
+    chance = random.Random(8)
+    for number in range(OTHER_ROUNDS):
+        check_cancel(host, racers, (ENDS, GOES_ON)[number % 2]["id"], chance)
+
+
+def check_deadline(host: Host, racers: Racers, around: float) -> str:
+    """Answers that come within some milliseconds of the deadline; what was faster."""
+    run_id = host.create(DUE["id"])
+    waiting = host.snapshot(run_id)["interrupt"]
+    mine = itertools.cycle([waiting["interruptToken"], made_link(host, run_id)["token"]])
+    sent = [{"action": "accept", "comment": str(at)} for at in range(RACERS)]
+    wave = [by_run(run_id, "gate", said) if at % 2 else by_link(next(mine), said) for at, said in enumerate(sent)]
+    moment = datetime.fromisoformat(waiting["dueAt"]).timestamp() + around
+    until(lambda: time.time() >= moment, "the deadline")
+    told = racers.run(wave)
+    log = host.log(run_id)
+    won = [sent[at]["comment"] for at, answer in enumerate(told) if answer.status == 200]
+    (resolved,) = of_type(log, "interrupt.resolved")
+    (received,) = of_type(log, "approval.received")
+    check_refused(told, TAKEN)
+    if not won:
+        assert resolved["payload"]["reason"] == "timeout"
+        assert received["payload"]["action"] == "timeout"
+        assert log[-1]["type"] == "run.failed"
+        return "deadline"
+    assert [received["payload"]["comment"]] == won, "the log has another answer"
+    assert resolved["payload"]["outcome"] == "accepted"
+    assert log[-1]["type"] == "run.completed"
+    return "answer"
+
+
+@pytest.mark.rule("int-16", "int-17")
+def test_an_answer_and_the_deadline_agree_on_which_was_first(host: Host, racers: Racers) -> None:
+    chance = random.Random(11)
+    faster = Counter(check_deadline(host, racers, chance.uniform(-0.02, 0.01)) for _ in range(OTHER_ROUNDS))
+    # One that certainly comes too late, should all have been in time.
+    faster[check_deadline(host, racers, 0.05)] += 1
+    assert faster["deadline"], faster
+
+
+def twice(state: Any, given: Any) -> Any:
+    """An answer that does not look whether there is one."""
+    for name, each in list(state.interrupts.items()):
+        state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
+    return answering.answer(state, given)
+
+
+def unstoppable(state: Any, given: Any) -> Any:
+    """An answer that does not look whether the run is being cancelled."""
+    stop, state.stop = state.stop, None
+    try:
+        return answering.answer(state, given)
+    finally:
+        state.stop = stop
+
+
+def keep_cancelling(host: Host, racers: Racers) -> None:
+    for number in range(20):
+        check_cancel(host, racers, GOES_ON["id"], random.Random(number))
+
+
+@pytest.mark.parametrize(
+    ("check", "careless", "said"),
+    [
+        (lambda host, racers: check_one_counts(host, racers, GOES_ON["id"]), twice, "answers were acknowledged"),
+        (keep_cancelling, unstoppable, "a cancelled run was answered"),
+    ],
+    ids=["two answers", "an answer after the end"],
+)
+def test_a_host_that_miscounts_is_seen(
+    monkeypatch: pytest.MonkeyPatch, check: Callable[[Host, Racers], object], careless: Any, said: str
+) -> None:
+    inside(check, *WORKFLOWS)
+    monkeypatch.setattr(decide, "answer", careless)
+    with pytest.raises(AssertionError, match=said):
+        inside(check, *WORKFLOWS)

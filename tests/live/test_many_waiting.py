@@ -1,0 +1,212 @@
+"""Thousands of runs that wait for people are in the store and nowhere else, before a restart and after it."""
+
+import asyncio
+import contextlib
+import gc
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import KEY, Inside
+from tests.live.served import until
+from tests.live.steering import asking, flow
+from tests.live.tokens import gated
+from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.app import Host
+from weftwork.engine.live import LiveRun
+from weftwork.engine.loader import MOST
+from weftwork.ports.eventlog import InterruptQuery
+from weftwork.protocol.ids import partition
+from weftwork.protocol.run import RunKey
+from weftwork.protocol.state import RunState
+from weftwork.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+MANY = 10_000 if os.environ.get("WEFTWORK_PROOF") == "full" else 1_000
+FEW = 2 * MOST
+"""After so many the host remembers as much of runs as it ever does."""
+AT_ONCE = 50
+DAY = 86_400_000
+WINDOW = 0.3
+"""Seconds in which nothing happens."""
+FLOWS = [
+    flow("many-ask", [asking("gate")]),
+    gated("many-due", timeoutMs=30 * DAY, remindAfterMs=[10 * DAY, 20 * DAY]),
+]
+
+
+class Watched(Inside):
+    """A host of which it is known how often it asks its store for something."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.executor = host._executor
+        self.asked: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        log: Any = self.host._store.log
+        real = {name: getattr(log, name) for name in ("_read", "_write")}
+
+        def counted(name: str) -> Any:
+            def submit(*arguments: Any) -> Any:
+                self.asked[name] += 1
+                return real[name](*arguments)
+
+            return submit
+
+        for name in real:
+            setattr(log, name, counted(name))
+        try:
+            yield
+        finally:
+            for name, each in real.items():
+                setattr(log, name, each)
+
+    async def create(self, count: int) -> list[str]:
+        """So many runs of both kinds, which all wait."""
+        found: list[str] = []
+        for start in range(0, count, AT_ONCE):
+            some = range(start, min(start + AT_ONCE, count))
+            wanted = [self.call("POST", "/v1/runs", {"workflowId": FLOWS[at % 2]["id"]}) for at in some]
+            found += [answer.document["runId"] for answer in await asyncio.gather(*wanted)]
+        return found
+
+    async def inbox(self) -> list[dict[str, Any]]:
+        """All that it shows, page by page."""
+        found: list[dict[str, Any]] = []
+        query = "?limit=200"
+        while query:
+            page = (await self.call("GET", f"/v1/host/weftwork/interrupts{query}")).document
+            found += page["interrupts"]
+            query = f"?limit=200&cursor={page['nextCursor']}" if "nextCursor" in page else ""
+        return found
+
+
+@contextlib.asynccontextmanager
+async def opened(data: Path) -> AsyncIterator[tuple[Watched, int]]:
+    """A host on this folder, and how many runs it went on with."""
+    host = Host(Settings(data=str(data)))
+    async with asyncio.timeout(240):
+        went_on = await host.open()
+        try:
+            host.keyring.admit(KEY, "acme", None)
+            for document in FLOWS:
+                await host.register_fixture(document)
+            yield Watched(host), went_on
+        finally:
+            await host.close()
+
+
+def _runs() -> Counter[type]:
+    return Counter(type(each) for each in gc.get_objects() if isinstance(each, LiveRun | RunState))
+
+
+class Footprint:
+    """What a process holds, before many runs wait."""
+
+    def __init__(self) -> None:
+        self.objects, self.tasks, self.timers = self._look()
+        # Other tests of this process may have left some.
+        self.runs = _runs()
+
+    def _look(self) -> tuple[int, int, int]:
+        gc.collect()
+        loop: Any = asyncio.get_running_loop()
+        timers = sum(not each.cancelled() for each in loop._scheduled)
+        return len(gc.get_objects()), len(asyncio.all_tasks()), timers
+
+    async def check(self, host: Watched, count: int) -> None:
+        """Nothing in memory is one of these runs, or waits for one of them, or asks the store about it."""
+        # What the last turn of the event loop holds is gone with the next.
+        await asyncio.sleep(0.01)
+        # A turn of a run that took long is followed by one more, in which there is nothing to do.
+        with contextlib.suppress(AssertionError):
+            await until(lambda: not host.executor.live_count, "runs to leave", seconds=2)
+        assert host.executor.live_count == 0, f"{host.executor.live_count} runs are in memory"
+        assert not host.executor._wanted
+        objects, tasks, timers = self._look()
+        kept = _runs() - self.runs
+        assert not kept[LiveRun], f"{kept[LiveRun]} runs are in memory, though nobody executes them"
+        assert kept[RunState] <= MOST, f"{kept[RunState]} states are in memory"
+        # The alarm sleeps until one time for all of them: a task, with two others that it waits for.
+        assert tasks - self.tasks <= 3, f"{tasks - self.tasks} more tasks wait"
+        assert timers - self.timers <= 1, f"{timers - self.timers} more timers wait"
+        assert objects - self.objects < count, f"{(objects - self.objects) / count:.1f} objects for each run"
+        with host.watching():
+            await asyncio.sleep(WINDOW)
+        assert not host.asked, f"somebody asks the store: {host.asked}"
+
+
+def waiting(data: Path, count: int) -> None:
+    """So many runs come to wait; the host ends, and the next one finds them."""
+
+    async def first() -> list[str]:
+        async with opened(data) as (host, _):
+            # The first ones load and cache what the others need, too.
+            runs = await host.create(FEW)
+            before = Footprint()
+            runs += await host.create(count - FEW)
+            await before.check(host, count - FEW)
+            return runs
+
+    async def second(runs: list[str]) -> None:
+        async with opened(data) as (host, went_on):
+            assert went_on == 0, f"{went_on} runs were loaded at start"
+            await host.inbox()
+            before = Footprint()
+            shown = await host.inbox()
+            assert sorted(row["runId"] for row in shown) == sorted(runs), "the inbox has others"
+            assert [row["requestedAt"] for row in shown] == sorted(row["requestedAt"] for row in shown)
+            by_run = {row["runId"]: row["token"] for row in shown}
+            assert len(by_run) == count
+            answer = await host.call("POST", f"/v1/interrupts/{by_run[runs[0]]}", {"resumeValue": 1})
+            assert answer.document["status"] == "completed"
+            assert (await host.call("POST", f"/v1/runs/{runs[1]}/cancel")).document["status"] == "cancelled"
+            del shown, by_run
+            refused = await host.call("POST", f"/v1/runs/{runs[3]}/interrupts/gate", {"resumeValue": {"action": "?"}})
+            assert refused.status == 400, "one that was woken for nothing"
+            await before.check(host, count)
+            assert len(await host.inbox()) == count - 2
+
+    asyncio.run(second(asyncio.run(first())))
+
+
+@pytest.mark.rule("park-01", "park-02")
+def test_many_that_wait_are_in_nobodys_memory(tmp_path: Path) -> None:
+    waiting(tmp_path / "data", MANY)
+
+
+def test_a_host_that_keeps_them_in_memory_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LiveRun, "rest", lambda self: None)
+    with pytest.raises(AssertionError, match="200 runs are in memory"):
+        waiting(tmp_path / "data", 200)
+
+
+def test_a_host_that_keeps_something_of_each_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    halt = LiveRun._halt
+
+    def keep(self: LiveRun, reason: Exception) -> None:
+        kept.append([self.key, [reason]])
+        halt(self, reason)
+
+    monkeypatch.setattr(LiveRun, "_halt", keep)
+    with pytest.raises(AssertionError, match="objects for each run"):
+        waiting(tmp_path / "data", 600)
+
+
+def test_a_host_that_loads_them_at_start_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unfinished(self: SqliteEventLog, after: RunKey | None, limit: int) -> list[RunKey]:
+        mine = partition("acme", "live")
+        page = await self.list_interrupts(mine, InterruptQuery(limit=limit))
+        return [RunKey(mine, each.run_id) for each in page.interrupts] if after is None else []
+
+    monkeypatch.setattr(SqliteEventLog, "unfinished", unfinished)
+    with pytest.raises(AssertionError, match="100 runs were loaded at start"):
+        waiting(tmp_path / "data", 200)
