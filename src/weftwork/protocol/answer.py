@@ -6,6 +6,7 @@ Sources: OpenWOP interrupt, RFC 0094 E.
 from typing import Any, Final
 
 from weftwork.protocol.caller_schema import check_value
+from weftwork.protocol.condition import same
 from weftwork.protocol.decode import escape
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json_value import is_array, is_object
@@ -78,15 +79,4 @@ def _check_correlation(correlation: dict[str, Any], value: Any) -> None:
 
 
 def _holds(event: dict[str, Any], correlation: dict[str, Any]) -> bool:
-    return all(name in event and _same(event[name], wanted) for name, wanted in correlation.items())
-
-
-def _same(left: Any, right: Any) -> bool:
-    """JSON equality: true is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if is_object(left) and is_object(right):
-        return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
-    if is_array(left) and is_array(right):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return bool(left == right)
+    return all(name in event and same(event[name], wanted) for name, wanted in correlation.items())
