@@ -40,7 +40,7 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
             IDEMPOTENCY,
             Param("interruptId", {"type": "string", "minLength": 1, "maxLength": 160}, "This one and no other."),
         ),
-        errors=("not_found", *_ANSWERED, *_MUTATION),
+        errors=("not_found", *_ANSWERED, "conflict", *_MUTATION),
         unprocessable=True,
     ),
     Route(
@@ -52,7 +52,7 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         request="resolve-approval",
         response="resolve-interrupt-response",
         params=(IDEMPOTENCY,),
-        errors=("not_found", *_ANSWERED, *_MUTATION),
+        errors=("not_found", *_ANSWERED, "conflict", *_MUTATION),
         unprocessable=True,
     ),
     Route(
@@ -71,7 +71,7 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         request="resolve-interrupt",
         response="resolve-interrupt-response",
         params=(IDEMPOTENCY,),
-        errors=(*_ANSWERED, "interrupt_expired", "forbidden", *_MUTATION),
+        errors=(*_ANSWERED, "interrupt_expired", "forbidden", "conflict", *_MUTATION),
         unprocessable=True,
     ),
     Route(
