@@ -16,7 +16,7 @@ from tests.protocol.definition import edge, node
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 EXAMPLES = 400 if FULL else 12
-SECONDS = 3600 if FULL else 300
+SECONDS = 3600 if FULL else 900
 FLOW = "conformance-noop"
 
 CONFIG = f"""
