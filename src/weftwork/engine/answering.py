@@ -12,9 +12,9 @@ from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import REMARK, REMINDER, Draft
 from weftwork.protocol.interrupt import TIMEOUT, answer_refusal
+from weftwork.protocol.redaction import MARK
 from weftwork.protocol.state import InterruptState, RunState
 
-MASK: Final = b"[REDACTED:"
 MAX_SAID: Final = 200
 """appr-11 (host): after so many votes and questions back a gate takes no more questions and no changed votes: a link
 must not fill a log. Whoever has not voted yet still may."""
@@ -27,7 +27,7 @@ def answer(state: RunState, given: AnswerGiven) -> Decision:
         return Decision(refusal=found)
     try:
         check_trust(found.kind, given.by)
-        if _is_hidden(state, found) and MASK in encode_stored(given.value):
+        if _is_hidden(state, found) and MARK.encode() in encode_stored(given.value):
             raise invalid("The answer repeats a marker that stands for something hidden.", "/resumeValue")
         if found.kind == "approval":
             return Decision(_decide(state, found, given.value, given.by))

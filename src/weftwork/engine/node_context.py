@@ -15,6 +15,7 @@ from weftwork.engine.inputs import Input, InterruptPassed, NodeRecorded, NodeSai
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.turns import thread_turn, turn_of
 from weftwork.ports.nodes import (
+    ANOTHER_QUESTION,
     AppendLog,
     Asking,
     Completed,
@@ -42,7 +43,6 @@ MOST_ITEMS: Final = 128
 MOST_SAID: Final = 10_000
 MOST_SAID_BYTES: Final = 4 * 2**20
 """What one entry of a node may say to those who follow the run."""
-ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
 UNSENT: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
 
 

@@ -1,7 +1,7 @@
 """Node types: a declaration and the code behind it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -66,6 +66,10 @@ class Failed(msgspec.Struct, frozen=True):
     message: str
     details: dict[str, Any] | None = None
     retryable: bool = True
+
+
+ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
+"""What becomes of a node that finds an answer under its key which is none to its question (int-20)."""
 
 
 class Suspended(msgspec.Struct, frozen=True):

@@ -31,9 +31,13 @@ COPY: Final = "copy"
 Removed = list[tuple[str, Any]]
 
 
+MARK: Final = "[REDACTED:"
+"""What every marker begins with."""
+
+
 def mask(name: str) -> str:
     """hide-01 (OpenWOP observability): the marker that stands for a hidden value."""
-    return f"[REDACTED:{name}]"
+    return f"{MARK}{name}]"
 
 
 def shown_variable(plan: Plan, name: str, value: Any) -> Any:

@@ -5,12 +5,11 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.shape import Schema, name, whole
-from weftwork.ports.nodes import Failed, NodeCall, Suspended
+from weftwork.ports.nodes import ANOTHER_QUESTION, Failed, NodeCall, Suspended
 from weftwork.protocol.interrupt import Interrupt, Resolution, is_answer_to
 from weftwork.protocol.interrupt_data import MAX_KEY, MAX_MS, MAX_REMINDERS, check_interrupt
 from weftwork.protocol.schema import Violation
 
-ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
 UNANSWERED: Final = Failed("interrupt_timeout", "Nobody answered in time.", retryable=False)
 
 TIMES: Final[dict[str, Schema]] = {
