@@ -1,7 +1,7 @@
 """The composition root: settings in, a running host out. The only module that knows every adapter."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from weftwork.adapters.http.control import ControlRoutes
 from weftwork.adapters.http.events import EventRoutes
 from weftwork.adapters.http.fetch import FetchRoutes
 from weftwork.adapters.http.interrupts import InterruptRoutes
+from weftwork.adapters.http.kinship import KinshipRoutes
 from weftwork.adapters.http.meta import Document, MetaRoutes
 from weftwork.adapters.http.node_types import NodeTypeRoutes
 from weftwork.adapters.http.review import ReviewRoutes
@@ -19,11 +20,8 @@ from weftwork.adapters.http.runs import RunRoutes
 from weftwork.adapters.http.steering import SteeringRoutes
 from weftwork.adapters.http.workflows import WorkflowRoutes
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.resolver import Moved, Resolver
-from weftwork.adapters.python.declare import NodeFunction
-from weftwork.adapters.python.found import NodesUnusable, distinct, find_nodes, nodes_among
 from weftwork.adapters.python.library import Library
 from weftwork.adapters.python.threads import Threads
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -42,53 +40,28 @@ from weftwork.engine.feeds import Feeds
 from weftwork.engine.interrupt_links import InterruptLinks
 from weftwork.engine.interrupts import Interrupts
 from weftwork.engine.keyring import Keyring
+from weftwork.engine.kinship import Kinship
 from weftwork.engine.retention import Retention
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.signer import Signer
 from weftwork.engine.sweeper import Sweeper
 from weftwork.engine.workflows import Workflows
+from weftwork.node_library import declarations, node_types, python_nodes
 from weftwork.ports.clock import Clock
 from weftwork.ports.faults import point
 from weftwork.ports.ids import Ids
 from weftwork.ports.nodes import NodeType
-from weftwork.ports.outbound import Outbound
 from weftwork.ports.seat import Seat
 from weftwork.protocol.capabilities import Offer, discovery
 from weftwork.protocol.gated import find_gate
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.kinship import host_id
 from weftwork.protocol.openapi import openapi
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES
 from weftwork.protocol.wire_v1_interrupts import TOKENS
-from weftwork.settings import Settings, SettingsError
+from weftwork.settings import Settings
 
 log = logging.getLogger("weftwork")
-
-
-def node_types(outbound: Outbound | None = None, conversation: bool = True) -> dict[str, NodeType]:
-    """The node types that come with the package, by the name that a definition uses; without a client none sends."""
-    return {node.declaration.type_id: node for node in builtin(outbound, conversation)}
-
-
-def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
-    """The nodes written in Python that these modules and the installed packages have, and these functions are.
-
-    Raises SettingsError.
-    """
-    taken = {node.declaration.type_id for node in builtin()}
-    try:
-        found = distinct([*find_nodes(modules), *nodes_among(functions)])
-    except NodesUnusable as error:
-        raise SettingsError(str(error)) from None
-    for node in found:
-        if node.declaration.type_id in taken:
-            raise SettingsError(f"{node.place}: {node.declaration.type_id!r} is a node type of the host")
-    return found
-
-
-def declarations(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
-    """What a definition is checked against."""
-    return {type_id: node.declaration for type_id, node in types.items()}
 
 
 class Host:
@@ -112,7 +85,7 @@ class Host:
         threads = Threads(settings.max_node_threads, settings.max_abandoned_threads)
         self._library = Library(python_nodes(settings.nodes, nodes), threads, self.outbound)
         self.types: Mapping[str, NodeType] = {
-            **node_types(self.outbound, settings.conversation),
+            **node_types(self.outbound, settings.conversation, settings.conformance),
             **self._library.types,
         }
         self._feeds = Feeds(self._store.log)
@@ -122,6 +95,7 @@ class Host:
         self.service = Service(runtime, self.catalog, self._executor)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = Comparison(runtime, self._executor)
+        self._kinship = Kinship(runtime, self._executor, host_id(settings.public_url))
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = Control(runtime, self._executor)
@@ -138,10 +112,11 @@ class Host:
         self.draining = False
         self.app: App | None = None
 
-    async def open(self) -> int:
+    async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None) -> int:
         """Take the seat, open the store, load keys and go on with unfinished runs; returns how many went on.
 
-        Raises SeatTaken, StoreUnavailable or SettingsError.
+        `register` brings workflows before that, because runs that go on start children. Raises SeatTaken,
+        StoreUnavailable or SettingsError.
         """
         if not self._memory:
             make_folder(self.settings.data_folder)
@@ -155,6 +130,8 @@ class Host:
                 administration = Administration(self.keyring, self._retention, self.catalog, self._signer)
                 self._admin = AdminServer(self.settings.data_folder / SOCKET, administration)
                 await self._admin.start()
+            if register is not None:
+                await register(self)
             recovered = await self._executor.recover()
         except BaseException as error:
             await self._executor.close()
@@ -194,6 +171,7 @@ class Host:
             fetch=fetch,
             node_types=frozenset(self.types),
             tokens=any(route.path.startswith(TOKENS) for route in ROUTES),
+            host_id=host_id(settings.public_url),
         )
         handlers = self._handlers(offer)
         self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
@@ -204,6 +182,7 @@ class Host:
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = MetaRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
+        kinship = KinshipRoutes(self._kinship)
         workflows = WorkflowRoutes(self._workflows)
         types = NodeTypeRoutes(declarations(self.types))
         steering = SteeringRoutes(self._control)
@@ -228,6 +207,7 @@ class Host:
             "cancelRun": runs.cancel_run,
             "pauseRun": steering.pause_run,
             "resumeRun": steering.resume_run,
+            "setVariables": steering.set_variables,
             "listRunInterrupts": interrupts.of_run,
             "listInterrupts": interrupts.inbox,
             "resolveInterruptByRun": interrupts.resolve,
@@ -244,6 +224,8 @@ class Host:
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
+            "getRunAncestry": kinship.ancestry,
+            "getRunTree": kinship.tree,
             "safeFetch": fetch.safe_fetch,
         }
         return {route.operation: all_handlers[route.operation] for route in routes}

@@ -45,8 +45,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_request_body_bytes: int = Limits().max_request_body_bytes
     max_parallel_nodes: int = Limits().max_parallel_nodes
     max_live_runs: int = Limits().max_live_runs
+    max_live_children: int = Limits().max_live_children
     max_live_runs_per_tenant: int = Limits().max_live_runs_per_tenant
     max_nodes_per_tenant: int = Limits().max_nodes_per_tenant
+    max_loop_iterations: int = Limits().max_loop_iterations
+    max_run_depth: int = Limits().max_run_depth
+    max_descendants: int = Limits().max_descendants
     max_streams: int = Limits().max_streams
     max_connections: int = Limits().max_connections
     max_workflows_per_tenant: int = Limits().max_workflows_per_tenant
@@ -78,8 +82,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             max_request_body_bytes=self.max_request_body_bytes,
             max_parallel_nodes=self.max_parallel_nodes,
             max_live_runs=self.max_live_runs,
+            max_live_children=self.max_live_children,
             max_live_runs_per_tenant=self.max_live_runs_per_tenant,
             max_nodes_per_tenant=self.max_nodes_per_tenant,
+            max_loop_iterations=self.max_loop_iterations,
+            max_run_depth=self.max_run_depth,
+            max_descendants=self.max_descendants,
             max_node_threads=self.max_node_threads,
             max_streams=self.max_streams,
             max_connections=self.max_connections,
@@ -97,8 +105,12 @@ _RANGES = {
     "max_request_body_bytes": (1024, 256 * 2**20),
     "max_parallel_nodes": (1, 10_000),
     "max_live_runs": (1, 10_000_000),
+    "max_live_children": (1, 10_000_000),
     "max_live_runs_per_tenant": (0, 10_000_000),
     "max_nodes_per_tenant": (0, 10_000_000),
+    "max_loop_iterations": (1, 10_000),
+    "max_run_depth": (1, 1000),
+    "max_descendants": (1, 100_000_000),
     "max_streams": (1, 1_000_000),
     "max_connections": (1, 1_000_000),
     "max_workflows_per_tenant": (1, 1_000_000),

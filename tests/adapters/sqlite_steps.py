@@ -1,4 +1,4 @@
-"""The work of a read, in steps that do not depend on the machine."""
+"""The work of a call, in steps that do not depend on the machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Any
 from weftwork.adapters.sqlite.connection import open_reader
 
 
-def steps_of(path: Path, read: Callable[[Any], Any]) -> int:
-    """How many instructions SQLite carries out for a read."""
-    connection: Any = open_reader(path, None)
+def steps_of(path: Path, work: Callable[[Any], Any], connect: Callable[[Path, None], Any] = open_reader) -> int:
+    """How many instructions SQLite carries out for a call."""
+    connection = connect(path, None)
     steps = 0
 
     def count() -> bool:
@@ -19,7 +19,7 @@ def steps_of(path: Path, read: Callable[[Any], Any]) -> int:
 
     try:
         connection.set_progress_handler(count, 1)
-        assert read(connection) is not None
+        assert work(connection) is not None
     finally:
         connection.close(True)
     return steps

@@ -42,6 +42,7 @@ CALLS: dict[str, Call] = {
     **dict.fromkeys(("getCapabilities", "getOpenApiSpec", "getHealth", "getReadiness"), Call()),
     **dict.fromkeys(("listWorkflows", "listRuns", "listInterrupts", "listNodeTypes"), Call()),
     **dict.fromkeys(("getRun", "listRunInterrupts", "getArtifact", "listAnnotations", "streamRunEvents"), Call("run")),
+    **dict.fromkeys(("getRunAncestry", "getRunTree"), Call("run")),
     "getWorkflow": Call("workflow"),
     "registerWorkflow": Call(document=flow, found=201),
     "registerSampleWorkflow": Call(document=flow, found=201),
@@ -62,6 +63,7 @@ CALLS: dict[str, Call] = {
     "scrapeSpans": Call("run", query="?runId={id}"),
     "getNodeType": Call("type"),
     "safeFetch": Call(document={"url": "https://127.0.0.1/"}),
+    "setVariables": Call("run", document={"variables": {"known": 1}}, found=409),
 }
 PRIVATE = [route for route in ROUTES if route.scope is not None]
 PUBLIC = [route for route in ROUTES if route.scope is None]

@@ -1,5 +1,6 @@
 """Registering workflows over HTTP: answers, versions, pages, two tenants, many at once, and a host that was killed."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,8 +8,11 @@ from typing import Any
 
 import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, echoes, start_host, write_workflows
+from tests.live.inside import open_inside
 
+from weftwork import app
 from weftwork.protocol import schema
+from weftwork.protocol.gated import GATED
 
 LARGE = 1000
 """Nodes of a graph that must go through."""
@@ -134,19 +138,34 @@ def test_a_refusal_lists_what_is_wrong(host: Host) -> None:
 
 
 @pytest.mark.rule("wf-09", "wf-12")
-@pytest.mark.parametrize("type_id", ["core.orchestrator.supervisor", "core.dispatch"])
-def test_a_gated_type_is_refused_everywhere(host: Host, type_id: str) -> None:
-    whole = flow("reg-gated", "1")
-    whole["nodes"][0]["typeId"] = type_id
+@pytest.mark.parametrize("type_id", GATED)
+def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_id: str) -> None:
+    """By a host that does not have it: when a definition is registered, and when one of older days is started."""
+    whole = {**flow("reg-gated", "1"), "nodes": [{**flow("x", "1")["nodes"][0], "typeId": type_id, "config": {}}]}
+    whole["nodes"][0]["inputs"] = {}
     short = {"workflowId": "reg-gated", "nodes": [{"nodeId": "n0", "typeId": type_id, "config": {}}]}
     seam = "/v1/host/sample/workflows"
-    for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):
-        answer = register(host, body, path=path)
-        assert (answer.status, answer.document["error"]) == (422, "capability_required")
-        details = answer.document["details"]
-        assert (details["offendingTypeId"], details["nodeId"]) == (type_id, "n0")
-        assert details["requiredCapability"]
-    assert read(host, "/v1/workflows/reg-gated") == "not_found"
+    kept = {"store": "sqlite", "data": str(tmp_path), "test_seams": True}
+    said = {"requiredCapability": GATED[type_id], "offendingTypeId": type_id, "nodeId": "n0"}
+
+    async def work() -> None:
+        async with open_inside(**kept) as before:
+            assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
+        types = {name: each for name, each in app.node_types().items() if name != type_id}
+        monkeypatch.setattr(app, "node_types", lambda *_: types)
+        async with open_inside(**kept) as inside:
+            for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):
+                answer = await inside.call("POST", path, body)
+                assert (answer.status, answer.document["error"]) == (422, "capability_required")
+                assert answer.document["details"].items() >= said.items()
+            assert (await inside.call("GET", "/v1/workflows/reg-gated")).status == 404
+            started = await inside.call("POST", "/v1/runs", {"workflowId": "old"})
+            assert (started.status, started.document["error"]) == (422, "capability_required")
+            assert started.document["details"] == {**said, "pointer": "/workflowId"}
+            shown = (await inside.call("GET", "/.well-known/openwop")).document
+            assert GATED[type_id].split(".")[0] not in shown
+
+    asyncio.run(work())
 
 
 @pytest.mark.rule("wf-12")

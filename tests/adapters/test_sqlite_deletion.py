@@ -13,22 +13,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import deletion
+from weftwork.adapters.sqlite import deletion, kinship, news, orders
 from weftwork.adapters.sqlite.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.annotations import Annotation
-from weftwork.ports.eventlog import Hidden, StateRow, StoreUnavailable
-from weftwork.protocol.run import RunKey
+from weftwork.ports.eventlog import Cascade, Hidden, Order, StateRow, StillLive, StoreUnavailable
+from weftwork.protocol.run import Parent, RunKey
 from weftwork.testing.storage.interrupts import interrupt
 from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, state_of
 from weftwork.testing.storage.store import prove
+from weftwork.testing.storage.telling import family, tell
 
 EVENTS, ROWS = 3000, 1200
+AT_ONCE = {"runs", "run_tags", "kinship"}
+"""Tables of whose rows none is left when a run is deleted."""
+BEFORE = {"news", "orders"}
+"""Tables that have no row of a run that may be deleted."""
 
 
 async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVENTS, rows: int = ROWS) -> RunKey:
     """An ended run with some of everything."""
-    made = header(run_id, tags=("t", "u"))
+    made = header(run_id, tags=("t", "u"), parent=Parent("nobody", "n", "k", "core.dispatch", "nobody"))
     await store.log.create(made, (Hidden(-1, "/x", b"secret"),))
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
     values += (interrupt("left-open"),)
@@ -65,7 +70,7 @@ def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) 
         of_runs = {name for name, columns in tables(connection) if "run_no" in columns or name == "events"}
     finally:
         connection.close(True)
-    assert of_runs == {*deletion.BELONGINGS, "runs", "run_tags", "deleted_runs"}
+    assert of_runs == {*deletion.BELONGINGS, *AT_ONCE, *BEFORE, "deleted_runs"}
 
 
 def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
@@ -75,10 +80,10 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         run = await full_run(store)
         kept = await full_run(store, "run-b", 10, 3)
         before = await state_of(store, kept)
-        assert set(left_of(path, 1)) == {*deletion.BELONGINGS, "runs", "run_tags"}
+        assert set(left_of(path, 1)) == {*deletion.BELONGINGS, *AT_ONCE}
         assert await store.log.delete(run, NOW) is True
         left = left_of(path, 1)
-        assert {"runs", "run_tags", "hidden"} & set(left) <= {"hidden"}
+        assert AT_ONCE.isdisjoint(left)
         assert left["deleted_runs"] == 1
         assert left["events"] == EVENTS, "only a piece is gone"
         pieces = 0
@@ -104,6 +109,41 @@ def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatc
         test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path)
     with pytest.raises(AssertionError):
         test_nothing_is_left_of_a_deleted_run(tmp_path)
+
+
+def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
+    """Of a family that was told, told again, ordered and cancelled there are no news and no orders when it is over."""
+    path = tmp_path / "store.db"
+
+    async def check(store: SqliteStore) -> None:
+        parent, runs = await family(store)
+        for run in runs:
+            await tell(store, parent, run, -1)
+        heard = await tell(store, parent, runs[0], 0, "completed")
+        await store.log.hear((heard,))
+        order = (Order(runs[1].run_id, "why"),)
+        await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
+        assert left_of(path, 3).keys() >= {"kinship", *BEFORE}
+        last = replace(batch(parent, 1, status="cancelled"), cascade=Cascade("why"))
+        await store.log.append(parent, 1, last)
+        for run in runs[1:]:
+            await store.log.append(run, 0, batch(run, 0, status="cancelled"))
+        for run in (parent, *runs):
+            assert await store.log.delete(run, NOW) is True
+        for run_no in range(1, 5):
+            assert left_of(path, run_no) == {"deleted_runs": 1}
+
+    prove(SqliteStore(path), check)
+
+
+@pytest.mark.parametrize(("module", "name"), [(news, "_DROP"), (orders, "_DROP"), (kinship, "_LEAVE")])
+def test_what_kin_said_and_is_left_is_seen(
+    tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(module, name, "SELECT ?")
+    with pytest.raises((AssertionError, StillLive)):
+        test_nothing_is_left_of_what_kin_said(tmp_path)
 
 
 def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:

@@ -17,7 +17,10 @@ from weftwork.adapters.sqlite import (
     eventlog,
     idempotency,
     interrupts,
+    kinship,
     listing,
+    news,
+    orders,
     run,
     waking,
 )
@@ -30,6 +33,8 @@ from weftwork.testing import storage
 from weftwork.testing.storage.sample import ACME, batch, make_run
 
 CHECKS = {check.__name__: check for check in storage.CHECKS}
+ORDERED = "an_order_stands_until_the_child_has_ended"
+CASCADED = "a_cascade_reaches_the_children_it_is_about"
 
 
 def without_end(*arguments: Any, select: Callable[..., str] = interrupts.select) -> str:
@@ -80,6 +85,24 @@ def unclamped(least: int, value: int) -> int:
         (interrupts, "OF_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
         (interrupts, "select", without_end, "an_ended_run_has_no_open_interrupts"),
         (interrupts, "_decode_place", lambda _: interrupts._BEFORE_ALL, "an_unknown_place_ends_the_list"),
+        (kinship, "_HAS_CHILDREN", "SELECT ?", "an_order_stands_until_the_child_has_ended"),
+        (kinship, "_LEAVE", "SELECT ?", "a_tree_is_counted_by_its_root"),
+        (kinship, "COUNT", kinship.COUNT.replace("partition = ?", "? <> ''"), "another_partition_has_other_children"),
+        (listing, "BY_PARENT", listing.BY_PARENT.replace("k.parent_no =", "k.run_no <>"), "lists_may_be_of_children"),
+        (news, "_TELL", news._TELL.replace("AND p.completed_at IS NULL", ""), "nobody_tells_a_run_that_has_ended"),
+        (news, "_TELL", news._TELL.partition("DO")[0] + "DO NOTHING", "a_later_word_stands_for_an_earlier_one"),
+        (news, "_HEAR", news._HEAR.replace("<= ?", "<> ?"), "news_is_kept_until_it_is_heard"),
+        (news, "_HEAR", news._HEAR.replace("<= ?", ">= 0 * ?"), "a_later_word_stands_for_an_earlier_one"),
+        (news, "_HEAR", news._HEAR.replace("partition = ?", "? <> ''"), "kin_of_another_partition_is_not_reached"),
+        (news, "_DROP", "SELECT ?", "nobody_tells_a_run_that_has_ended"),
+        (news, "is_unheard", lambda *_: False, "a_child_stays_until_its_end_is_heard"),
+        (orders, "_ORDER", orders._ORDER.replace("AND k.parent_no = ?", "AND ? > 0"), ORDERED),
+        (orders, "_ORDER", orders._ORDER.replace("AND c.completed_at IS NULL", ""), ORDERED),
+        (orders, "_ORDER", orders._ORDER.partition("DO")[0] + "DO UPDATE SET reason = excluded.reason", ORDERED),
+        (orders, "_DROP", "SELECT ?", ORDERED),
+        (orders, "WAITED_FOR", orders.CANCELLED_WITH_IT, CASCADED),
+        (orders, "CANCELLED_WITH_IT", orders.WAITED_FOR, CASCADED),
+        (orders, "WAITED_FOR", orders.WAITED_FOR.replace("AND c.completed_at IS NULL", ""), CASCADED),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
@@ -136,7 +159,7 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
         at = next(expected)
         rows = (StateRow("variable", "last", b"%d" % (at + 1)),)
         writer.execute("BEGIN IMMEDIATE")
-        append.append(Heads(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), writer)
+        append.append(Heads(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), (), writer)
         writer.execute("COMMIT")
 
     try:

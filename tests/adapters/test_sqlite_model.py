@@ -36,7 +36,7 @@ ROWS = st.lists(
 ).map(tuple)
 
 
-class Twins(RuleBasedStateMachine):
+class Pair(RuleBasedStateMachine):
     """Every call goes to both stores; both must answer or raise the same."""
 
     @initialize()
@@ -73,6 +73,20 @@ class Twins(RuleBasedStateMachine):
             return None
         self.time += 1
         return record(slot, partition, created_at=self.time, outcome=b"%d" % self.time)
+
+    @rule()
+    def restart(self) -> None:
+        self.runner.run(self.store.close())
+        self.store = SqliteStore(Path(self.folder.name) / "store.db")
+        self.runner.run(self.store.open())
+
+    @rule()
+    def purge(self) -> None:
+        self.runner.run(self.store.log.purge())
+
+
+class Twins(Pair):
+    """Runs by themselves."""
 
     @rule(
         partition=PARTITIONS,
@@ -151,10 +165,6 @@ class Twins(RuleBasedStateMachine):
     def delete(self, partition: str, run_id: str, slot: str | None) -> None:
         self.both("delete", RunKey(partition, run_id), self.time, self.record(partition, slot))
 
-    @rule()
-    def purge(self) -> None:
-        self.runner.run(self.store.log.purge())
-
     @rule(partition=PARTITIONS, after=st.integers(8, 11), limit=st.integers(0, 4))
     def ended(self, partition: str, after: int, limit: int) -> None:
         self.both("ended_before", NOW + after, limit, partition)
@@ -202,12 +212,6 @@ class Twins(RuleBasedStateMachine):
         run = RunKey(partition, run_id)
         for method, arguments in (("read", (run, after, limit)), ("stored", (run,)), ("hidden", (run,))):
             self.both(method, *arguments)
-
-    @rule()
-    def restart(self) -> None:
-        self.runner.run(self.store.close())
-        self.store = SqliteStore(Path(self.folder.name) / "store.db")
-        self.runner.run(self.store.open())
 
     @invariant()
     def listings_agree(self) -> None:

@@ -168,7 +168,7 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
         job = store._writer.submit
 
         def append_then_fail(connection: Any) -> None:
-            append.append(heads_of(store), run, -1, batch(run, -1, 3), connection)
+            append.append(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
             raise ValueError("after the append")
 
         assert isinstance(await raised(job(append_then_fail)), HostFault)

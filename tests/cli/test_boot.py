@@ -15,9 +15,9 @@ def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch:
     order: list[str] = []
     honest = Host.open
 
-    async def opened(host: Host) -> int:
+    async def opened(host: Host, register: Any) -> int:
         order.append("open")
-        return await honest(host)
+        return await honest(host, register)
 
     async def served(*given: Any) -> None:
         given[1].close()

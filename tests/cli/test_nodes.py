@@ -22,6 +22,7 @@ from weftwork.cli.node_sheet import example, sheet
 from weftwork.cli.schema_words import Schema
 from weftwork.protocol.workflow import parse_workflow
 
+FOR_TESTS = ("conformance.", "core.conformance.", "local.sample.")
 SCORE: dict[str, Any] = {
     "typeId": "acme.score",
     "version": "2.0.0",
@@ -75,7 +76,7 @@ def test_the_types_of_the_package_need_no_host() -> None:
     listed = json.loads(offline("ls", "--all", "--json").stdout)["nodeTypes"]
     assert [row["typeId"] for row in listed] == sorted(node_types())
     usual = [row["typeId"] for row in json.loads(offline("ls", "--json").stdout)["nodeTypes"]]
-    assert usual == [each for each in sorted(node_types()) if not each.startswith(("conformance.", "local.sample."))]
+    assert usual == [each for each in sorted(node_types()) if not each.startswith(FOR_TESTS)]
     assert "conformance." not in offline("ls").stdout
     assert "conformance.artifact.emit  " in offline("ls", "--all").stdout
     lines = {line.split()[0]: line.split(None, 2)[1:] for line in offline("ls").stdout.splitlines()}

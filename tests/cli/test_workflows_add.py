@@ -14,7 +14,7 @@ from tests.live import KEY, Host, delays, start_host, weftwork
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     limited = ("--api-key", "reader=acme:manifest:read")
-    with start_host(tmp_path_factory.mktemp("add"), *limited, store="memory") as running:
+    with start_host(tmp_path_factory.mktemp("add"), *limited, "--no-conversation", store="memory") as running:
         yield running
 
 
@@ -79,7 +79,7 @@ def test_a_version_with_other_content_and_a_type_for_others_are_placed_too(host:
     assert said.startswith(f"{other}:{line.count(chr(10)) + 1}:")
     assert "/version: This version of the workflow is registered with other content" in said
     document = delays("gated", 1)
-    document["nodes"][0]["typeId"] = "core.dispatch"
+    document["nodes"][0]["typeId"] = "core.conversationGate"
     assert "/nodes/0/typeId: This host does not offer" in add(host, write(tmp_path, "g.json", document), code=1).stdout
     foreign_tenant = write(tmp_path, "t.json", {**delays("theirs", 1), "tenantId": "other"})
     assert "/tenantId: " in add(host, foreign_tenant, code=1).stdout

@@ -203,6 +203,7 @@ class Bench:
     async def crash(self) -> None:
         """Everything in the process ends where it stands; only the store is left."""
         self.mortal.dead = True
+        self.executor._kin.close()
         for live in list(self.executor._live.values()):
             # Nothing of it is heard any more, not even that it was cancelled.
             live._closing = True

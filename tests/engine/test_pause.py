@@ -241,5 +241,5 @@ async def _interrupted_too_late() -> int:
 @pytest.mark.rule("run-02")
 def test_word_of_an_attempt_that_was_interrupted_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_interrupted_too_late) == 2
-    monkeypatch.setattr("weftwork.engine.decide._is_running", lambda state, node_id, attempt: node_id in state.running)
+    monkeypatch.setattr("weftwork.engine.decide.is_running", lambda state, node_id, attempt: node_id in state.running)
     assert run(_interrupted_too_late) == 1

@@ -8,7 +8,6 @@ from tests.engine.bench import ANSWERER, Bench, run
 from tests.engine.test_waiting import PICK, pass_time
 from tests.protocol.definition import edge, node, variable, workflow
 from weftwork.engine.answering import MAX_SAID
-from weftwork.engine.loader import MOST_BYTES
 from weftwork.protocol.errors import ClientFault
 
 ALTERNATING = ("accept", "reject")
@@ -162,7 +161,8 @@ def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
     run(work)
 
 
-def test_a_run_that_has_much_to_remember_is_not_kept_in_memory() -> None:
+def test_a_run_that_has_much_to_remember_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.engine.loader.MOST_BYTES", 2**18)
     document = workflow(
         [node("l", "core.loop", config={"times": 5}), node("ask", "core.interrupt", config=ASK)],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],
@@ -171,12 +171,12 @@ def test_a_run_that_has_much_to_remember_is_not_kept_in_memory() -> None:
     async def work() -> list[bool]:
         bench = Bench()
         kept: list[bool] = []
-        for size in (10, MOST_BYTES):
+        for size in (10, 2**18):
             key = await bench.start(document)
             await bench.answer(key, "x" * size)
-            kept.append(key in bench.executor._loader._resting)
+            kept.append(key in bench.executor._loader._resting[False])
             assert await bench.answer(key, "y") == "waiting-input"
-            kept.append(key in bench.executor._loader._resting)
+            kept.append(key in bench.executor._loader._resting[False])
         return kept
 
     assert run(work) == [True, True, False, False]

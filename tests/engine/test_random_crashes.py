@@ -117,7 +117,7 @@ def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
     """What a node says of an entry that is over is taken for the present one."""
     lose_answers(COUNTING)
     monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
-    monkeypatch.setattr(decide, "_is_running", lambda state, node_id, entered: node_id in state.running)
+    monkeypatch.setattr(decide, "is_running", lambda state, node_id, entered: node_id in state.running)
     with pytest.raises(AssertionError):
         lose_answers(COUNTING)
 

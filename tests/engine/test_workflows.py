@@ -1,7 +1,7 @@
 """Registering workflows: versions, tenants, keys, limits, and what runs make of a new version."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -12,6 +12,7 @@ from weftwork.engine import workflows as workflows_module
 from weftwork.engine.principal import Principal
 from weftwork.protocol import schema
 from weftwork.protocol.errors import ClientFault, error_document
+from weftwork.protocol.gated import GATED
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.submission import MAX_DESCRIPTION, MAX_LISTED
 from weftwork.protocol.wire_v1 import SCOPES
@@ -160,10 +161,41 @@ def test_every_violation_is_listed_up_to_a_bound() -> None:
     run(work)
 
 
+def without(bench: Bench, *types: str) -> None:
+    """As a host that never had these types."""
+    for each in types:
+        del cast(dict[str, Any], bench.catalog.types)[each]
+
+
+@pytest.mark.rule("wf-09")
+@pytest.mark.parametrize("type_id", GATED)
+def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
+    """Whoever creates it learns what is missing, and where it is."""
+
+    async def work() -> None:
+        bench = await opened()
+        document = workflow([node("a"), node("b", type_id)])
+        await bench.workflows.register(CALLER, document)
+        later = bench.again()
+        without(later, type_id)
+        with pytest.raises(ClientFault) as caught:
+            await later.service.create_run(CALLER, {"workflowId": document["id"]})
+        assert (caught.value.code, caught.value.status) == ("capability_required", 422)
+        assert caught.value.details == {
+            "pointer": "/workflowId",
+            "requiredCapability": GATED[type_id],
+            "offendingTypeId": type_id,
+            "nodeId": "b",
+        }
+
+    run(work)
+
+
 @pytest.mark.rule("wf-09")
 def test_a_gated_type_is_refused_before_anything_else() -> None:
     async def work() -> None:
         bench = await opened()
+        without(bench, "core.dispatch")
         fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
         assert (fault.code, fault.status) == ("capability_required", 422)
         body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}

@@ -63,7 +63,7 @@ def cases(run: str) -> dict[str, Case]:
         "prompts_render": ((t.RenderPromptRequest("greet", {"name": "x"}),), {}, UNOFFERED),
         "prompts_update": (("greet", PROMPT), {}, UNOFFERED),
         "put_workspace_file": (("a", t.PutWorkspaceFileRequest("x")), {"if_match": '"1"'}, UNOFFERED),
-        "runs_ancestry": ((run,), {}, None),
+        "runs_ancestry": ((run,), {}, SERVED),
         "runs_bulk_cancel": ((t.BulkCancelRunsRequest([run]),), {}, SERVED),
         "runs_cancel": ((run,), {}, SERVED),
         "runs_create": ((NOOP,), {}, SERVED),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from weftwork.protocol.orchestration import ratification_schema
+
 ACTIONS = ["accept", "reject", "refine", "edit-accept", "ask"]
 
 
@@ -120,6 +122,11 @@ KINDS: dict[str, dict[str, Any]] = {
     ),
     "low confidence without a decision": asked(
         "low-confidence", {"agentId": "agent.triage", "threshold": 0.8, "observed": 0.42}
+    ),
+    "decision of a supervisor": asked(
+        "low-confidence",
+        {"agentId": "host:lead", "threshold": 0.7, "observed": 0.5, "decision": {"kind": "terminate"}},
+        resumeSchema=ratification_schema(),
     ),
     "odd": asked("riddle", {"answer": [1, 2, {"deep": None}]}),
     "odd data": asked("approval", ["no", "object"]),

@@ -217,6 +217,23 @@ def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None
     assert refused.value.code == "forbidden"
 
 
+@pytest.mark.parametrize(
+    ("sent", "value"),
+    [
+        ([("action", "ratify")], {"kind": "terminate"}),
+        ([("action", "reject")], {"action": "reject"}),
+        (
+            [("action", "edit"), ("edit", '{"kind": "terminate", "reason": "no"}')],
+            {"kind": "terminate", "reason": "no"},
+        ),
+    ],
+)
+def test_the_decision_of_a_supervisor_can_be_refused(sent: list[tuple[str, str]], value: Any) -> None:
+    assert resume_value(KINDS["decision of a supervisor"], sent) == value
+    with pytest.raises(ClientFault):
+        resume_value(KINDS["low confidence"], [("action", "reject")])
+
+
 MARKER = "[REDACTED:n.data]"
 
 

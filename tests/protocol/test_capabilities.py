@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
+from weftwork.app import node_types
 from weftwork.protocol import capabilities, idempotency, schema
 from weftwork.protocol.capabilities import Offer, discovery, etag
+from weftwork.protocol.child import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.openapi import openapi
+from weftwork.protocol.orchestration import MOCK_AGENT, SUPERVISOR
 from weftwork.protocol.outbound import METHODS, FetchLimits
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES, Route
 
@@ -31,6 +34,7 @@ ROOT = {
     "capabilities",
 }
 TALK = "core.conversationGate"
+TYPES = node_types()
 FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"}
 
 
@@ -41,6 +45,7 @@ def offers() -> st.SearchStrategy[Offer]:
         max_node_executions=st.integers(1, 10**6),
         max_run_duration_ms=st.just(0) | st.integers(1000, 10**9),
         max_request_body_bytes=st.integers(1024, 10**8),
+        max_loop_iterations=st.integers(1, 10**6),
     )
     fetch = st.none() | st.builds(FetchLimits, st.integers(1, 10**6), st.integers(1, 10**9))
     return st.builds(
@@ -51,7 +56,7 @@ def offers() -> st.SearchStrategy[Offer]:
         names.map(frozenset),
         test_seams=st.booleans(),
         fetch=fetch,
-        node_types=st.frozensets(st.sampled_from(["core.noop", TALK])),
+        node_types=st.frozensets(st.sampled_from(["core.noop", TALK, SUPERVISOR, DISPATCH, SUB_WORKFLOW, MOCK_AGENT])),
         tokens=st.booleans(),
     )
 
@@ -63,7 +68,16 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
     document = discovery(offer)
     assert schema.check("capabilities", document) == []
     families = document["capabilities"]
+    dispatches = DISPATCH in offer.node_types
+    supervises = dispatches and SUPERVISOR in offer.node_types
+    mocks = MOCK_AGENT in offer.node_types
     optional = {
+        "subWorkflow": SUB_WORKFLOW in offer.node_types,
+        "agents": dispatches or mocks,
+        "dispatch": dispatches,
+        "orchestrator": supervises,
+        "multiAgent": supervises,
+        "conformance": mocks,
         "fixtures": offer.fixtures,
         "httpClient": offer.fetch,
         "conversationPrimitive": TALK in offer.node_types,
@@ -78,6 +92,7 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
     assert families["idempotency"]["layer1RetentionSeconds"] == idempotency.RETENTION_SECONDS
     assert document["limits"]["maxNodeExecutions"] == offer.limits.max_node_executions
     assert document["limits"]["maxRequestBodyBytes"] == offer.limits.max_request_body_bytes
+    assert document["limits"]["maxLoopIterations"] == offer.limits.max_loop_iterations
     assert document["limits"].get("maxRunDurationMs", 0) == offer.limits.max_run_duration_ms
     assert '"edit"' not in json.dumps(document)
     assert document == discovery(offer)
@@ -96,13 +111,48 @@ def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.rule("disc-06")
 def test_interrupts_and_conversations_are_shown_once_they_are_there() -> None:
     bare = discovery(Offer("0.1.0", Limits(), node_types=frozenset({"core.noop", "core.dispatch"})))
-    assert not {"conversationPrimitive", "extensions", "dispatch.supported"} & bare.keys()
+    assert not {"conversationPrimitive", "extensions", "dispatch.supported", "orchestrator"} & bare.keys()
     document = discovery(Offer("0.1.0", Limits(), node_types=frozenset({TALK}), tokens=True))
     assert document["conversationPrimitive"] is True
     interrupts = document["extensions"]["interrupts"]
     assert interrupts["signedCallbackTokens"] is True
     known = {"openwop-interrupt-quorum", "openwop-interrupt-auth-required", "openwop-interrupt-external-event"}
-    assert set(interrupts["profiles"]) == known
+    assert set(interrupts["profiles"]) == {*known, "openwop-interrupt-parent-child"}
+
+
+@pytest.mark.rule("disc-07")
+def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
+    """What is advertised for dispatch and supervisor is what their types take, and no more."""
+    offer = Offer("0.1.0", Limits(), node_types=frozenset({SUPERVISOR, DISPATCH, SUB_WORKFLOW}), host_id="h")
+    document = discovery(offer)
+    config = TYPES[DISPATCH].declaration.config["properties"]
+    assert document["subWorkflow"] == {"inputMapping": True}
+    assert document["orchestrator"] == {
+        "supported": True,
+        "workerIdInterpretation": "workflow",
+        "fanOutSupported": True,
+    }
+    assert document["dispatch"]["models"] == config["workerDispatchModel"]["enum"]
+    assert document["dispatch"]["fanOutSupported"] is ("parallel" in config["fanOutPolicy"]["enum"])
+    assert document["dispatch"]["askUserRoutings"] == ["clarification", "auto"]
+    agents = {"supported": True, "orchestrator": True, "dispatch": True, "dispatchMapping": True}
+    assert document["agents"] == agents
+    assert document["multiAgent"]["executionModel"] == {
+        "supported": True,
+        "version": 2,
+        "confidenceEscalationFloor": 0.5,
+        "confidenceEscalationInterruptKind": "clarification",
+        "crossHostCausation": {"supported": False, "hostId": "h", "ancestryEndpointSupported": True},
+    }
+    talks = discovery(Offer("0.1.0", Limits(), node_types=frozenset({DISPATCH, TALK, MOCK_AGENT})))
+    assert talks["dispatch"]["askUserRoutings"] == config["askUserRouting"]["enum"]
+    assert "orchestrator" not in talks
+    assert talks["agents"] == {
+        **agents,
+        "orchestrator": False,
+        "reasoning": {"verbosity": "summary", "streaming": True},
+    }
+    assert talks["conformance"] == {"mockAgent": True}
 
 
 @pytest.mark.rule("disc-05")
@@ -152,6 +202,7 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "registerWorkflow": "manifest:write",
         "registerSampleWorkflow": "manifest:write",
         "safeFetch": "runs:create",
+        "setVariables": "runs:create",
     }
 
 

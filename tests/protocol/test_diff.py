@@ -139,6 +139,13 @@ def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any
         ({"n": None}, {}, False),
         ({"runId": "run-a", "writtenAt": "now"}, {"runId": "run-b"}, True),
         ({"inner": {"runId": "run-a"}}, {"inner": {"runId": "run-b"}}, False),
+        ({"childRunId": "run-a", "key": "0"}, {"childRunId": "run-b", "key": "0"}, True),
+        ({"reason": "x", "parentRunId": "run-a"}, {"reason": "x"}, True),
+        ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 1}}, True),
+        ({"outputs": {"x": {"childRunId": "run-a"}}}, {"outputs": {"x": {"childRunId": "run-b"}}}, True),
+        ({"outputs": {"x": [{"childRunId": "run-a"}]}}, {"outputs": {"x": [{"childRunId": "run-b"}]}}, True),
+        ({"value": {"childRunId": "run-a"}}, {"value": {"childRunId": "run-b"}}, False),
+        ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 2}}, False),
     ],
 )
 def test_what_counts_as_equal(one: Any, other: Any, equal: bool) -> None:

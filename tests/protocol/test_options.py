@@ -50,6 +50,22 @@ def test_a_reserved_option_out_of_range_is_refused(name: str, value: Any) -> Non
 
 @pytest.mark.rule("lim-06")
 @pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("escalationThreshold", [0, 1, 0.5], [-0.1, 1.1, True, "0.5", None, []]),
+        ("reasoningVerbosity", ["summary", "full", "off"], ["loud", "", None, 1, ["full"]]),
+    ],
+)
+def test_what_agents_are_asked_for_is_one_of_what_they_know(name: str, good: list[Any], bad: list[Any]) -> None:
+    for value in good:
+        options.check_options({name: value}, {})
+    for value in bad:
+        fault = refusal(options.check_options, {name: value}, {})
+        assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/configurable/{name}"})
+
+
+@pytest.mark.rule("lim-06")
+@pytest.mark.parametrize(
     ("metadata", "fits"),
     [
         ({}, True),

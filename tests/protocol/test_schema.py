@@ -248,7 +248,7 @@ def test_payloads_have_the_shape_of_their_type() -> None:
     assert set(index) - events.CATALOGUE == ours | {events.EFFECT_CLAIMED, events.EFFECT_RECORDED}
     for name, payload in PAYLOADS.items():
         words = name.replace("-", ".").split(".")
-        camel = words[0] + "".join(word.title() for word in words[1:])
+        camel = words[0] + "".join(word[0].upper() + word[1:] for word in words[1:])
         assert index[name] == {"$ref": f"#/$defs/{camel}"}
         assert schema.check_payload(name, payload) == []
         assert [each.rule for each in schema.check_payload(name, [])] == ["type"]

@@ -13,6 +13,7 @@ from weftwork.ports.nodes import (
     Asking,
     EmitEvent,
     Failed,
+    NewChild,
     NodeCall,
     Outcome,
     StepFailed,
@@ -103,6 +104,12 @@ class Stage:
 
     async def pin_version(self, change_id: str, version: int) -> int:
         return self.versions.setdefault(change_id, version)
+
+    async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
+        raise AssertionError("no children here")
+
+    def event_id(self) -> str:
+        raise AssertionError("no events point at each other here")
 
     async def record(self, index: int, output: Any) -> None:
         raise AssertionError("no map runs here")

@@ -44,13 +44,13 @@ async def boot(settings: Settings) -> int:
     end = _End(host)
     code = 1
     try:
-        recovered = await host.open()
+        recovered = await host.open(_register)
     except (SeatTaken, StoreUnavailable, HostFault) as error:
         click.echo(f"weftwork: {error}", err=True)
         return code
     try:
         _admit(host)
-        count = await _register(host)
+        count = await _count(host)
         point("boot.ready")
         try:
             listener = bind(settings.host, settings.port)
@@ -145,11 +145,8 @@ async def _first_key(host: Host) -> str | None:
     return key
 
 
-async def _register(host: Host) -> str:
-    """Register workflows; a bad file is reported by name and pointer and does not stop the others.
-
-    Says how many there are.
-    """
+async def _register(host: Host) -> None:
+    """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
     if host.settings.conformance:
         for file in sorted(
             resources.files("weftwork.conformance").joinpath("fixtures").iterdir(), key=lambda f: f.name
@@ -161,6 +158,10 @@ async def _register(host: Host) -> str:
         for file in sorted(Path(folder).glob("*.json")):
             for problem in await _register_file(host, file):
                 click.echo(f"weftwork: {file}: {problem}", err=True)
+
+
+async def _count(host: Host) -> str:
+    """How many workflows there are."""
     files, registered = await host.catalog.counts()
     return f"{files} from files, {registered} registered" if registered else str(files)
 

@@ -14,7 +14,7 @@ from weftwork.cli.suggest import NODE_TYPES as ROUTE
 from weftwork.cli.suggest import suggest_nodes
 from weftwork.protocol.json_value import is_array, is_object
 
-_FOR_TESTS: Final = ("conformance.", "local.sample.")
+_FOR_TESTS: Final = ("conformance.", "core.conformance.", "local.sample.")
 """Types that hosts have for those who test hosts."""
 _OTHER_NAME: Final = re.compile(r"Same as `([^`]+)`\.")
 _offline = click.option("--offline", is_flag=True, help="Ask no host: show the types that come with the package.")

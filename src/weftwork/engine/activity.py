@@ -1,11 +1,11 @@
 """The activity of one run: nodes that run, nodes that wait to be tried again, and the run's own time limit."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from weftwork.engine.deadline import Deadline
-from weftwork.engine.inputs import Input, NodeAgain
+from weftwork.engine.inputs import Input, Look, NodeAgain
 from weftwork.engine.performer import Performer
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.timers import Timers
@@ -28,6 +28,10 @@ class Activity:
         self._timers = Timers(runtime.clock, report)
         self._closed = False
 
+    def looks_at(self, awaiting: Iterable[str]) -> bool:
+        """Whether a node among these is called, to see what its children are about."""
+        return any(map(self._performer.is_called, awaiting))
+
     def instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
         return self._performer.instant(state, node_id)
@@ -49,8 +53,9 @@ class Activity:
             return
         if work.interrupt:
             self._performer.drop()
+        under_way = state.under_way
         for node_id in work.launches:
-            if node_id in state.running:
+            if node_id in under_way:
                 self._performer.launch(state, node_id)
         if work.stop:
             self._performer.stop(state)
@@ -72,6 +77,9 @@ class Activity:
                         self._report(NodeAgain(node_id, entered))
                     else:
                         self._performer.launch(state, node_id)
+            for node_id, node in state.awaiting.items():
+                if node_id not in reported:
+                    self._report(Look(node_id, node.entered))
             self._watch(state)
         return True
 
@@ -92,7 +100,8 @@ class Activity:
         whole = state.running[node_id].effects.get(Place(NODE))
         node = state.plan.nodes[node_id].node
         bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]
-        types = [node.declaration, *(self._types[body["typeId"]].declaration for body in bodies)]
+        inline = [body["typeId"] for body in bodies if "typeId" in body]
+        types = [node.declaration, *(self._types[type_id].declaration for type_id in inline)]
         return any(not each.continued for each in types) and (whole is None or whole.status != "open")
 
     def _watch(self, state: RunState) -> None:
@@ -101,6 +110,9 @@ class Activity:
 
 
 def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
-    """node-15 (readings, Appends): whether the node may run before its start is durable."""
+    """node-15 (readings, Appends): whether the node may run before its start is durable. A look at children may not:
+    what it goes by must be."""
+    if node_id in state.awaiting:
+        return False
     declaration = state.plan.nodes[node_id].node.declaration
     return declaration.effect == "pure" and not declaration.continued and (threads or not declaration.plain)

@@ -1,23 +1,42 @@
-"""Answering: what follows when somebody answers an interrupt, is reminded of it, or its time is up. Pure."""
+"""Asking and answering: what follows when a node asks, somebody answers or is reminded, or the time is up. Pure."""
 
 from typing import Any, Final
 
 from weftwork.engine.decision import NOTHING, Decision
-from weftwork.engine.inputs import AnswerGiven
+from weftwork.engine.inputs import AnswerGiven, InterruptPassed, NodeSuspended
 from weftwork.protocol.answer import check_resume, read_value
 from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.approval import GRANTS, OUTCOMES, actor_of, check_trust, read_answer, tally
-from weftwork.protocol.asking import received, when_resolved
+from weftwork.protocol.asking import received, suspension, when_asked, when_passed, when_resolved
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import REMARK, REMINDER, Draft
-from weftwork.protocol.interrupt import TIMEOUT, answer_refusal
+from weftwork.protocol.interrupt import TIMEOUT, answer_refusal, interrupt_id, payload_of
 from weftwork.protocol.redaction import MARK
 from weftwork.protocol.state import InterruptState, RunState
 
 MAX_SAID: Final = 200
 """appr-11 (host): after so many votes and questions back a gate takes no more questions and no changed votes: a link
 must not fill a log. Whoever has not voted yet still may."""
+
+
+def suspend(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
+    """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
+    node_id, interrupt = given.node_id, given.interrupt
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
+    return (*given.effects, asked, *when_asked(node_id, name, interrupt), suspended)
+
+
+def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
+    """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
+    node_id, interrupt = given.node_id, given.interrupt
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
+    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name)
+    return (asked, *when_passed(state, node_id, name, interrupt, given.value), resolved)
 
 
 def answer(state: RunState, given: AnswerGiven) -> Decision:

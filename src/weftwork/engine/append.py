@@ -6,15 +6,31 @@ to anybody until the batch is durable. If the commit fails, the state that ran a
 folded again from the log.
 """
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from weftwork.ports.eventlog import Batch, Hidden, Listed, Projection, Record, StateRow
+import msgspec
+
+from weftwork.ports.eventlog import (
+    Batch,
+    Cascade,
+    Hidden,
+    Listed,
+    Order,
+    Projection,
+    Record,
+    Spawn,
+    StateRow,
+    Told,
+)
 from weftwork.ports.ids import Ids
+from weftwork.ports.nodes import NewChild
 from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.child import FAILED_WITH_PARENT, cascade_of, standing
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Draft, Event, Fact, is_event_type
 from weftwork.protocol.fold import apply
 from weftwork.protocol.redaction import Redactor, shown_channel, shown_variable
+from weftwork.protocol.run import Status
 from weftwork.protocol.state import RunState
 from weftwork.protocol.timestamp import iso
 from weftwork.protocol.waiting import is_parked, wake_at
@@ -32,7 +48,21 @@ _TURNS: Final = {
 class Append:
     """Events of one run on their way to one commit."""
 
-    __slots__ = ("_duration", "_error", "_hidden", "_now", "_outputs", "_redactor", "_staged", "_state", "expected")
+    __slots__ = (
+        "_before",
+        "_duration",
+        "_error",
+        "_hidden",
+        "_now",
+        "_orders",
+        "_outputs",
+        "_redactor",
+        "_staged",
+        "_state",
+        "_stopped",
+        "children",
+        "expected",
+    )
 
     def __init__(self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None) -> None:
         self._state = state
@@ -43,6 +73,10 @@ class Append:
         self._hidden: list[Hidden] = []
         self._error: bytes | None = None
         self._outputs: bytes | None = None
+        self._orders: list[Order] = []
+        self._before = state.status
+        self._stopped = state.stop is not None
+        self.children: list[NewChild] = []
         self.expected = state.last_sequence
 
     def __len__(self) -> int:
@@ -70,6 +104,11 @@ class Append:
             self._error = encode_stored(shown["error"])
         elif draft.type == "run.completed":
             self._outputs = encode_stored(shown["outputs"])
+        if draft.child is not None:
+            self.children.append(draft.child)
+        if draft.cancels:
+            reason = str(payload.get("reason", FAILED_WITH_PARENT))
+            self._orders += [Order(child, reason) for child in draft.cancels]
         apply(self._state, Fact(sequence, draft.type, payload, self._now, draft.node_id, draft.event_id or ""))
 
     def batch(self, ids: Ids, record: Record | None) -> Batch:
@@ -92,8 +131,50 @@ class Append:
                 zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
             )
         )
-        rows = self._rows()
-        return Batch(events, self._projection(), rows, tuple(self._hidden), record)
+        tells = self._tells() if state.header.parent is not None else None
+        cascade = self._cascade() if state.spawned else None
+        return Batch(
+            events,
+            self._projection(),
+            self._rows(),
+            tuple(self._hidden),
+            record,
+            tuple(Spawn(child.header, child.hidden) for child in self.children),
+            tells,
+            tuple(self._orders),
+            cascade,
+        )
+
+    def _cascade(self) -> Cascade | None:
+        """kin-06: children are cancelled as soon as the run is to end, and not only once its own nodes have stopped."""
+        state = self._state
+        status: str = state.status
+        if state.stop is not None and not state.terminal:
+            status = "cancelled" if state.stop.error is None else "failed"
+        found = cascade_of(status) if state.terminal or (state.stop is not None and not self._stopped) else None
+        return Cascade(*found) if found is not None else None
+
+    def _tells(self) -> Told | None:
+        """kin-04 (readings, Child runs): word for the parent, when the run stands otherwise than before this batch."""
+        state, parent = self._state, self._state.header.parent
+        now = cast(Status, standing(state.status))
+        if parent is None or not parent.awaited or now == standing(self._before):
+            return None
+        outcome: dict[str, Any] = {}
+        if self._error is not None:
+            outcome["error"] = msgspec.Raw(self._error)
+        if now == "completed":
+            known = [name for name in parent.variables if name in state.variables]
+            sensitive = state.plan.sensitive
+            if values := {name: self._row("variable", name) for name in known if name not in sensitive}:
+                outcome["variables"] = values
+            if hidden := [name for name in known if name in sensitive]:
+                outcome["hidden"] = hidden
+            if parent.outputs and self._outputs is not None:
+                outcome["outputs"] = msgspec.Raw(self._outputs)
+        return Told(
+            state.header.run_id, parent.node_id, parent.key, state.last_sequence, now, msgspec.json.encode(outcome)
+        )
 
     def _projection(self) -> Projection:
         state = self._state
@@ -138,6 +219,10 @@ class Append:
                 "version": made.version,
                 "sequence": made.sequence,
             }
+        if kind == "agent":
+            return state.agents[name]
+        if kind == "kin":
+            return state.spawned
         return self._interrupt_row(name)
 
     def _interrupt_row(self, name: str) -> dict[str, Any]:

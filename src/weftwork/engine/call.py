@@ -3,11 +3,13 @@
 import logging
 from typing import Any, Final
 
-from weftwork.engine.inputs import Input, NodeCompleted, NodeFailed, NodeSuspended
+from weftwork.engine.inputs import Input, NodeAwaits, NodeCompleted, NodeFailed, NodeSuspended
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.nodes import (
     AppendLog,
     Arrival,
+    Awaits,
+    CancelChild,
     Completed,
     EmitArtifact,
     EmitEvent,
@@ -16,6 +18,7 @@ from weftwork.ports.nodes import (
     NodeEffect,
     Outcome,
     SetVariable,
+    StartChild,
     Suspended,
     WriteChannel,
 )
@@ -24,7 +27,7 @@ from weftwork.protocol.channel import check_write
 from weftwork.protocol.channel_access import denial, may_write
 from weftwork.protocol.dataflow import Broken, Missing, arrivals, resolve_inputs
 from weftwork.protocol.definition import has_type
-from weftwork.protocol.events import Draft
+from weftwork.protocol.events import CHILD_STARTED, CHILD_STATUS, Draft
 from weftwork.protocol.interrupt import Interrupt
 from weftwork.protocol.interrupt_data import check_interrupt
 from weftwork.protocol.scope import NodeScope
@@ -39,6 +42,7 @@ TOO_LARGE: Final = Failed(
     retryable=False,
 )
 
+LEFT_ALONE: Final = Failed("node_misused", "A node that completes waits for no child run.", retryable=False)
 RAISED: Final = "The node raised an error; the host's log has the details."
 
 _LEVELS = ("debug", "info", "warn", "error")
@@ -56,7 +60,8 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     if isinstance(inputs, Broken):
         message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
         return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entered=entered)
-    wrong = wrong_inputs(declaration.inputs, inputs)
+    # One that has children was called before, with the same.
+    wrong = wrong_inputs(declaration.inputs, inputs) if not state.nodes[node_id].children else None
     if wrong is not None:
         return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entered=entered)
     return NodeCall(
@@ -71,6 +76,13 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         state.nodes[node_id].visits,
         state.nodes[node_id].attempt,
         entered,
+        dict(state.nodes[node_id].children),
+        state.nodes[node_id].heard,
+        state.nodes[node_id].open_children,
+        state.nodes[node_id].failed_children,
+        state.nodes[node_id].decided,
+        node.agent,
+        state.header.configurable,
     )
 
 
@@ -95,20 +107,38 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
         case Completed(outputs, effects):
             if is_too_large(outputs):
                 return outcome_input(runtime, state, call, TOO_LARGE)
-            drafts: list[Draft] = []
-            for effect in effects:
-                wanted = effect_drafts(state, node_id, effect)
-                if isinstance(wanted, Failed):
-                    return outcome_input(runtime, state, call, wanted)
-                drafts += wanted
-            return NodeCompleted(node_id, outputs, tuple(drafts), entered)
-        case Suspended(interrupt):
-            if (wrong := unaskable(interrupt)) is not None:
-                return outcome_input(runtime, state, call, wrong)
-            return NodeSuspended(node_id, interrupt, entered)
-        case Failed(code, message, details, retryable):
+            wanted = _drafts(state, node_id, effects)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            if any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
+                return outcome_input(runtime, state, call, LEFT_ALONE)
+            return NodeCompleted(node_id, outputs, wanted, entered)
+        case Awaits(effects):
+            wanted = _drafts(state, node_id, effects)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            return NodeAwaits(node_id, wanted, entered, call.heard)
+        case Suspended(interrupt, said):
+            wanted = unaskable(interrupt) or _drafts(state, node_id, said)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            return NodeSuspended(node_id, interrupt, entered, wanted)
+        case Failed(code, message, details, retryable, said):
             chance = runtime.ids.fraction()
-            return NodeFailed(node_id, code, message, details, retryable, chance, entered)
+            wanted = _drafts(state, node_id, said)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            return NodeFailed(node_id, code, message, details, retryable, chance, entered, wanted)
+
+
+def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:
+    drafts: list[Draft] = []
+    for effect in effects:
+        wanted = effect_drafts(state, node_id, effect)
+        if isinstance(wanted, Failed):
+            return wanted
+        drafts += wanted
+    return tuple(drafts)
 
 
 def unaskable(interrupt: Interrupt) -> Failed | None:
@@ -148,8 +178,18 @@ def effect_drafts(state: RunState, node_id: str, effect: NodeEffect) -> list[Dra
                 return []
             payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
             return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
-        case EmitEvent(kind, payload):
-            return [Draft(kind, payload, node_id)]
+        case EmitEvent(kind, payload, cause, event_id):
+            return [Draft(kind, payload, node_id, cause, event_id=event_id)]
+        case StartChild(new):
+            awaited = new.header.parent is not None and new.header.parent.awaited
+            started = {"childRunId": new.run_id, "workflowId": new.header.workflow_id, "key": new.key}
+            return [Draft(CHILD_STARTED, {**started, "awaited": awaited}, node_id, child=new)]
+        case CancelChild(key, reason):
+            child = state.nodes[node_id].children.get(key)
+            if child is None or child.ended or child.status == "cancelling" or not child.awaited:
+                return []
+            stopped = {"childRunId": child.run_id, "key": key, "status": "cancelling", "reason": reason}
+            return [Draft(CHILD_STATUS, stopped, node_id, cancels=(child.run_id,))]
         case EmitArtifact(artifact_id, artifact_type, data, summary):
             known = state.artifacts.get(artifact_id)
             made = {
@@ -168,8 +208,10 @@ def _carried(effect: NodeEffect) -> Any:
             return value
         case AppendLog(_, message, fields):
             return [message, fields]
-        case EmitEvent(_, payload):
+        case EmitEvent(_, payload, _, _):
             return payload
+        case StartChild() | CancelChild():
+            return None
 
 
 def _set_variable(state: RunState, node_id: str, name: str, value: Any) -> list[Draft] | Failed:

@@ -18,6 +18,7 @@ from weftwork.ports.definitions import Definitions, Full, Known, Listed, Registe
 from weftwork.ports.eventlog import Record, Recorded
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import HostFault, invalid
+from weftwork.protocol.gated import find_gate, gated
 from weftwork.protocol.graph import Plan, plan_workflow
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.schema import Violation
@@ -94,6 +95,9 @@ class Catalog:
             return self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
         plan, violations = await self._load(workflow_id, digest)
         if plan is None:
+            gate = find_gate(msgspec.json.decode(await self._stored(workflow_id, digest)), self.types)
+            if gate is not None:
+                raise gated(gate, pointer="/workflowId")
             first = violations[0]
             text = f"This host can no longer run the workflow, because of {first.pointer}: {first.message}."
             raise invalid(text, "/workflowId")

@@ -6,7 +6,7 @@ import msgspec
 
 from weftwork.engine.claim import Claim
 from weftwork.engine.executor import Executor
-from weftwork.engine.inputs import Input, PauseAsked, ResumeAsked
+from weftwork.engine.inputs import Input, PauseAsked, ResumeAsked, VariablesGiven
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.steered import Steered, steer
@@ -42,6 +42,16 @@ class Control:
         return await self._steer(
             principal, claim, ResumeAsked(document.get("reason")), Steered(run_id, "running", claim.now)
         )
+
+    async def set_variables(self, principal: Principal, run_id: str, document: Any) -> str:
+        """seam-01: the status of the run, once the variables are durable."""
+        schema.require("set-variables", document)
+        answer = await self._executor.ask(principal.run(run_id), VariablesGiven(document["variables"]))
+        if answer is None:
+            raise ClientFault("not_found", "There is no such run.")
+        if isinstance(answer, Stored):
+            raise _ended(answer)
+        return str(answer)
 
     async def get_artifact(self, principal: Principal, run_id: str, artifact_id: str) -> dict[str, Any]:
         """An artifact with its content, as it stands in the log."""

@@ -6,18 +6,24 @@ state: the caller folds the events it returns and asks again until nothing more 
 
 from typing import Any, Final
 
-from weftwork.engine.answering import answer, remind, time_out
-from weftwork.engine.decision import NOTHING, Bounds, Decision, error
+from weftwork.engine.answering import answer, let_pass, remind, suspend, time_out
+from weftwork.engine.children import hear, look, out_of_time, wait
+from weftwork.engine.decision import NOTHING, Bounds, Decision, error, too_often
+from weftwork.engine.entries import ending, is_running, leaving
 from weftwork.engine.inputs import (
     AnswerGiven,
+    AwaitDue,
     CancelAsked,
+    ChildNews,
     EffectClaimed,
     EffectEnded,
     HostBroke,
     Input,
     InterruptDue,
     InterruptPassed,
+    Look,
     NodeAgain,
+    NodeAwaits,
     NodeCompleted,
     NodeFailed,
     NodeRecorded,
@@ -30,18 +36,20 @@ from weftwork.engine.inputs import (
     RetryDue,
     Step,
     TimeUp,
+    VariablesGiven,
     VersionAsked,
 )
 from weftwork.engine.ledger import claim, pin, record
-from weftwork.engine.steer import cancel, may_interrupt, pause, resume
-from weftwork.protocol.asking import misplaced, suspension, when_asked, when_passed
+from weftwork.engine.steer import cancel, cancellation, may_interrupt, overwrite, pause, resume, still_waiting
+from weftwork.protocol.asking import misplaced
 from weftwork.protocol.events import MAP_ITEM, Draft
 from weftwork.protocol.graph import HANDLES_FAILURE
-from weftwork.protocol.interrupt import Interrupt, interrupt_id, payload_of
+from weftwork.protocol.interrupt import interrupt_id
 from weftwork.protocol.node_type import missing_capabilities
 from weftwork.protocol.retry import retry_delay
 from weftwork.protocol.state import RunState
 
+BROKEN: Final = error("host_invariant_broken", "The host found an error of its own; its log has the details.")
 MAX_CRASHES: Final = 25
 """lim-13 (host): how often a node is executed again because its process ended. One that takes the host down with it
 would else do so at every start, and nobody could even cancel its run."""
@@ -55,13 +63,23 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
         case Step():
             return _step(state, bounds)
         case NodeCompleted(node_id, outputs, effects, entered):
-            return _end(state, node_id, entered, (*effects, _ending("node.completed", node_id, outputs=outputs)))
+            completed = leaving(state, ending("node.completed", node_id, outputs=outputs))
+            return _end(state, node_id, entered, (*effects, completed))
         case NodeFailed():
             return _failed(state, given)
-        case NodeSuspended(node_id, interrupt, entered):
-            return _suspend(state, node_id, interrupt, entered)
+        case NodeSuspended() | InterruptPassed():
+            return _asks(state, given)
         case NodeRecorded(node_id, items, _, entered):
             return _record(state, node_id, items, entered)
+        case NodeAwaits():
+            return _awaits(state, given)
+        case Look(node_id, entered):
+            return look(state, node_id, entered)
+        case ChildNews():
+            return hear(state, given)
+        case AwaitDue():
+            late = out_of_time(state, given)
+            return _failed(state, late) if late is not None else NOTHING
         case NodeAgain(node_id, entered):
             return _again(state, bounds, node_id, entered)
         case NodeSaid(node_id, events, entered):
@@ -73,19 +91,17 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
         case VersionAsked():
             return pin(state, given)
         case NodeStopped(node_id):
-            return _end(state, node_id, -1, (_ending("node.cancelled", node_id),)) if state.stop else NOTHING
+            return _end(state, node_id, -1, (ending("node.cancelled", node_id),)) if state.stop else NOTHING
         case RetryDue(node_id, attempt):
             return _retry(state, bounds, node_id, attempt)
-        case CancelAsked(reason):
-            return cancel(state, reason)
+        case CancelAsked(reason, parent):
+            return cancel(state, reason, parent)
         case PauseAsked(policy, reason):
             return pause(state, bounds, policy, reason)
         case ResumeAsked(reason):
             return resume(state, reason)
-        case AnswerGiven():
-            return answer(state, given)
-        case InterruptPassed():
-            return _pass(state, given)
+        case AnswerGiven() | VariablesGiven():
+            return answer(state, given) if isinstance(given, AnswerGiven) else overwrite(state, given.values)
         case InterruptDue(name):
             return time_out(state, name)
         case ReminderDue(name, number):
@@ -93,27 +109,23 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
         case TimeUp(limit, observed):
             return _time_up(state, limit, observed)
         case HostBroke():
-            message = "The host found an error of its own; its log has the details."
-            return Decision((Draft("run.failed", {"error": error("host_invariant_broken", message)}),))
-
-
-def _ending(kind: str, node_id: str, /, **members: Any) -> Draft:
-    return Draft(kind, {"nodeId": node_id, **members}, node_id)
-
-
-def _is_running(state: RunState, node_id: str, entered: int) -> bool:
-    """Whether this entry is the one that runs; word of an older one comes too late."""
-    node = state.running.get(node_id)
-    return node is not None and entered in (-1, node.entered)
+            return Decision((Draft("run.failed", {"error": BROKEN}),))
 
 
 def _end(state: RunState, node_id: str, entered: int, drafts: tuple[Draft, ...]) -> Decision:
-    return Decision(drafts) if _is_running(state, node_id, entered) else NOTHING
+    return Decision(drafts) if is_running(state, node_id, entered) else NOTHING
+
+
+def _awaits(state: RunState, given: NodeAwaits) -> Decision:
+    if not is_running(state, given.node_id, given.entered) or state.stop is not None:
+        return NOTHING
+    decided = wait(state, given)
+    return _failed(state, decided) if isinstance(decided, NodeFailed) else decided
 
 
 def _record(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], entered: int) -> Decision:
     """Items once each: word of them comes twice when a commit was thought to have failed."""
-    if not _is_running(state, node_id, entered):
+    if not is_running(state, node_id, entered):
         return NOTHING
     known = state.running[node_id].items
     drafts = [
@@ -125,44 +137,29 @@ def _record(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], e
 def _failed(state: RunState, given: NodeFailed) -> Decision:
     """node-12 (readings, Retries): tried again while there are attempts left and it can get better."""
     node_id = given.node_id
-    if not _is_running(state, node_id, given.entered):
+    if not is_running(state, node_id, given.entered):
         return NOTHING
-    node = state.running[node_id]
+    node = state.nodes[node_id]
     failure = error(given.code, given.message, given.details)
     retry = state.plan.nodes[node_id].node.retry
     if given.retryable and node.failures < retry.most and state.stop is None:
         delay = retry_delay(retry, node.failures, given.chance)
         again = {"attempt": node.attempt + 1, "delayMs": delay, "lastError": failure}
-        return Decision((_ending("node.retried", node_id, **again),))
+        return Decision((*given.effects, leaving(state, ending("node.retried", node_id, **again))))
     attempts = {"attempts": node.attempt} if node.attempt > 1 else {}
-    return Decision((_ending("node.failed", node_id, error=failure, **attempts),))
+    return Decision((*given.effects, leaving(state, ending("node.failed", node_id, error=failure, **attempts))))
 
 
-def _suspend(state: RunState, node_id: str, interrupt: Interrupt, entered: int) -> Decision:
-    """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
-    if not _is_running(state, node_id, entered) or state.stop is not None:
+def _asks(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
+    """A question that cannot be asked here fails the node that asks it."""
+    node_id, entered = given.node_id, given.entered
+    if not is_running(state, node_id, entered) or state.stop is not None:
         return NOTHING
-    if (text := misplaced(state, interrupt)) is not None:
+    if isinstance(given, InterruptPassed) and given.interrupt.key in state.answers:
+        return NOTHING
+    if (text := misplaced(state, given.interrupt)) is not None:
         return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=entered))
-    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
-    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
-    suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
-    return Decision((asked, *when_asked(node_id, name, interrupt), suspended))
-
-
-def _pass(state: RunState, given: InterruptPassed) -> Decision:
-    """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
-    node_id, interrupt = given.node_id, given.interrupt
-    stale = interrupt.key in state.answers or state.stop is not None
-    if stale or not _is_running(state, node_id, given.entered):
-        return NOTHING
-    if (text := misplaced(state, interrupt)) is not None:
-        return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=given.entered))
-    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
-    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
-    payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
-    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name)
-    return Decision((asked, *when_passed(state, node_id, name, interrupt, given.value), resolved))
+    return Decision(suspend(state, given) if isinstance(given, NodeSuspended) else let_pass(state, given))
 
 
 def _time_up(state: RunState, limit: int, observed: int) -> Decision:
@@ -201,13 +198,13 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
         return _resumed(state, state.answered[0][1]) if bounds.parallel else NOTHING
     if state.failing:
         node_id = state.failing[0][1]
-        return Decision((_ending("node.failed", node_id, error=state.nodes[node_id].error),))
+        return Decision((ending("node.failed", node_id, error=state.nodes[node_id].error),))
     if state.doomed:
         return Decision(tuple(_skip(state, node_id) for _, node_id in state.doomed))
     if state.ready:
         busy = len(state.running) + len(state.retrying)
         return _start(state, bounds, state.ready[0][1]) if busy < bounds.parallel else NOTHING
-    if state.running or state.retrying or state.suspended:
+    if state.running or state.retrying or state.suspended or state.awaiting:
         return NOTHING
     return Decision((_stuck(state) if state.stuck else _finished(state),))
 
@@ -225,14 +222,14 @@ def _stuck(state: RunState) -> Draft:
     number, failure = min(state.stuck.items(), key=lambda each: each[0])
     if failure is not None:
         return Draft("run.failed", {"error": failure})
-    limit = state.plan.workflow.max_loopbacks
+    limit = state.plan.max_rounds(number)
     node_id = state.plan.loops[number].target
-    return _ending("workflow.loopback-limit", node_id, iterations=state.rounds.get(number, 0) + 1, limit=limit)
+    return ending("workflow.loopback-limit", node_id, iterations=state.rounds.get(number, 0) + 1, limit=limit)
 
 
 def _skip(state: RunState, node_id: str) -> Draft:
     reason = "disabled" if state.plan.nodes[node_id].node.disabled else "trigger-rule"
-    return _ending("node.skipped", node_id, reason=reason)
+    return ending("node.skipped", node_id, reason=reason)
 
 
 def _retry(state: RunState, bounds: Bounds, node_id: str, attempt: int) -> Decision:
@@ -245,11 +242,14 @@ def _start(state: RunState, bounds: Bounds, node_id: str) -> Decision:
     if state.executions >= bounds.executions:
         # lim-03 (OpenWOP capabilities, limits): found before the node starts, so at most `limit` nodes ever start.
         return Decision((_breach("node-executions", bounds.executions, state.executions + 1, node_id),))
-    declaration = state.plan.nodes[node_id].node.declaration
+    node = state.plan.nodes[node_id].node
+    declaration = node.declaration
+    if declaration.role and (over := too_often(state, bounds, node)) is not None:
+        return Decision((_breach("loop-iterations", *over, node_id),))
     if declaration.requires and (missing := missing_capabilities(declaration.requires, bounds.provided)):
         message = f"The node needs the runtime capability {missing[0]}, which this host does not provide."
         failure = error("capability_not_provided", message, {"capability": missing[0]})
-        return Decision((_ending("node.failed", node_id, error=failure),))
+        return Decision((ending("node.failed", node_id, error=failure),))
     attempt = state.nodes[node_id].attempt + 1
     payload = {"nodeId": node_id, "typeId": declaration.type_id, "attempt": attempt}
     return Decision((Draft("node.started", payload, node_id),), start=node_id)
@@ -257,11 +257,11 @@ def _start(state: RunState, bounds: Bounds, node_id: str) -> Decision:
 
 def _again(state: RunState, bounds: Bounds, node_id: str, entered: int) -> Decision:
     """node-14 (readings, Recovery): an attempt that is executed again is the next one, and says so."""
-    if state.stop is not None or not _is_running(state, node_id, entered):
+    if state.stop is not None or not is_running(state, node_id, entered):
         return NOTHING
     if state.running[node_id].crashes >= MAX_CRASHES:
         failure = error("node_crashed", f"The host ended {MAX_CRASHES + 1} times while this node ran.")
-        return Decision((_ending("node.failed", node_id, error=failure, attempts=state.running[node_id].attempt),))
+        return Decision((ending("node.failed", node_id, error=failure, attempts=state.running[node_id].attempt),))
     return _start(state, bounds, node_id)
 
 
@@ -271,12 +271,11 @@ def _reason(reason: str | None) -> dict[str, Any]:
 
 def _stopped(state: RunState) -> tuple[Draft, ...]:
     """What still waited is cancelled along with the run."""
-    waiting = sorted((*state.suspended, *state.retrying), key=lambda node_id: state.plan.nodes[node_id].index)
-    cancelled = tuple(_ending("node.cancelled", node_id) for node_id in waiting)
     stop = state.stop
+    cancelled = still_waiting(state)
     if stop is not None and stop.error is not None:
         return (*cancelled, Draft("run.failed", {"error": stop.error}))
-    return (*cancelled, Draft("run.cancelled", _reason(stop.reason if stop else None)))
+    return (*cancelled, Draft("run.cancelled", cancellation(stop.reason, stop.parent) if stop is not None else {}))
 
 
 def _finished(state: RunState) -> Draft:

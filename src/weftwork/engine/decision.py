@@ -4,8 +4,10 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.definition import Node
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.events import Draft
+from weftwork.protocol.state import RunState
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -18,6 +20,17 @@ class Bounds(msgspec.Struct, frozen=True):
     """Milliseconds that the run may take in all."""
     orphans: frozenset[str] = frozenset()
     """Claims of a process that is gone: nothing of them is under way."""
+    iterations: int = 100
+    """Decisions of its supervisors."""
+
+
+def too_often(state: RunState, bounds: Bounds, node: Node) -> tuple[int, int] | None:
+    """lim-14 (RFC 0058, RFC 0007): limit and count of a supervisor that would decide, or a dispatch that would start,
+    once too often in this run; None while it may."""
+    if node.declaration.role == "supervisor":
+        return (bounds.iterations, state.ticks + 1) if state.ticks >= bounds.iterations else None
+    cap: int | None = node.config.get("iterationCap")
+    return (cap, state.dispatches + 1) if cap is not None and state.dispatches >= cap else None
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -25,6 +38,8 @@ class Decision(msgspec.Struct, frozen=True):
 
     events: tuple[Draft, ...] = ()
     start: str | None = None
+    looks: tuple[str, ...] = ()
+    """Nodes that wait for children and are called again."""
     stop: bool = False
     """Running nodes are told to end and report it: the run is to end."""
     interrupt: bool = False

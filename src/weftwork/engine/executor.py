@@ -3,21 +3,26 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine
-from functools import partial
 from typing import Any
 
+import msgspec
+
+from weftwork.engine.admission import Admission
 from weftwork.engine.alarm import Alarm
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.census import Census, Population
 from weftwork.engine.doubts import Doubts
 from weftwork.engine.inputs import CancelAsked, HostBroke, Input, Step
+from weftwork.engine.kin import Kin
 from weftwork.engine.live import LiveRun
 from weftwork.engine.loader import Loaded, Loader
+from weftwork.engine.loading import Loading
+from weftwork.engine.nursery import Nursery
 from weftwork.engine.recent import Recent
-from weftwork.engine.recover import load_state, recover_all, recovered, why_not
-from weftwork.engine.request import MakeRecord, RunOver
+from weftwork.engine.recover import load_patiently, log_end, recover_all, recovered, why_not
+from weftwork.engine.request import Answer, MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
+from weftwork.engine.ties import Ties
 from weftwork.ports.eventlog import (
     Active,
     Batch,
@@ -30,6 +35,7 @@ from weftwork.ports.eventlog import (
     StoreUnavailable,
 )
 from weftwork.ports.faults import point
+from weftwork.ports.nodes import NewChild
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.run import TERMINAL, RunHeader, RunKey, Status
 from weftwork.protocol.state import RunState
@@ -41,7 +47,8 @@ class Executor:
     """Runs runs. One per store, by right of the seat."""
 
     def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
-        self._runtime = runtime
+        self._nursery = Nursery(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
+        self._runtime = runtime = msgspec.structs.replace(runtime, nursery=self._nursery)
         self._catalog = catalog
         self._live: Population[LiveRun] = Population()
         self._creating = Census()
@@ -50,9 +57,13 @@ class Executor:
         """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
         self._doubts = Doubts(runtime.clock, self._wake)
         self._alarm = Alarm(runtime.log, runtime.clock, self._roused, self._live.__contains__)
-        self._loading: dict[RunKey, asyncio.Task[LiveRun | None]] = {}
+        self._loading = Loading()
+        self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
         self._recent = Recent()
         self._loader = Loader(runtime, catalog)
+        doubt, find, wanted = self._doubts.add, self._live.get, self._wanted.__contains__
+        kin = self._kin = Kin(runtime.log, runtime.clock, self.ask, self._start, doubt, find, self._admission)
+        self._ties = Ties(self._ended, self._broken, self._left, wanted, kin.related, kin.doubted)
 
     @property
     def live_count(self) -> int:
@@ -145,7 +156,7 @@ class Executor:
             return taken or status
         return answer
 
-    async def ask(self, run: RunKey, given: Input, record: MakeRecord | None) -> Status | Recorded | Stored | None:
+    async def ask(self, run: RunKey, given: Input, record: MakeRecord | None = None) -> Answer:
         """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.
 
         None when there is no such run. Raises ClientFault if what is asked is refused.
@@ -155,12 +166,11 @@ class Executor:
         try:
             while True:
                 live = self._live.get(run)
-                if live is None:
+                if live is None and (live := await self._wake(run)) is None:
                     stored = await self._runtime.log.stored(run)
                     if stored is None or stored.projection.status in TERMINAL:
                         return stored
-                    live = await self._wake(run)
-                    if live is None and woken:
+                    if woken:
                         raise await why_not(self._catalog, stored)
                     woken = True
                 if live is not None:
@@ -189,16 +199,23 @@ class Executor:
         return True
 
     async def recover(self) -> int:
-        """Go on with every unfinished run, from its log; those that only wait for people stay parked until then.
-
-        Returns how many went on. Raises StoreUnavailable.
-        """
-        count = await recover_all(self._runtime.log, partial(recovered, self._wake))
+        """Go on with every unfinished run that is not parked; returns how many went on. Raises StoreUnavailable."""
+        count = await recover_all(self._runtime.log, self._recovered)
+        await self._kin.recover()
         self._alarm.start()
         return count
 
+    async def _recovered(self, run: RunKey) -> bool:
+        # Children may be more than there can be live runs.
+        crowded = self._live.census.total >= self._runtime.limits.max_live_runs
+        if crowded and not self._admission.admit(run):
+            return True
+        if not (woken := await recovered(self._wake, run)):
+            self._admission.leave(run)
+        return woken
+
     async def _roused(self, run: RunKey) -> bool:
-        """Wake a run; what it has to do now is done when this returns, if that does not take long."""
+        """Wake a run; what it has to do now is done soon after, mostly before this returns."""
         woken = await recovered(self._wake, run)
         if (live := self._live.get(run)) is not None:
             await live.settle(1.0)
@@ -208,29 +225,19 @@ class Executor:
         """Leave every run where its log says it is."""
         self._closed = True
         self._doubts.close()
+        self._kin.close()
+        self._admission.close()
         self._alarm.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
 
     async def _wake(self, run: RunKey) -> LiveRun | None:
         """Load a run that is not in memory; loading twice at once gives the same live run."""
-        live = self._live.get(run)
-        if live is not None:
+        if (live := self._live.get(run)) is not None:
             return live
         loading = self._loading.get(run)
         if loading is None:
-            loading = self._under_way(run, self._load(run))
+            loading = self._loading.begin(run, self._load(run))
         return await asyncio.shield(loading)
-
-    def _under_way(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> asyncio.Task[LiveRun | None]:
-        """A task that somebody who wants the same run waits for, too."""
-        task = self._loading[run] = asyncio.create_task(work)
-
-        def done(task: asyncio.Task[LiveRun | None]) -> None:
-            if self._loading.get(run) is task:
-                del self._loading[run]
-
-        task.add_done_callback(done)
-        return task
 
     async def _load(self, run: RunKey) -> LiveRun | None:
         found = await self._loader.load(run)
@@ -238,49 +245,33 @@ class Executor:
             return None
         if self._closed:
             raise StoreUnavailable("the host is shutting down")
-        live = self._live[run] = self._make(found.state)
+        live = self._live[run] = LiveRun(self._runtime, found.state, self._ties, found.redactor)
         live.weight = found.weight
         live.resume(found.stored)
         return live
 
     def _make(self, state: RunState) -> LiveRun:
-        return LiveRun(self._runtime, state, self._ended, self._broken, self._left, self._wanted.__contains__)
+        return LiveRun(self._runtime, state, self._ties)
 
     def _ended(self, live: LiveRun) -> None:
         point("run.ended")
         if self._live.get(live.key) is live:
             del self._live[live.key]
-        stored = live.stored()
-        self._recent.keep(live.key, stored)
-        state = live.state
-        log.info(
-            "run ended",
-            extra={
-                "runId": live.key.run_id,
-                "tenant": state.header.owner.tenant,
-                "status": state.status,
-                "errorCode": state.error["code"] if state.error else None,
-            },
-        )
+        self._recent.keep(live.key, live.stored())
+        self._admission.leave(live.key)
+        log_end(live.state)
 
     def _broken(self, live: LiveRun) -> None:
         """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
         self._live.drop(live.key)
-        self._under_way(live.key, self._fail(live.key))
+        self._loading.begin(live.key, self._fail(live.key))
 
     async def _fail(self, run: RunKey) -> LiveRun | None:
-        clock = self._runtime.clock
-        while True:
-            try:
-                stored = await self._runtime.log.stored(run)
-                if stored is None or stored.projection.status in TERMINAL:
-                    return None
-                plan = await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
-                state = await load_state(self._runtime.log, stored.header, plan)
-                break
-            except StoreUnavailable:
-                await clock.sleep_until(clock.now() + 1000)
-        live = self._live[run] = LiveRun(self._runtime, state, self._ended, self._give_up, self._left)
+        state = await load_patiently(self._runtime, self._catalog, run)
+        if state is None:
+            return None
+        ties = msgspec.structs.replace(self._ties, broken=self._give_up)
+        live = self._live[run] = LiveRun(self._runtime, state, ties)
         live.send(HostBroke())
         return live
 
@@ -290,9 +281,20 @@ class Executor:
             self._live.drop(live.key)
         point("run.parked")
         if live.rests:
-            self._loader.keep(Loaded(live.state, live.stored(), live.weight))
+            self._loader.keep(Loaded(live.state, live.stored(), live.weight, live.redactor))
         self._alarm.set(live.stored().projection.wake_at)
+        self._admission.leave(live.key)
+
+    def _start(self, new: NewChild) -> None:
+        """Execute a child that is durable now, or as soon as there is room."""
+        self._nursery.started(new)
+        if not self._admission.admit(new.header.key, new.weight, new.root):
+            return
+        child = self._make(RunState(new.plan, new.header, new.inputs))
+        if not self._begin(child, None):
+            child.discard()
 
     def _give_up(self, live: LiveRun) -> None:
         self._live.drop(live.key)
+        self._admission.leave(live.key)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})

@@ -9,7 +9,7 @@ from weftwork.engine.append import Append
 from weftwork.engine.decide import decide
 from weftwork.engine.decision import NOTHING, Bounds
 from weftwork.engine.inbox import Inbox
-from weftwork.engine.inputs import CancelAsked, Input, Step
+from weftwork.engine.inputs import CancelAsked, Input, NodeAwaits, Step
 from weftwork.engine.work import Work
 from weftwork.ports.clock import Clock
 from weftwork.protocol.redaction import Redactor
@@ -63,6 +63,9 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
     while len(work.append) < MAX_BATCH and not state.terminal:
         given = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, given)
+        if state.owed and isinstance(given, NodeAwaits) and decision is NOTHING:
+            # It was called, and had nothing to do.
+            state.owed.discard(given.node_id)
         for draft in decision.events:
             work.append.add(draft)
         if decision.start is not None:
@@ -71,6 +74,8 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
                 work.launches.append(decision.start)
             else:
                 outcomes.append(outcome)
+        if decision.looks:
+            work.launches += decision.looks
         if decision.marked:
             work.note(given, decision)
         if isinstance(given, Step) and (decision.stop or decision is NOTHING):

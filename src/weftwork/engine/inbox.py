@@ -3,11 +3,23 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
-from weftwork.engine.inputs import EffectClaimed, Input, NodeAgain, NodeCompleted, NodeFailed, NodeSuspended, Step
+from weftwork.engine.inputs import (
+    EffectClaimed,
+    Input,
+    NodeAgain,
+    NodeAwaits,
+    NodeCompleted,
+    NodeFailed,
+    NodeSuspended,
+    Step,
+)
 from weftwork.engine.request import Request
 from weftwork.engine.work import Work
 from weftwork.protocol.state import RunState
+
+_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeAgain, NodeAwaits)
 
 
 class Inbox:
@@ -25,7 +37,8 @@ class Inbox:
 
     @property
     def has_claims(self) -> bool:
-        return any(isinstance(item, EffectClaimed) for item in self._items)
+        """Whether something is in here that only a run which is there can say: a claim, or word of children."""
+        return any(map(_is_claim, self._items))
 
     def put(self, given: Input | Request) -> None:
         self._items.append(given)
@@ -61,15 +74,13 @@ class Inbox:
 
     def forget_lost(self, state: RunState) -> None:
         """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
-        running = {node_id: node.entered for node_id, node in state.running.items()}
+        running = {node_id: node.entered for node_id, node in state.under_way.items()}
         self._items = deque(item for item in self._items if not _is_lost(item, running))
 
     def reported(self, state: RunState) -> set[str]:
         """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
-        found = [
-            item for item in self._items if isinstance(item, NodeCompleted | NodeFailed | NodeSuspended | NodeAgain)
-        ]
-        running = {node_id: node.entered for node_id, node in state.running.items()}
+        found = [item for item in self._items if isinstance(item, _ENDS)]
+        running = {node_id: node.entered for node_id, node in state.under_way.items()}
         return {item.node_id for item in found if running.get(item.node_id) == item.entered}
 
     def refuse(self, reason: Exception) -> None:
@@ -78,6 +89,12 @@ class Inbox:
         self._items = deque(item for item in self._items if not isinstance(item, Request))
         for request in waiting:
             request.refuse(reason)
+
+
+def _is_claim(item: Input | Request) -> bool:
+    if isinstance(item, NodeCompleted):
+        return any(draft.child is not None for draft in item.effects)
+    return isinstance(item, EffectClaimed | NodeAwaits)
 
 
 def _is_lost(item: Input | Request, running: dict[str, int]) -> bool:

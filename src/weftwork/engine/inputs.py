@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from weftwork.protocol.answerer import Answerer
+from weftwork.protocol.batch import Told
 from weftwork.protocol.effect import Place
 from weftwork.protocol.events import Draft
 from weftwork.protocol.interrupt import Interrupt
@@ -36,6 +37,7 @@ class NodeFailed(msgspec.Struct, frozen=True):
     retryable: bool = True
     chance: float = 1.0
     entered: int = -1
+    effects: tuple[Draft, ...] = ()
 
 
 class NodeSuspended(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class NodeSuspended(msgspec.Struct, frozen=True):
     node_id: str
     interrupt: Interrupt
     entered: int = -1
+    effects: tuple[Draft, ...] = ()
 
 
 class InterruptPassed(msgspec.Struct, frozen=True):
@@ -144,10 +147,42 @@ class RetryDue(msgspec.Struct, frozen=True):
     attempt: int
 
 
+class NodeAwaits(msgspec.Struct, frozen=True):
+    """A running node waits for its children; `effects` are the events it wants first, those of new ones among them."""
+
+    node_id: str
+    effects: tuple[Draft, ...] = ()
+    entered: int = -1
+    heard: int = -1
+    """What it knew of its children, see NodeState."""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A node that waits for children is called again: it may have missed something."""
+
+    node_id: str
+    entered: int = -1
+
+
+class ChildNews(msgspec.Struct, frozen=True):
+    """Word of children of one node."""
+
+    node_id: str
+    tells: tuple[Told, ...]
+
+
+class AwaitDue(msgspec.Struct, frozen=True):
+    """The time of a node that waits for children is up."""
+
+    node_id: str
+    entered: int = -1
+
+
 class CancelAsked(msgspec.Struct, frozen=True):
-    """Somebody wants the run cancelled."""
+    """Somebody wants the run cancelled, or the run that started it does."""
 
     reason: str | None = None
+    parent: str | None = None
 
 
 class PauseAsked(msgspec.Struct, frozen=True):
@@ -161,6 +196,12 @@ class ResumeAsked(msgspec.Struct, frozen=True):
     """Somebody wants a paused run to go on."""
 
     reason: str | None = None
+
+
+class VariablesGiven(msgspec.Struct, frozen=True):
+    """A test sets variables of the run, as the node would at which it stands."""
+
+    values: dict[str, Any]
 
 
 class AnswerGiven(msgspec.Struct, frozen=True):
@@ -200,9 +241,14 @@ Input = (
     | VersionAsked
     | NodeStopped
     | RetryDue
+    | NodeAwaits
+    | Look
+    | ChildNews
+    | AwaitDue
     | CancelAsked
     | PauseAsked
     | ResumeAsked
+    | VariablesGiven
     | AnswerGiven
     | TimeUp
     | HostBroke

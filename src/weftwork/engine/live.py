@@ -7,8 +7,6 @@ without waiting; then it launches the nodes that wait. A run with nothing to do 
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
@@ -16,14 +14,16 @@ from weftwork.engine.activity import Activity
 from weftwork.engine.bounds import bounds_of
 from weftwork.engine.committed import Committed
 from weftwork.engine.gather import gather_all
+from weftwork.engine.hiding import redactor_of
 from weftwork.engine.inbox import Inbox
 from weftwork.engine.inputs import Input, Step
-from weftwork.engine.patience import EFFECT_SECONDS, patiently
+from weftwork.engine.patience import ASKED_TURNS, EFFECT_SECONDS, TURNS, patiently
 from weftwork.engine.recover import read_again
 from weftwork.engine.request import MakeRecord, Request, RunOver
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.steer import may_interrupt
 from weftwork.engine.tell import tell
+from weftwork.engine.ties import Ties
 from weftwork.engine.weakly import weakly
 from weftwork.engine.work import Work
 from weftwork.ports.eventlog import Batch, Recorded, SequenceConflict, Stored, StoreUnavailable
@@ -36,39 +36,20 @@ from weftwork.protocol.waiting import is_parked, may_rest, wake_at
 
 log = logging.getLogger("weftwork.run")
 
-TURNS: Final = 16
-"""Commits after which a run lets others have a turn, whether its store made it wait or not."""
-
 
 class _Elsewhere(Exception):
     """Somebody else moves this run."""
 
 
 class LiveRun:
-    """One run being executed. Calls `ended` once its terminal event is durable, `broken` if the host failed it, and
-    `left` once it only waits for people, or if another executor turned out to move it."""
+    """One run being executed."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        state: RunState,
-        ended: Callable[["LiveRun"], None],
-        broken: Callable[["LiveRun"], None],
-        left: Callable[["LiveRun"], None],
-        wanted: Callable[[RunKey], bool] = lambda run: False,
-    ) -> None:
+    def __init__(self, runtime: Runtime, state: RunState, ties: Ties, redactor: Redactor | None = None) -> None:
         self.state = state
         self.key: RunKey = state.header.key
         self._runtime = runtime
-        self._ended = ended
-        self._broken = broken
-        self._left = left
-        self._wanted = wanted
-        self._redactor: Redactor | None = None
-        if state.plan.guarded:
-            self._redactor = Redactor(state.plan)
-            self._redactor.learn_inputs(state.inputs)
-            self._redactor.learn_state(state)
+        self._ties = ties
+        self.redactor = redactor or redactor_of(state)
         self._bounds = bounds_of(runtime, state)
         self._activity = Activity(runtime, self._bounds.duration, weakly(self.send))
         self._inbox = Inbox()
@@ -119,7 +100,7 @@ class LiveRun:
         work, self._first, self._unborn = self._first, None, False
         assert work is not None, "prepare comes first"
         try:
-            self._committed(first)
+            self._committed(first, work)
             self._tell(work)
             self._activity.follow(self.state, work)
         except Exception:
@@ -148,6 +129,13 @@ class LiveRun:
             # By a host that parked none, or that had another limit of time.
             differs = stored.projection.wake_at != wake_at(self.state, self._bounds.duration)
             self._stale = is_parked(self.state) and (differs or not stored.projection.parked)
+            self._step_after(ASKED_TURNS if self._ties.wanted(self.key) else 0)
+
+    def _step_after(self, turns: int) -> None:
+        """Go on; but whoever woke the run asks first, since one that is to be cancelled need not start."""
+        if turns and not self._inbox and self._driver is None:
+            asyncio.get_running_loop().call_soon(self._step_after, turns - 1)
+        else:
             self.send(Step())
 
     async def close(self) -> None:
@@ -173,7 +161,7 @@ class LiveRun:
                 work = await self._gathered()
                 if not len(work.append) and not self._stale:
                     await self._answer(work)
-                    if self._inbox:
+                    if self._inbox or self._stale:
                         continue
                     return
                 if await self._commit(work):
@@ -191,7 +179,7 @@ class LiveRun:
         except _Elsewhere:
             log.warning("another executor moves this run; it is left to it", extra={"runId": self.key.run_id})
             self._halt(StoreUnavailable("another executor moves this run"))
-            self._left(self)
+            self._ties.left(self)
         except Exception:
             self._abandon()
         finally:
@@ -205,10 +193,11 @@ class LiveRun:
         """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
         busy = self._closing or self._stale or self._driver is not None or bool(self._inbox)
         rests = may_rest(self.state, self._bounds.duration, self._runtime.clock.now())
-        if rests and not busy and not self._wanted(self.key):
+        busy = busy or self._activity.looks_at(self.state.awaiting)
+        if rests and not busy and not self._ties.wanted(self.key):
             self.rests = True
             self._halt(RunOver())
-            self._left(self)
+            self._ties.left(self)
 
     async def _commit(self, work: Work) -> bool:
         request = work.request
@@ -219,35 +208,44 @@ class LiveRun:
         except (StoreUnavailable, SequenceConflict) as error:
             if request is not None:
                 request.refuse(StoreUnavailable(str(error)))
-            await self._rewind(work.inputs, pause=isinstance(error, StoreUnavailable))
+            await self._rewind(work, pause=isinstance(error, StoreUnavailable))
             return False
         if taken is not None and request is not None:
             request.answer(taken)
-            await self._rewind(work.inputs, pause=False)
+            await self._rewind(work, pause=False)
             return False
-        self._committed(batch)
+        self._committed(batch, work)
         if request is not None:
             request.answer(self.state.status)
         return True
 
-    def _committed(self, batch: Batch) -> None:
+    def _committed(self, batch: Batch, work: Work) -> None:
         self._stale = False
         self._store_has.add(batch)
         self.weight += sum([event.weight for event in batch.events])
         self._runtime.feeds.publish(self.key, batch.events)
         point("append.published")
+        if batch.concerns_kin:
+            self._ties.related(self, batch, work.append.children)
+
+    @property
+    def looks(self) -> bool:
+        """Whether it may still have to do with what it heard of its children."""
+        return self._driver is not None or self._activity.looks_at(self.state.awaiting)
 
     async def _answer(self, work: Work) -> None:
         """Nothing to append."""
         if work.request is not None:
             await work.request.answer_alone(self._runtime.log, self.state.status)
         self._tell(work)
-        if work.stop:
-            self._activity.stop(self.state)
+        if work.launches or work.stop:
+            self._activity.follow(self.state, work)
+        # A look that found nothing: the store may not know yet that nothing is left to do.
+        self._stale = self._stale or (is_parked(self.state) and not self.stored().projection.parked)
 
-    async def _rewind(self, inputs: list[Input], pause: bool) -> None:
+    async def _rewind(self, work: Work, pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
-        self._inbox.put_back(inputs)
+        self._inbox.put_back(work.inputs)
         found = await read_again(self._runtime, self.state, pause, self._away, lambda: self._closing)
         self._store_away = False
         if found is None:
@@ -256,6 +254,8 @@ class LiveRun:
         stored, self.state = found
         self._inbox.forget_lost(self.state)
         self._runtime.feeds.doubt(self.key)
+        if pause:
+            self._ties.doubted(self, work.append.children)
         if stored is not None:
             self._enter(stored, cold=False)
 
@@ -272,7 +272,7 @@ class LiveRun:
 
     async def _gathered(self, threads: bool = True) -> Work:
         what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
-        return await gather_all(*what, self._redactor, not self._unborn, threads)
+        return await gather_all(*what, self.redactor, not self._unborn, threads)
 
     def _tell(self, work: Work) -> None:
         if not tell(self.state, work.inputs):
@@ -285,13 +285,13 @@ class LiveRun:
 
     def _end(self) -> None:
         self._halt(RunOver())
-        self._ended(self)
+        self._ties.ended(self)
 
     def _abandon(self) -> None:
         """After an error of ours, which is being handled, this object is of no more use; whoever waits is told."""
         log.exception("the host failed a run", extra={"runId": self.key.run_id})
         self._halt(HostFault("the host failed this run"))
-        self._broken(self)
+        self._ties.broken(self)
 
     def _halt(self, reason: Exception) -> None:
         self._over = True

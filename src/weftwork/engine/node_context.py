@@ -12,8 +12,10 @@ from msgspec import UNSET
 from weftwork.engine.call import RAISED, TOO_LARGE, effect_drafts, unaskable, wrong_inputs
 from weftwork.engine.effects import Effects
 from weftwork.engine.inputs import Input, InterruptPassed, NodeRecorded, NodeSaid, VersionAsked
+from weftwork.engine.nursery import Wanted
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.turns import thread_turn, turn_of
+from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.nodes import (
     ANOTHER_QUESTION,
     AppendLog,
@@ -22,6 +24,7 @@ from weftwork.ports.nodes import (
     EmitEvent,
     Failed,
     InstantNode,
+    NewChild,
     NodeCall,
     NotDone,
     Outcome,
@@ -30,6 +33,7 @@ from weftwork.ports.nodes import (
     WaitingNode,
 )
 from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.child import SUB_WORKFLOW
 from weftwork.protocol.events import Draft
 from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.node_type import Effect
@@ -38,6 +42,7 @@ from weftwork.protocol.weight import is_too_large
 
 log = logging.getLogger("weftwork.node")
 
+AWAY_MS: Final = 1000
 MOST_ITEMS: Final = 128
 """Items of a node that go into one append."""
 MOST_SAID: Final = 10_000
@@ -221,6 +226,34 @@ class Context:
         if (found := await passed) is None:
             raise StepFailed(Failed("node_misused", "This cannot be asked now.", retryable=False))
         return found
+
+    async def child(
+        self,
+        key: str,
+        workflow_id: str,
+        mapping: Mapping[str, str],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        cause: str = SUB_WORKFLOW,
+        variables: tuple[str, ...] = (),
+        outputs: bool = False,
+        awaited: bool = True,
+        cascade: bool = True,
+    ) -> NewChild | Failed:
+        if self._runtime.nursery is None or self._call.node_id not in self._state.nodes:
+            return Failed("node_misused", "A part of a node cannot start child runs.", retryable=False)
+        wanted = Wanted(
+            key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited=awaited, cascade=cascade
+        )
+        while True:
+            try:
+                return await self._runtime.nursery.child(self._state, self._call, wanted)
+            except StoreUnavailable:
+                # No fault of the node: it waits, as its run does.
+                await self.sleep_until(self._runtime.clock.now() + AWAY_MS)
+
+    def event_id(self) -> str:
+        return self._runtime.ids.event_ids(1)[0]
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         drafts = effect_drafts(self._state, self._node_id, effect)

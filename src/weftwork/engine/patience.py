@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+ASKED_TURNS: Final = 6
+"""Turns of the event loop in which whoever has just woken a run asks it something."""
+TURNS: Final = 16
+"""Commits after which a run lets others have a turn, whether its store made it wait or not."""
 EFFECT_SECONDS: Final = 5.0
 """How long a host that goes away waits for what must not happen twice to end."""
 _LOOK_SECONDS: Final = 0.02

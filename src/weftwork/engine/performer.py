@@ -53,6 +53,10 @@ class Performer:
         self._grace: asyncio.TimerHandle | None = None
         self._closing = False
 
+    def is_called(self, node_id: str) -> bool:
+        """Whether some entry of that node runs here."""
+        return node_id in self._tasks
+
     def instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
         node_type = self._type(state, node_id)
@@ -102,7 +106,7 @@ class Performer:
 
     def drop_others(self, state: RunState) -> None:
         """Let go of what the log no longer says is running."""
-        running = {node_id: node.entered for node_id, node in state.running.items()}
+        running = {node_id: node.entered for node_id, node in state.under_way.items()}
         for node_id in [each for each in self._tasks if running.get(each) != self._entered[each]]:
             self._let_go(node_id)
 
@@ -152,7 +156,7 @@ class Performer:
     async def _outcome(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Outcome:
         """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
-        began = max(node.started_at, node.resumed_at)
+        began = node.began_at
         turn = turn_of(node_type.declaration, state.header.partition, runtime.limits)
         if turn:
             if await runtime.turns.take(turn):

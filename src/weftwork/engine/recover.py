@@ -18,7 +18,7 @@ from weftwork.protocol.events import Event, Fact
 from weftwork.protocol.fold import apply
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.redaction import reveal
-from weftwork.protocol.run import RunHeader, RunKey
+from weftwork.protocol.run import TERMINAL, RunHeader, RunKey
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.run")
@@ -82,6 +82,26 @@ async def load_state(
             weigh(event.weight)
             apply(state, fact_of(event, removed.get(event.sequence, ())))
     return state
+
+
+async def load_patiently(runtime: Runtime, catalog: Catalog, run: RunKey) -> RunState | None:
+    """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
+    while True:
+        try:
+            stored = await runtime.log.stored(run)
+            if stored is None or stored.projection.status in TERMINAL:
+                return None
+            plan = await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+            return await load_state(runtime.log, stored.header, plan)
+        except StoreUnavailable:
+            await runtime.clock.sleep_until(runtime.clock.now() + 1000)
+
+
+def log_end(state: RunState) -> None:
+    """One line for the host's operator."""
+    header, code = state.header, state.error["code"] if state.error else None
+    known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
+    log.info("run ended", extra=known)
 
 
 async def read_again(

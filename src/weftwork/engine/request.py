@@ -6,9 +6,11 @@ from collections.abc import Callable
 import msgspec
 
 from weftwork.engine.inputs import Input
-from weftwork.ports.eventlog import EventLog, Record, Recorded, StoreUnavailable
+from weftwork.ports.eventlog import EventLog, Record, Recorded, Stored, StoreUnavailable
 from weftwork.protocol.run import Status
 
+Answer = Status | Recorded | Stored | None
+"""How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
 MakeRecord = Callable[[Status], Record]
 """Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from weftwork.engine.feeds import Feeds
+from weftwork.engine.nursery import Nursery
 from weftwork.engine.turns import Turns
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import EventLog
@@ -25,3 +26,5 @@ class Runtime(msgspec.Struct, frozen=True):
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
     turns: Turns = msgspec.field(default_factory=Turns)
+    nursery: Nursery | None = None
+    """Makes child runs; the executor brings it."""

@@ -7,18 +7,18 @@ from weftwork.engine.catalog import Catalog
 from weftwork.engine.claim import Claim, Repeatable
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Reader
+from weftwork.engine.hiding import hide_inputs
+from weftwork.engine.kinship import first_children
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.span_recorder import SpanRecorder
-from weftwork.ports.eventlog import Active, Hidden, Projection, Recorded, RunQuery, Stored
+from weftwork.ports.eventlog import Active, Projection, Recorded, RunQuery, Stored
 from weftwork.ports.faults import point
 from weftwork.protocol import options, schema
-from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import Event
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.projection import snapshot, summary
-from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.run import TERMINAL, RunHeader
 
 RETRY_SECONDS: Final = 5
@@ -56,7 +56,7 @@ class Service:
         document = options.normalise_options(document)
         plan = await self._check_create(principal, document)
         inputs: dict[str, Any] = document.get("inputs", {})
-        shown, hidden = _hide_inputs(plan, inputs)
+        shown, hidden = hide_inputs(plan, inputs)
         header = RunHeader(
             run_id=self._runtime.ids.run_id(claim.now),
             partition=principal.partition,
@@ -86,7 +86,11 @@ class Service:
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The snapshot."""
-        return snapshot(await self._stored(principal, run_id))
+        return await self.shown(await self._stored(principal, run_id))
+
+    async def shown(self, run: Stored) -> dict[str, Any]:
+        """The snapshot of a run that was read, with its children as they stand now."""
+        return snapshot(run, await first_children(self._runtime.log, run))
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
@@ -207,12 +211,3 @@ class Service:
 def _too_many(message: str, scope: str) -> ClientFault:
     details = {"retryAfter": RETRY_SECONDS, "retryAfterMs": RETRY_SECONDS * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
-
-
-def _hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[Hidden, ...]]:
-    if not plan.guarded:
-        return inputs, ()
-    redactor = Redactor(plan)
-    redactor.learn_inputs(inputs)
-    shown, removed = redactor.hide_inputs(inputs)
-    return shown, tuple(Hidden(-1, pointer, encode_stored(value)) for pointer, value in removed)

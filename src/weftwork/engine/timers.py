@@ -1,4 +1,5 @@
-"""Timers of one run: when failed nodes are tried again, interrupts are due and people are reminded of them.
+"""Timers of one run: when failed nodes are tried again, nodes that wait for children have had their time, interrupts
+are due and people are reminded of them.
 
 They follow from the log, so they outlive the process.
 """
@@ -6,7 +7,7 @@ They follow from the log, so they outlive the process.
 import asyncio
 from collections.abc import Callable
 
-from weftwork.engine.inputs import Input, InterruptDue, ReminderDue, RetryDue
+from weftwork.engine.inputs import AwaitDue, Input, InterruptDue, ReminderDue, RetryDue
 from weftwork.ports.clock import Clock
 from weftwork.protocol.state import InterruptState, RunState
 
@@ -27,7 +28,7 @@ class Timers:
 
     def follow(self, state: RunState) -> None:
         """Wait for what the state waits for, and for nothing else."""
-        if not (self._tasks or state.retrying or state.suspended):
+        if not (self._tasks or state.retrying or state.suspended or state.awaiting):
             return
         waits = {} if state.stop is not None else self._waits(state)
         for place in [each for each in self._tasks if each not in waits]:
@@ -52,6 +53,11 @@ class Timers:
                 waits["retry", node_id, node.entered] = node.due, lambda again=again: again
         for asked in state.asked.values():
             waits |= self._waits_for(asked)
+        resting = state.status == "paused" or state.pausing is not None
+        for node_id, node in state.awaiting.items() if not resting else ():
+            if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
+                late = AwaitDue(node_id, node.entered)
+                waits["await", node_id, node.entered] = node.began_at + limit, lambda late=late: late
         return waits
 
     def _waits_for(self, asked: InterruptState) -> dict[Place, tuple[int, Due]]:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from weftwork.protocol.batch import Batch, Hidden, Record
+from weftwork.protocol.batch import Batch, Cascade, Hidden, Order, Record, Spawn, Told
 from weftwork.protocol.events import Event
 from weftwork.protocol.projection import Listed, Projection, StateRow, Stored
 from weftwork.protocol.run import RunHeader, RunKey
@@ -18,23 +18,29 @@ from weftwork.protocol.run import RunHeader, RunKey
 __all__ = [
     "Active",
     "Batch",
+    "Cascade",
     "Created",
     "EventLog",
     "Hidden",
+    "Instruction",
     "InterruptPage",
     "InterruptQuery",
     "Listed",
+    "News",
     "OpenInterrupt",
+    "Order",
     "Page",
     "Projection",
     "Record",
     "Recorded",
     "RunQuery",
     "SequenceConflict",
+    "Spawn",
     "StateRow",
     "StillLive",
     "StoreUnavailable",
     "Stored",
+    "Told",
 ]
 
 
@@ -78,6 +84,8 @@ class RunQuery(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     before: str | None = None
     limit: int = 50
+    parent: str | None = None
+    """Children of that run alone."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -118,6 +126,21 @@ class InterruptPage(msgspec.Struct, frozen=True):
     more: bool
 
 
+class News(msgspec.Struct, frozen=True):
+    """Word of a child that its parent has not heard yet."""
+
+    parent: RunKey
+    told: Told
+
+
+class Instruction(msgspec.Struct, frozen=True):
+    """An order that its child has not followed yet."""
+
+    child: RunKey
+    parent: str
+    reason: str
+
+
 class EventLog(Protocol):
     """Durable runs. Implementations are proved by `weftwork.testing.storage`."""
 
@@ -144,7 +167,35 @@ class EventLog(Protocol):
         Returns None when durable, or Recorded (nothing written) when the record's slot was taken, which is
         looked at first. Raises SequenceConflict (also for an unknown or ended run), StoreUnavailable, or
         HostFault for a batch that `check_batch` refuses.
+
+        With `spawns`: these runs come into being, pending; HostFault for a run id in use. With `tells`: kept as news
+        for the parent instead of what this child said before; not kept if the parent has ended or is not there.
+        `orders` and `cascade` are kept for those children of this run that have not ended; the first order for a child
+        stays. When a run ends, orders for it and news of its children go; a deleted run leaves none of either.
         """
+        ...
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+        """Children of a run without outputs and state rows, in the order of their creation, behind the given one.
+
+        The cost does not depend on the number of other runs.
+        """
+        ...
+
+    async def descendants(self, run: RunKey) -> int:
+        """How many runs there are whose tree begins with this one; it does not count itself."""
+        ...
+
+    async def news(self, after: News | None, limit: int) -> list[News]:
+        """Word of children of all partitions that nobody has heard, in an order that stays, behind the given one."""
+        ...
+
+    async def hear(self, heard: tuple[News, ...]) -> None:
+        """Forget this news, unless the child has said something later."""
+        ...
+
+    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+        """Orders of all partitions that were not followed, in an order that stays, behind the one for that child."""
         ...
 
     async def remember(self, record: Record) -> Recorded | None:
@@ -212,8 +263,9 @@ class EventLog(Protocol):
 
         When it returns True the run is not there for any call. What it leaves behind when there was much of it
         goes by `purge`. Idempotency records that speak of the run stay, and it stays usable as the cursor of a
-        listing. With `record`: stored along with it; if its slot is taken, Recorded and nothing written, which is
-        looked at first. Raises StillLive, StoreUnavailable, or HostFault for a record of another partition.
+        listing. A run whose news its parent has not heard counts as live. With `record`: stored along with it; if its
+        slot is taken, Recorded and nothing written, which is looked at first. Raises StillLive, StoreUnavailable, or
+        HostFault for a record of another partition.
         """
         ...
 
@@ -222,7 +274,8 @@ class EventLog(Protocol):
         ...
 
     async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
-        """Runs that ended before that instant, at most `limit`; those of one partition oldest end first.
+        """Runs that ended before that instant and may be deleted, at most `limit`; those of one partition oldest end
+        first.
 
         The cost does not depend on the number of runs that ended later, or not at all.
         """

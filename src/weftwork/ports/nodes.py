@@ -1,55 +1,54 @@
 """Node types: a declaration and the code behind it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import UNSET
 
+from weftwork.ports.node_effects import (
+    AppendLog,
+    CancelChild,
+    EmitArtifact,
+    EmitEvent,
+    NewChild,
+    NodeEffect,
+    SetVariable,
+    StartChild,
+    WriteChannel,
+)
+from weftwork.protocol.child import SUB_WORKFLOW, ChildState
 from weftwork.protocol.interrupt import Interrupt, Resolution
 from weftwork.protocol.node_type import Effect, NodeDeclaration
+from weftwork.protocol.state import Decided
 
-
-class SetVariable(msgspec.Struct, frozen=True):
-    """A run variable takes a new value."""
-
-    name: str
-    value: Any
-
-
-class WriteChannel(msgspec.Struct, frozen=True):
-    """A value goes into a channel; the reducer is the declared one, or `reducer` where the channel is not declared."""
-
-    channel: str
-    value: Any
-    reducer: str
-
-
-class AppendLog(msgspec.Struct, frozen=True):
-    """A line for those who follow the run."""
-
-    level: Literal["debug", "info", "warn", "error"]
-    message: str
-    fields: dict[str, Any] = {}
-
-
-class EmitArtifact(msgspec.Struct, frozen=True):
-    """Something made by the run, to be fetched by its id. Ids are unique within a run and derived, never random."""
-
-    artifact_id: str
-    artifact_type: str
-    data: Any
-    summary: str = ""
-
-
-class EmitEvent(msgspec.Struct, frozen=True):
-    """An event of the author's own type, in the vendor branch of the type pattern."""
-
-    type: str
-    payload: dict[str, Any]
-
-
-NodeEffect = SetVariable | WriteChannel | AppendLog | EmitArtifact | EmitEvent
+__all__ = [
+    "ANOTHER_QUESTION",
+    "AppendLog",
+    "Arrival",
+    "Asking",
+    "Awaits",
+    "CancelChild",
+    "Completed",
+    "EmitArtifact",
+    "EmitEvent",
+    "Failed",
+    "InstantNode",
+    "NewChild",
+    "NodeCall",
+    "NodeContext",
+    "NodeEffect",
+    "NodeType",
+    "NotDone",
+    "Outcome",
+    "Scope",
+    "SetVariable",
+    "StartChild",
+    "StepFailed",
+    "Suspended",
+    "WaitingNode",
+    "WriteChannel",
+]
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -66,6 +65,8 @@ class Failed(msgspec.Struct, frozen=True):
     message: str
     details: dict[str, Any] | None = None
     retryable: bool = True
+    effects: tuple[NodeEffect, ...] = ()
+    """What is said and set along with it."""
 
 
 ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
@@ -76,9 +77,22 @@ class Suspended(msgspec.Struct, frozen=True):
     """The node waits for an answer; it is entered again from its start once there is one."""
 
     interrupt: Interrupt
+    effects: tuple[EmitEvent, ...] = ()
+    """What is said along with the question."""
 
 
-Outcome = Completed | Failed | Suspended
+class Awaits(msgspec.Struct, frozen=True):
+    """The node waits for children, those it starts here and those it started before, and needs no memory meanwhile.
+
+    It is called again from its start each time that one of them has ended, and when a host starts; it must find its
+    way by `NodeCall.children` alone, and do nothing if there is nothing to do yet. What else it does is in one
+    commit with the start or the cancelling of a child, or with its own end, so that it is known to be done.
+    """
+
+    effects: tuple[NodeEffect, ...] = ()
+
+
+Outcome = Completed | Failed | Suspended | Awaits
 
 
 class Asking(BaseException):
@@ -153,6 +167,19 @@ class NodeCall(msgspec.Struct, frozen=True):
     attempt: int = 1
     entered: int = -1
     """The host's mark of this entry of the node."""
+    children: Mapping[str, ChildState] = {}
+    """Child runs of this entry by key, in the order of their start. Not to be changed."""
+    heard: int = -1
+    """The host's mark of what is known of them."""
+    open_children: int = 0
+    """How many of them have not ended."""
+    failed_children: int = 0
+    """How many have ended, and not well."""
+    decided: Decided | None = None
+    """For a dispatch: the decision of the supervisor before it, or the newest of the run."""
+    agent: Mapping[str, Any] | None = None
+    """The AgentRef that the definition gives the node."""
+    configurable: Mapping[str, Any] = {}
 
 
 class NodeContext(Protocol):
@@ -196,6 +223,30 @@ class NodeContext(Protocol):
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         """Something for those who follow the run: committed soon, in order, and before the node's end."""
+        ...
+
+    async def child(
+        self,
+        key: str,
+        workflow_id: str,
+        mapping: Mapping[str, str],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        cause: str = SUB_WORKFLOW,
+        variables: tuple[str, ...] = (),
+        outputs: bool = False,
+        awaited: bool = True,
+        cascade: bool = True,
+    ) -> NewChild | Failed:
+        """A child run to start: of the tenant's workflow of that id as it is now, with `inputs`, and above them, by
+        `mapping`, the child's variables from this run's; a variable that is not set is left out.
+
+        `variables`, `outputs`: what of the child is wanted when it has completed. Or why it cannot be started.
+        """
+        ...
+
+    def event_id(self) -> str:
+        """A fresh id for an event that others point at."""
         ...
 
     async def pin_version(self, change_id: str, version: int) -> int:

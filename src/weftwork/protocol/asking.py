@@ -62,7 +62,7 @@ def when_passed(state: RunState, node_id: str, name: str, asked: Interrupt, valu
     known = state.conversations.get(asked.data.get("conversationId", ""))
     visit = state.nodes[node_id].visits
     if asked.kind == "conversation.start":
-        return (opened(node_id, visit, name, asked.data),)
+        return (opened(node_id, visit, name, asked.data, asked.speaker),)
     if known is None:
         return ()
     if asked.kind == "conversation.close":

@@ -7,7 +7,7 @@ import msgspec
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Event
 from weftwork.protocol.projection import Projection, StateRow
-from weftwork.protocol.run import TERMINAL, WAITS, RunHeader, RunKey
+from weftwork.protocol.run import TERMINAL, WAITS, RunHeader, RunKey, Status
 
 MAX_SEQUENCE: Final = 2**26 - 1
 """The highest sequence of a run's log."""
@@ -38,6 +38,42 @@ class Hidden(msgspec.Struct, frozen=True):
     value: bytes
 
 
+class Spawn(msgspec.Struct, frozen=True):
+    """A child run that comes into being with the event of its parent that says so: pending, and without events."""
+
+    header: RunHeader
+    hidden: tuple[Hidden, ...] = ()
+
+
+class Told(msgspec.Struct, frozen=True):
+    """How a child stands, for its parent: kept by the store until the parent has heard it."""
+
+    child: str
+    """Its run id."""
+    node_id: str
+    key: str
+    sequence: int
+    """The child's last sequence: a later word counts instead of an earlier one."""
+    status: Status
+    outcome: bytes = b"{}"
+    """Of an ended child, as JSON: `error`, the `variables` and `outputs` that the parent wants, and the names of those
+    variables that are `hidden` and not given."""
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A child that its parent wants cancelled: kept by the store until the child has ended."""
+
+    child: str
+    reason: str
+
+
+class Cascade(msgspec.Struct, frozen=True):
+    """Orders for all children of a run that is to end: those that are cancelled with it, or only those it waits for."""
+
+    reason: str
+    awaited: bool = False
+
+
 class Batch(msgspec.Struct, frozen=True):
     """What one append commits together."""
 
@@ -46,6 +82,15 @@ class Batch(msgspec.Struct, frozen=True):
     rows: tuple[StateRow, ...] = ()
     hidden: tuple[Hidden, ...] = ()
     record: Record | None = None
+    spawns: tuple[Spawn, ...] = ()
+    tells: Told | None = None
+    orders: tuple[Order, ...] = ()
+    cascade: Cascade | None = None
+
+    @property
+    def concerns_kin(self) -> bool:
+        """Whether it says something to the parent of the run, or of its children."""
+        return bool(self.spawns or self.orders) or self.tells is not None or self.cascade is not None
 
 
 def check_first(header: RunHeader, record: Record | None, first: Batch | None) -> None:
@@ -57,6 +102,8 @@ def check_first(header: RunHeader, record: Record | None, first: Batch | None) -
     if first is not None:
         if first.record is not None:
             raise HostFault("the first batch of a run has no record of its own")
+        if first.spawns or first.tells is not None or first.orders:
+            raise HostFault("the first batch of a run has nothing to say to its kin")
         check_batch(header.key, -1, first)
 
 
@@ -79,6 +126,12 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         raise HostFault(f"the log of a run ends at sequence {MAX_SEQUENCE}")
     if (projection.status in TERMINAL) is (projection.completed_at is None):
         raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
-    if (projection.parked or projection.wake_at is not None) and projection.status not in WAITS:
+    if (projection.parked or projection.wake_at is not None) and projection.status not in (*WAITS, "running"):
         raise HostFault(f"a run is not parked while it is {projection.status}")
+    for spawn in batch.spawns:
+        parent = spawn.header.parent
+        if parent is None or (spawn.header.partition, parent.run_id) != (run.partition, run.run_id):
+            raise HostFault(f"the run {spawn.header.run_id} is no child of {run.run_id}")
+    if batch.tells is not None and batch.tells.child != run.run_id:
+        raise HostFault(f"{run.run_id} speaks for {batch.tells.child}")
     check_record(run, batch.record)

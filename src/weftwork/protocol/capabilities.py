@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.agent_capabilities import agent_families
 from weftwork.protocol.annotation import SIGNALS, TARGETS
 from weftwork.protocol.approval import AUTH_REQUIRED
 from weftwork.protocol.bulk import MAX_BULK
@@ -22,8 +23,13 @@ from weftwork.protocol.run import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHE
 
 PROTOCOL_VERSION: Final = "1.1"
 MIN_CLIENT_VERSION: Final = "1.0"
-INTERRUPT_PROFILES: Final = ("openwop-interrupt-quorum", AUTH_REQUIRED, "openwop-interrupt-external-event")
-"""disc-06 (interrupt-profiles): what approvals and outside events keep to."""
+INTERRUPT_PROFILES: Final = (
+    "openwop-interrupt-quorum",
+    AUTH_REQUIRED,
+    "openwop-interrupt-external-event",
+    "openwop-interrupt-parent-child",
+)
+"""disc-06 (interrupt-profiles): what approvals, outside events and the cancelling of parents keep to."""
 SUPPORTED_ENVELOPES: Final[tuple[str, ...]] = ()
 """disc-02 (readings, Advertising): empty until models' envelopes pass a live gate."""
 
@@ -41,6 +47,7 @@ class Offer(msgspec.Struct, frozen=True):
     node_types: frozenset[str] = frozenset()
     tokens: bool = False
     """Whether interrupts are answered by signed tokens too."""
+    host_id: str = "weftwork"
 
 
 def discovery(offer: Offer) -> dict[str, Any]:
@@ -85,6 +92,7 @@ def _families(offer: Offer) -> dict[str, Any]:
         # The others are blocks with more in them than a yes.
         if type_id in offer.node_types and "." not in capability:
             families[capability] = True
+    families |= agent_families(offer.node_types, "conversationPrimitive" in families, offer.host_id)
     if offer.tokens:
         interrupts = {"profiles": list(INTERRUPT_PROFILES), "signedCallbackTokens": True}
         families["extensions"] = {"interrupts": interrupts}
@@ -112,6 +120,7 @@ def _limits(limits: Limits) -> dict[str, int]:
         "envelopesPerTurn": limits.envelopes_per_turn,
         "maxNodeExecutions": limits.max_node_executions,
         "maxRequestBodyBytes": limits.max_request_body_bytes,
+        "maxLoopIterations": limits.max_loop_iterations,
     }
     if limits.max_run_duration_ms:
         shown["maxRunDurationMs"] = limits.max_run_duration_ms

@@ -5,6 +5,9 @@ from typing import Any, Final
 
 from weftwork.protocol.events import (
     CANCEL_REQUESTED,
+    CHILD_ENDED,
+    CHILD_STARTED,
+    DECIDED,
     EFFECT_CLAIMED,
     EFFECT_RECORDED,
     MAP_ITEM,
@@ -12,6 +15,7 @@ from weftwork.protocol.events import (
     REMARK,
     is_authors_type,
 )
+from weftwork.protocol.orchestration import CHAIN, ESCALATED
 
 MADE: Final[dict[str, tuple[str, ...]]] = {
     "log.appended": ("message", "fields"),
@@ -30,6 +34,16 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     "conversation.closed": ("finalTurn", "outcome"),
     MAP_ITEM: ("output",),
     EFFECT_RECORDED: ("output",),
+    CHILD_ENDED: ("variables", "outputs", "error"),
+    DECIDED: ("decision",),
+    ESCALATED: ("originalDecision",),
+    CHAIN: ("error",),
+    "agent.reasoning.delta": ("delta",),
+    "agent.reasoned": ("reasoning", "summary", "trace"),
+    "agent.toolCalled": ("inputs", "arguments"),
+    "agent.toolReturned": ("outcome", "result"),
+    "agent.handoff": ("reason", "context"),
+    "agent.decided": ("decision", "reasoning"),
 }
 """Members that are made by a node: hidden whole when the node hides what it makes."""
 
@@ -46,15 +60,19 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     "channel.written": ("value",),
     "version.pinned": ("changeId",),
     EFFECT_CLAIMED: ("step",),
+    CHILD_STARTED: ("workflowId",),
+    "node.dispatched": ("childWorkflowId",),
     **MADE,
     EFFECT_RECORDED: ("step", *MADE[EFFECT_RECORDED]),
     "approval.requested": (*MADE["approval.requested"], "approversList"),
+    CHAIN: (*MADE.get(CHAIN, ()), "workerId"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
 
 NODE_ERRORS: Final = {"node.failed": "error", "node.retried": "lastError", EFFECT_RECORDED: "error"}
 """Event type -> the member with the error of the node."""
-_TURN: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex"})
+_DECISION: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
+_TURN: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
 OBJECTS: Final[dict[str, frozenset[str]]] = {
     "log.appended": frozenset(),
     "interrupt.requested": frozenset(
@@ -67,6 +85,9 @@ OBJECTS: Final[dict[str, frozenset[str]]] = {
     "conversation.opened": _TURN,
     "conversation.exchanged": _TURN,
     "conversation.closed": _TURN,
+    DECIDED: _DECISION,
+    ESCALATED: _DECISION,
+    CHAIN: frozenset({"code"}),
 }
 """Types with a member that must stay an object, and the members of that which are words of the protocol or of the
 author, and never values."""
@@ -77,7 +98,7 @@ INNER: Final[dict[str, tuple[str, ...]]] = {
 """Members that must keep their shape too: in a list of objects these are values, in an object all are."""
 
 
-FIXED: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope"})
+FIXED: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
 """Words of the protocol itself: what a secret happens to be spelled like is not looked for there."""
 _APPROVAL: Final = frozenset({"action", "decidedBy", "voter", "override"})
 

@@ -19,10 +19,14 @@ class Conversation(msgspec.Struct):
     open: bool = True
 
 
-def opened(node_id: str, visit: int, interrupt_id: str, data: dict[str, Any]) -> Draft:
-    """conv-01 (RFC 0005 B): turn 0 is what the conversation opens with. The append path gives each turn its time."""
-    turn = _turn(f"{node_id}.{visit}", node_id, data.get("initialPrompt", data.get("title", "")), "system", 0)
+def opened(node_id: str, visit: int, interrupt_id: str, data: dict[str, Any], agent: str | None = None) -> Draft:
+    """conv-01 (RFC 0005 B): turn 0 is what the conversation opens with, said by the host or an agent. The append path
+    gives each turn its time."""
+    content = data.get("initialPrompt", data.get("title", ""))
+    turn = _turn(f"{node_id}.{visit}", agent or node_id, content, "system" if agent is None else "agent", 0)
     payload = {"conversationId": data["conversationId"], "initialTurn": turn, "capabilities": ["multi-turn"]}
+    if agent is not None:
+        payload |= {"agentId": agent, "initialTurn": {**turn, "speakerId": agent}}
     return Draft("conversation.opened", payload, node_id, interrupt_id=interrupt_id)
 
 

@@ -68,13 +68,10 @@ class Node(msgspec.Struct, frozen=True):
     """Of one attempt; 0 is no limit."""
     formulas: dict[Formula, Expression | Template] = {}
     """Expressions and templates in its config, by their text and the names beside the common ones."""
+    agent: dict[str, Any] | None = None
+    """The AgentRef that the definition gives it."""
     reads: tuple[tuple[str, str], ...] = ()
     """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
-
-    @property
-    def sets_variable(self) -> str | None:
-        """The variable that this node writes, if its type writes one."""
-        return self.config.get(self.declaration.sets_variable) if self.declaration.sets_variable else None
 
     @property
     def writes_channel(self) -> str | None:
@@ -115,6 +112,8 @@ class Workflow(msgspec.Struct, frozen=True):
     channels: dict[str, Channel] = {}
     configurable_schema: dict[str, Any] | None = None
     max_loopbacks: int = 5
+    supervised_loopbacks: int = 5
+    """Of a loop that leads back to a supervisor, which has limits of its own."""
     log_level: str = "debug"
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.events import Event
-from weftwork.protocol.json_value import is_object
+from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.pointer import token
 from weftwork.protocol.projection import Stored
 from weftwork.protocol.run import TERMINAL
@@ -23,7 +23,8 @@ EVENT_BYTES: Final = 4 * 2**20
 """The difference with which those of events reach this is the last one."""
 STATE_BYTES: Final = 1_048_576
 """Values of states that are not equal to the byte are looked at, and shown, as long as they fit into this."""
-VOLATILE: Final[frozenset[str]] = frozenset({"runId", "writtenAt"})
+CHILD: Final = "childRunId"
+VOLATILE: Final[frozenset[str]] = frozenset({"runId", "writtenAt", "parentRunId", CHILD})
 """diff-02 (readings, Diff): members of payloads that are run ids, or times taken from the event's own."""
 
 _ROWS: Final[dict[str, str]] = {"variable": "variables", "channel": "channels"}
@@ -85,12 +86,21 @@ def same(a: Event, b: Event) -> bool:
 def _lasting(payload: bytes) -> bytes:
     value = _decode(payload)
     if is_object(value):
-        value = {name: member for name, member in value.items() if name not in VOLATILE}
+        kept = {name: member for name, member in value.items() if name not in VOLATILE}
+        value = {**kept, "outputs": _unnamed(kept["outputs"])} if "outputs" in kept else kept
     return encode_stored(value)
 
 
-def _plain(data: bytes) -> bytes:
-    return encode_stored(_decode(data))
+def _unnamed(value: Any) -> Any:
+    """diff-02 (readings, Diff): outputs without the runs that nodes have started."""
+    if is_object(value):
+        return {name: _unnamed(member) for name, member in value.items() if name != CHILD}
+    return [_unnamed(item) for item in value] if is_array(value) else value
+
+
+def _plain(data: bytes, pointer: str) -> bytes:
+    value = _decode(data)
+    return encode_stored(_unnamed(value) if pointer.startswith("/outputs/") else value)
 
 
 def _decode(data: bytes) -> Any:
@@ -120,7 +130,7 @@ def state_diff(a: Stored, b: Stored) -> tuple[dict[str, Any], bool]:
             cut = True
             continue
         left -= weight
-        if len(pair) == 1 or _plain(pair["a"]) != _plain(pair["b"]):
+        if len(pair) == 1 or _plain(pair["a"], pointer) != _plain(pair["b"], pointer):
             found[pointer] = {name: msgspec.Raw(value) for name, value in pair.items()}
     return found, cut
 

@@ -77,7 +77,8 @@ RUN_ERRORS: dict[str, str] = {
     "host_capability_missing": "A node asked for something that this host does not offer.",
     "effect_failed": "Somebody has said that an effect of unknown outcome failed.",
     "variable_type_mismatch": "A node wrote a value into a variable that is declared with another type.",
-    "loop_limit_exceeded": "A loop went round as often as settings.maxLoopbackIterations allows.",
+    "loop_limit_exceeded": "A loop went round as often as settings.maxLoopbackIterations allows, or a supervised one "
+    "as often as maxLoopIterations or iterationCap does.",
     "expression_invalid": "An expression is not one that this host can read.",
     "expression_failed": "An expression gave no value.",
     "expression_limit": "An expression is over a bound of its source, its inputs or its result.",

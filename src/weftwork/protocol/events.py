@@ -48,6 +48,10 @@ MAP_ITEM: Final = "weftwork.map.item"
 EFFECT_CLAIMED: Final = "weftwork.effect.claimed"
 EFFECT_RECORDED: Final = "weftwork.effect.recorded"
 REMARK: Final = "weftwork.approval.remark"
+CHILD_STARTED: Final = "weftwork.child.started"
+CHILD_STATUS: Final = "weftwork.child.status"
+CHILD_ENDED: Final = "weftwork.child.ended"
+DECIDED: Final = "runOrchestrator.decided"
 REMINDER: Final = "weftwork.interrupt.reminder"
 OWN: Final = "weftwork."
 """Names that no author may use."""
@@ -83,7 +87,11 @@ class Draft(msgspec.Struct, frozen=True):
     causation_id: str | None = None
     interrupt_id: str | None = None
     event_id: str | None = None
-    """Given where the event must be known again, whoever wrote it: a claim."""
+    """Given where the event must be known again, whoever wrote it: a claim, a decision."""
+    child: Any = None
+    """ports.nodes.NewChild: the run that comes into being with this event."""
+    cancels: tuple[str, ...] = ()
+    """Run ids of children that are to be cancelled because of it."""
 
 
 class Fact(msgspec.Struct, frozen=True):

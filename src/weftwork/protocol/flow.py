@@ -12,6 +12,7 @@ from weftwork.protocol.condition import holds
 from weftwork.protocol.definition import Edge
 from weftwork.protocol.expression import MAX_WORK, ExpressionFault
 from weftwork.protocol.graph import HANDLES_FAILURE, PlanNode, Settled, Tally, satisfied
+from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.state import NodeState, RunState
 from weftwork.protocol.view import meet
 
@@ -72,7 +73,10 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
         tally = state.tallies[edge.target] = Tally(len(target.incoming))
     ended = state.nodes[edge.source].status
     way: str = ended
-    if edge.condition is not None or nodes[edge.source].node.declaration.branching:
+    source = nodes[edge.source].node.declaration
+    if source.role and is_over(source, target.node.declaration, state.nodes[edge.source].outputs):
+        way = "skipped"
+    elif edge.condition is not None or source.branching:
         way = _way(state, edge, tally)
     if way != ended or target.counts is not None:
         state.settled[edge.id] = way
@@ -80,6 +84,11 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
     setattr(tally, way, getattr(tally, way) + 1)
     if tally.open == 0:
         enter(state, edge.target, satisfied(target.rule, tally), tally.fault)
+
+
+def is_over(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[str, Any]) -> bool:
+    """orch-05 (readings, Loops): a supervisor that terminates skips its dispatch, and with it ends their loop."""
+    return source.role == "supervisor" and target.role == "dispatch" and outputs.get("kind") == "terminate"
 
 
 def _way(state: RunState, edge: Edge, tally: Tally) -> Settled:
@@ -112,7 +121,7 @@ def _close(state: RunState, number: int) -> bool:
             message = f"The condition of edge {edge.id} cannot be judged: {message}"
             return _stick(state, number, {"code": code, "message": message})
     if fired:
-        if state.rounds.get(number, 0) >= state.plan.workflow.max_loopbacks:
+        if state.rounds.get(number, 0) >= state.plan.max_rounds(number):
             return _stick(state, number, None)
         _go_round(state, number, frozenset(fired))
         return True

@@ -6,23 +6,27 @@ A live run advances its state by the facts just decided; a cold one folds the wh
 
 from bisect import insort
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from weftwork.protocol.channel_state import Stamp, initial, reduce
-from weftwork.protocol.conversation import Conversation
-from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, REMARK, REMINDER, TERMINAL_TYPES, Fact
+from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, Fact
 from weftwork.protocol.flow import begin
 from weftwork.protocol.graph import Plan
-from weftwork.protocol.interrupt import WAITING, Resolution, interrupt_id
-from weftwork.protocol.json_value import is_object
+from weftwork.protocol.interrupt import WAITING
+from weftwork.protocol.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.node_facts import NODE_CHANGES
-from weftwork.protocol.run import RunHeader, next_status
-from weftwork.protocol.state import Artifact, InterruptState, NodeState, RunState, Stop
+from weftwork.protocol.run import WAITS, RunHeader, Status, next_status
+from weftwork.protocol.state import Artifact, NodeState, RunState, Stop
 from weftwork.protocol.view import first_view, written
 
 BREACH_CODES: Final = {
     "node-executions": ("recursion_limit_exceeded", "The run reached its limit of node executions."),
     "run-duration": ("run_timeout", "The run reached its time limit."),
+    "loop-iterations": (
+        "loop_limit_exceeded",
+        "A supervised loop went round as often as it may. Let its supervisor end it, or let it go round more often: "
+        "configurable.maxLoopIterations of the run, or iterationCap of the dispatch.",
+    ),
 }
 """lim-01 (OpenWOP capabilities, limits): breach kind -> code and message of the failed run."""
 
@@ -52,16 +56,24 @@ def apply(state: RunState, fact: Fact) -> None:
     elif kind in NODE_CHANGES:
         node_id = fact.node_id
         if node_id is not None and node_id in state.plan.nodes:
+            if state.owed:
+                state.owed.discard(node_id)
             NODE_CHANGES[kind](state, fact, node_id)
-    if state.suspended or kind in _WAKES:
+    if state.suspended or state.awaiting or state.status in WAITS:
         _see_who_waits(state)
 
 
 def _see_who_waits(state: RunState) -> None:
-    """int-01 (RFC 0094 E): a run with an open interrupt waits for it, whatever else still runs."""
+    """int-01 (RFC 0094 E), kin-03: a run with an open interrupt waits for it, whatever else still runs; so does one
+    with a child that waits."""
     if state.status == "running" or state.status.startswith("waiting-"):
-        waiting = state.open_interrupt
-        state.status = WAITING[waiting.kind] if waiting is not None else "running"
+        waiting = state.open_interrupt if state.suspended else None
+        if waiting is not None:
+            state.status = WAITING[waiting.kind]
+        elif (node_id := state.waiting_parent) is not None:
+            state.status = cast(Status, next(iter(state.awaiting[node_id].waiting.values())))
+        else:
+            state.status = "running"
 
 
 def _start(state: RunState, fact: Fact) -> None:
@@ -86,10 +98,11 @@ def _end(state: RunState, fact: Fact) -> None:
         state.touched.add(("interrupt", each.interrupt_id))
     state.asked.clear()
     state.suspended.clear()
+    state.awaiting.clear()
 
 
 def _cancel(state: RunState, fact: Fact) -> None:
-    state.stop = Stop(None, fact.payload.get("reason"))
+    state.stop = Stop(None, fact.payload.get("reason"), fact.payload.get("parentRunId"))
 
 
 def _breach(state: RunState, fact: Fact) -> None:
@@ -126,6 +139,7 @@ def _pause(state: RunState, fact: Fact) -> None:
 
 def _resume(state: RunState, fact: Fact) -> None:
     state.paused_at = None
+    state.owed = set(state.awaiting)
 
 
 def _set_variable(state: RunState, fact: Fact) -> None:
@@ -191,82 +205,6 @@ def _create_artifact(state: RunState, fact: Fact) -> None:
     state.touched.add(("artifact", name))
 
 
-def _ask(state: RunState, fact: Fact) -> None:
-    node_id = fact.node_id or ""
-    node = state.nodes[node_id]
-    node.interrupts += 1
-    name = interrupt_id(node_id, node.interrupts)
-    payload = fact.payload
-    state.asked[name] = state.interrupts[name] = InterruptState(
-        name,
-        node_id,
-        payload["kind"],
-        payload["key"],
-        payload["data"],
-        fact.timestamp,
-        payload.get("resumeSchema"),
-        payload.get("timeoutMs"),
-    )
-    state.touched.add(("interrupt", name))
-
-
-def _answer(state: RunState, fact: Fact) -> None:
-    found = state.interrupts[fact.payload["interruptId"]]
-    found.status = "resolved"
-    state.asked.pop(found.interrupt_id, None)
-    state.touched.add(("interrupt", found.interrupt_id))
-    payload = fact.payload
-    value = payload.get("resumeValue")
-    by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
-    state.answers[found.key] = Resolution(
-        value,
-        payload.get("outcome"),
-        payload.get("reason"),
-        by,
-        fact.timestamp,
-        dict(found.votes),
-        found.kind,
-        found.node_id,
-        found.data,
-    )
-    if found.node_id in state.suspended:
-        insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))
-
-
-def _vote(state: RunState, fact: Fact) -> None:
-    """appr-04 (interrupt-profiles, quorum): the newest vote of each counts."""
-    node_id = fact.node_id or ""
-    found = (
-        state.interrupts.get(interrupt_id(node_id, state.nodes[node_id].interrupts)) if node_id in state.nodes else None
-    )
-    if found is None or found.status != "open":
-        return
-    found.said += 1
-    if fact.type != REMARK:
-        action = "accept" if fact.type == "approval.granted" else "reject"
-        found.votes = {**found.votes, fact.payload["principal"]: action}
-        state.touched.add(("interrupt", found.interrupt_id))
-
-
-def _remind(state: RunState, fact: Fact) -> None:
-    found = state.interrupts[fact.payload["interruptId"]]
-    found.reminded = max(found.reminded, fact.payload["number"])
-    state.touched.add(("interrupt", found.interrupt_id))
-
-
-def _converse(state: RunState, fact: Fact) -> None:
-    payload = fact.payload
-    name = payload["conversationId"]
-    if fact.type == "conversation.opened":
-        state.conversations[name] = Conversation(0, payload["initialTurn"])
-    elif fact.type == "conversation.exchanged":
-        known = state.conversations.get(name)
-        state.conversations[name] = Conversation(payload["turnIndex"], payload["turn"], known is None or known.open)
-    elif name in state.conversations:
-        state.conversations[name].open = False
-
-
-_WAKES: Final = frozenset({"node.resumed", "interrupt.resolved", "run.resumed", "node.cancelled"})
 _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "run.started": _start,
     **dict.fromkeys(TERMINAL_TYPES, _end),
@@ -280,13 +218,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "channel.written": _write_channel,
     "version.pinned": _pin_version,
     "artifact.created": _create_artifact,
-    "interrupt.requested": _ask,
-    "interrupt.resolved": _answer,
-    "approval.granted": _vote,
-    "approval.rejected": _vote,
-    REMARK: _vote,
-    REMINDER: _remind,
-    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _converse),
+    **INTERRUPT_CHANGES,
 }
 
 FOLDED: Final = frozenset((*_CHANGES, *NODE_CHANGES))

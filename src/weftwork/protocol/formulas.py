@@ -4,8 +4,10 @@ All of them are parsed when the definition is registered, so that a mistake is t
 by a run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from weftwork.protocol.decode import escape
 from weftwork.protocol.definition import Condition, Formula, Port
@@ -17,9 +19,8 @@ from weftwork.protocol.expression import (
     parse_expression,
     parse_template,
 )
-from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.mapping import matching
 from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.pointer import tokens
 from weftwork.protocol.schema import Violation, check_inline
 
 Found = dict[Formula, tuple[Expression | Template, str]]
@@ -68,7 +69,7 @@ def check_config(declaration: NodeDeclaration, config: dict[str, Any], at: str) 
     found = check_inline(declaration.config, config, at)
     if found or declaration.check is None:
         return found
-    return [Violation(at + each.pointer, each.rule, each.message) for each in declaration.check(config)]
+    return [replace(each, pointer=at + each.pointer) for each in declaration.check(config)]
 
 
 def parse_config(
@@ -82,19 +83,21 @@ def parse_config(
     found: Found = {}
     for pattern, more in declaration.expressions.items():
         names = (PORTS, *more)
-        for pointer, text in _matching(config, pattern):
+        for pointer, text in matching(config, pattern):
             parsed = _expression(text, names, f"{at}{pointer}", violations)
             if parsed is not None:
                 found[text, frozenset(names)] = parsed, pointer
     for pattern, more in declaration.templates.items():
         names = (PORTS, *more)
-        for pointer, text in _matching(config, pattern):
+        for pointer, text in matching(config, pattern):
             try:
                 found[text, frozenset(names)] = parse_template(text, names), pointer
             except ExpressionFault as fault:
                 violations.append(Violation(f"{at}{pointer}", "template", plain(fault)))
     for pattern in declaration.bodies:
-        for pointer, body in _matching(config, pattern):
+        for pointer, body in matching(config, pattern):
+            if "typeId" not in body:
+                continue
             inside = _body(body, types, f"{at}{pointer}", violations)
             found |= {key: (formula, f"{pointer}/config{below}") for key, (formula, below) in inside.items()}
     return found
@@ -114,7 +117,7 @@ def reads(ports: Mapping[str, Port], found: Found) -> Iterable[tuple[str, str]]:
 
 
 def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, violations: list[Violation]) -> Found:
-    declaration = types.get(body.get("typeId", ""))
+    declaration = types.get(body["typeId"])
     if declaration is None or not _fits_inside(declaration):
         what = "this host has no such node type" if declaration is None else "this node type cannot be a body"
         violations.append(Violation(f"{at}/typeId", "known", what))
@@ -128,7 +131,8 @@ def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, v
 def _fits_inside(declaration: NodeDeclaration) -> bool:
     """Whether a node type can run inside another: not if it reads or writes the run beside its inputs and outputs."""
     reaches_out = declaration.reads_variable or declaration.sets_variable or declaration.writes_channel
-    return not (declaration.bodies or declaration.requires or reaches_out)
+    starts_runs = declaration.maps_in or declaration.maps_out
+    return not (declaration.bodies or declaration.requires or reaches_out or starts_runs)
 
 
 def _expression(source: str, names: tuple[str, ...], at: str, violations: list[Violation]) -> Expression | None:
@@ -142,19 +146,3 @@ def _expression(source: str, names: tuple[str, ...], at: str, violations: list[V
 def plain(fault: ExpressionFault) -> str:
     """What is wrong, without its full stop: it goes on in a sentence."""
     return fault.message.rstrip(".")
-
-
-def _matching(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
-    """What stands at a pointer pattern, where `*` is any one member or item; absent members give nothing."""
-    places = [("", value)]
-    for step in tokens(pattern):
-        below: list[tuple[str, Any]] = []
-        for pointer, place in places:
-            if is_array(place) and step == "*":
-                below += [(f"{pointer}/{index}", item) for index, item in enumerate(place)]
-            if not is_object(place):
-                continue
-            names = list(place) if step == "*" else [step] if step in place else []
-            below += [(f"{pointer}/{escape(name)}", place[name]) for name in names]
-        places = below
-    yield from places

@@ -40,11 +40,11 @@ def find_gate(document: Any, types: Container[str]) -> Gate | None:
     return None
 
 
-def gated(gate: Gate, at: str = "") -> ClientFault:
-    """The refusal. `at` is the pointer of the definition in what was sent."""
+def gated(gate: Gate, at: str = "", pointer: str = "") -> ClientFault:
+    """The refusal. `at` is the pointer of the definition in what was sent; `pointer` what named it, if it was not."""
     capability = GATED[gate.type_id]
     details: dict[str, Any] = {
-        "pointer": f"{at}/nodes/{gate.index}/typeId",
+        "pointer": pointer or f"{at}/nodes/{gate.index}/typeId",
         "requiredCapability": capability,
         "offendingTypeId": gate.type_id,
     }

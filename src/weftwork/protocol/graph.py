@@ -53,6 +53,11 @@ class Plan(msgspec.Struct, frozen=True):
     loops: tuple[Loop, ...]
     taint: Taint
 
+    def max_rounds(self, loop: int) -> int:
+        """wf-15 (readings, Loops): how often a loop may go round; one of a supervisor as often as that may decide."""
+        supervised = self.nodes[self.loops[loop].target].node.declaration.role == "supervisor"
+        return self.workflow.supervised_loopbacks if supervised else self.workflow.max_loopbacks
+
     @property
     def sensitive(self) -> frozenset[str]:
         """Names of the variables that nobody may see."""

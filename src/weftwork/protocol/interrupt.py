@@ -51,6 +51,8 @@ class Interrupt(msgspec.Struct, frozen=True):
     timeout_ms: int | None = None
     remind_after_ms: tuple[int, ...] = ()
     """When those who follow the run are reminded, counted from the question."""
+    speaker: str | None = None
+    """The agent that opens a conversation with it; None if the host does."""
 
 
 class Resolution(msgspec.Struct, frozen=True):

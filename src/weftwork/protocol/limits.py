@@ -14,6 +14,8 @@ class Limits(msgspec.Struct, frozen=True):
     max_request_body_bytes: int = 1_048_576
     max_parallel_nodes: int = 64
     max_live_runs: int = 10_000
+    max_live_children: int = 500
+    """Child runs of a tenant that are executed at once; the others wait for their turn."""
     max_live_runs_per_tenant: int = 0
     """0: no limit. Runs of test keys are counted apart from those of live keys."""
     max_streams: int = 10_000
@@ -25,6 +27,12 @@ class Limits(msgspec.Struct, frozen=True):
     """0: no limit. Nodes of a tenant that do work of their own at once; waiting and mapping are none."""
     max_node_threads: int = 32
     """Plain functions that run at once."""
+    max_loop_iterations: int = 100
+    """Decisions of supervisors in one run."""
+    max_run_depth: int = 16
+    """Runs above a run: the child of a child of a run has two."""
+    max_descendants: int = 100_000
+    """Runs below the one at the top of a tree."""
     clarification_rounds: int = 3
     schema_rounds: int = 2
     envelopes_per_turn: int = 5
@@ -33,6 +41,11 @@ class Limits(msgspec.Struct, frozen=True):
 def execution_limit(limits: Limits, configurable: dict[str, Any]) -> int:
     """lim-04 (OpenWOP run-options): the least of the host's limit and the run's recursionLimit."""
     return min(limits.max_node_executions, configurable.get("recursionLimit", limits.max_node_executions))
+
+
+def iteration_limit(limits: Limits, configurable: dict[str, Any]) -> int:
+    """lim-14 (RFC 0058): the least of the host's limit and the run's maxLoopIterations."""
+    return min(limits.max_loop_iterations, configurable.get("maxLoopIterations", limits.max_loop_iterations))
 
 
 def time_limit(limits: Limits, timeout_ms: int, configurable: dict[str, Any]) -> int | None:

@@ -2,12 +2,25 @@
 
 from bisect import insort
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from weftwork.protocol.child import ChildState
 from weftwork.protocol.effect import NODE, EffectState, Place, asks_about_node, place_of
-from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
+from weftwork.protocol.events import (
+    CHILD_ENDED,
+    CHILD_STARTED,
+    CHILD_STATUS,
+    DECIDED,
+    EFFECT_CLAIMED,
+    EFFECT_RECORDED,
+    MAP_ITEM,
+    Fact,
+)
 from weftwork.protocol.flow import settle
-from weftwork.protocol.state import NodeState, RunState
+from weftwork.protocol.run import WAITS
+from weftwork.protocol.state import Decided, NodeState, RunState
 
 YOUNG_MS: Final = 60_000
 
@@ -25,6 +38,7 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         # Only those that died young count: a node that runs for weeks sees many a new release of the host.
         node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < YOUNG_MS else 0
     node.status = "running"
+    _leave_children(node)
     node.attempt = fact.payload.get("attempt", 1)
     node.started_at = fact.timestamp
     node.first_at = node.first_at or fact.timestamp
@@ -32,12 +46,100 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     state.running[node_id] = node
     state.retrying.pop(node_id, None)
     state.executions += 1
+    declared = state.plan.nodes[node_id].node
+    if declared.declaration.role == "dispatch":
+        state.dispatches += 1
+        node.decided = _pending(state, node_id)
+    if declared.agent is not None:
+        _know(state, "agent", declared.agent)
     _drop(state.ready, state.plan.nodes[node_id].index, node_id)
     state.touched.add(("node", node_id))
 
 
+def _know(state: RunState, role: str, agent: dict[str, Any]) -> None:
+    """agent-01 (OpenWOP run-snapshot): the first agent of a run, and its first supervisor, are those of the run."""
+    if role not in state.agents:
+        state.agents[role] = agent
+        state.touched.add(("agent", role))
+
+
+def _pending(state: RunState, node_id: str) -> Decided | None:
+    """orch-12 (RFC 0007 D): what the supervisor before the node has decided, else what was decided last. It stays so,
+    whatever is decided elsewhere while the node is at it."""
+    sources = {edge.source for edge in state.plan.nodes[node_id].incoming}
+    newest = list(reversed(state.decisions.items()))
+    before = [decided for supervisor, decided in newest if supervisor in sources]
+    return before[0] if before else next((decided for _, decided in newest), None)
+
+
+def _child_started(state: RunState, fact: Fact, node_id: str) -> None:
+    """kin-02 (OpenWOP node-packs, core.subWorkflow): a child is there; a node that waits for it needs no memory."""
+    node, payload = _node(state, node_id), fact.payload
+    awaited: bool = payload["awaited"]
+    node.children[payload["key"]] = ChildState(payload["childRunId"], payload["workflowId"], awaited=awaited)
+    node.heard = fact.sequence
+    state.spawned += 1
+    state.touched.add(("kin", "children"))
+    if awaited:
+        node.open_children += 1
+        if node_id in state.running:
+            state.awaiting[node_id] = state.running.pop(node_id)
+
+
+def _child(state: RunState, fact: Fact, node_id: str) -> tuple[NodeState, ChildState] | None:
+    node = state.nodes.get(node_id)
+    child = node.children.get(fact.payload["key"]) if node is not None else None
+    if node is None or child is None or child.run_id != fact.payload["childRunId"] or child.ended:
+        return None
+    node.heard = fact.sequence
+    return node, child
+
+
+def _child_status(state: RunState, fact: Fact, node_id: str) -> None:
+    """kin-03 (OpenWOP rest-endpoints, status model): a child that waits makes its parent wait likewise."""
+    if (found := _child(state, fact, node_id)) is None:
+        return
+    node, child = found
+    key, status = fact.payload["key"], fact.payload["status"]
+    node.children[key] = msgspec.structs.replace(child, status=status)
+    node.waiting.pop(key, None)
+    if status in WAITS:
+        node.waiting[key] = status
+
+
+def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
+    if (found := _child(state, fact, node_id)) is None:
+        return
+    node, child = found
+    payload = fact.payload
+    node.children[payload["key"]] = msgspec.structs.replace(
+        child,
+        status=payload["status"],
+        error=payload.get("error"),
+        outputs=payload.get("outputs"),
+        variables=payload.get("variables", {}),
+        hidden=tuple(payload.get("hidden", ())),
+        end=fact.sequence,
+    )
+    node.waiting.pop(payload["key"], None)
+    node.open_children -= 1
+    node.failed_children += payload["status"] != "completed"
+
+
+def _decided(state: RunState, fact: Fact, node_id: str) -> None:
+    """orch-11 (RFC 0006): the newest decision of a supervisor is the one that counts."""
+    payload = fact.payload
+    state.decisions.pop(node_id, None)
+    state.decisions[node_id] = Decided(fact.event_id, payload["decision"], payload["agentId"])
+    state.ticks += 1
+    agent = state.plan.nodes[node_id].node.agent or {}
+    _know(state, "runOrchestrator", {**agent, "agentId": payload["agentId"]})
+
+
 def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
-    node = state.running.pop(node_id)
+    node = _node(state, node_id)
+    state.running.pop(node_id, None)
+    state.awaiting.pop(node_id, None)
     node.status = "suspended"
     asked = state.interrupts[fact.payload["interruptId"]]
     asked.remind_after_ms = tuple(fact.payload.get("remindAfterMs", ()))
@@ -53,13 +155,21 @@ def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "running"
     node.resumed_at = fact.timestamp
     node.entered = fact.sequence
-    state.running[node_id] = node
+    if node.open_children:
+        # It goes on waiting for them, once it was called.
+        state.awaiting[node_id] = node
+        state.owed.add(node_id)
+    else:
+        state.running[node_id] = node
     _drop(state.answered, state.plan.nodes[node_id].index, node_id)
     state.touched.add(("node", node_id))
 
 
 def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
-    node = state.running.pop(node_id)
+    node = _node(state, node_id)
+    state.running.pop(node_id, None)
+    state.awaiting.pop(node_id, None)
+    _leave_children(node)
     node.status = "retrying"
     node.failures += 1
     node.due = fact.timestamp + fact.payload.get("delayMs", 0)
@@ -104,6 +214,11 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     settle(state, node_id)
 
 
+def _leave_children(node: NodeState) -> None:
+    if node.children:
+        node.children, node.open_children, node.failed_children, node.waiting = {}, 0, 0, {}
+
+
 def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
     node = _ended(state, node_id)
     if node.status == "pending" and node.visits:
@@ -131,11 +246,13 @@ def _node_cancelled(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _ended(state: RunState, node_id: str) -> NodeState:
-    for waiting in (state.running, state.retrying, state.suspended):
+    for waiting in (state.running, state.retrying, state.suspended, state.awaiting):
         if waiting:
             waiting.pop(node_id, None)
     state.touched.add(("node", node_id))
-    return _node(state, node_id)
+    node = _node(state, node_id)
+    _leave_children(node)
+    return node
 
 
 def _drop(places: list[tuple[int, str]], index: int, node_id: str) -> None:
@@ -155,4 +272,8 @@ NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     MAP_ITEM: _map_item,
     EFFECT_CLAIMED: _effect_claimed,
     EFFECT_RECORDED: _effect_recorded,
+    CHILD_STARTED: _child_started,
+    CHILD_STATUS: _child_status,
+    CHILD_ENDED: _child_ended,
+    DECIDED: _decided,
 }

@@ -40,9 +40,12 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     expressions: where the config holds expressions, by pointer pattern (`*` is any one member), with the names
     they may use beside the common ones; templates: the same for texts with expressions in double braces.
     sets_variable, reads_variable, writes_channel: the config member that names what such a node writes or reads.
+    maps_in, maps_out: where the config maps variables of a child run to those that it is given, and variables of this
+    run to those of the child that they take, by pointer pattern.
     asks_under: the config member with the key under which such a node asks.
     spoken: output ports with words of people or of the protocol, which hold nothing of what the node was given.
-    bodies: where the config holds another node to run, as {typeId, config, inputs}.
+    bodies: where the config holds another node to run, as {typeId, config, inputs}; one without a typeId is none.
+    role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
     check: what a config that fits its schema breaks all the same, by pointer below the config.
     notes: what the reference page says beyond the schemas, in Markdown.
     """
@@ -67,9 +70,12 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     sets_variable: str = ""
     reads_variable: str = ""
     writes_channel: str = ""
+    maps_in: tuple[str, ...] = ()
+    maps_out: tuple[str, ...] = ()
     asks_under: str = ""
     bodies: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
+    role: Literal["", "supervisor", "dispatch"] = ""
     check: "Callable[[dict[str, Any]], list[Violation]] | None" = None
     notes: str = ""
 

@@ -11,6 +11,7 @@ from weftwork.protocol.definition import Variable, has_type
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.reasoning import VERBOSITIES, VERBOSITY
 from weftwork.protocol.schema import MAX_REPORTED
 
 MAX_INPUTS: Final = 5000
@@ -27,6 +28,8 @@ RESERVED: Final[frozenset[str]] = frozenset(
         "recursionLimit",
         "runTimeoutMs",
         "maxLoopIterations",
+        "escalationThreshold",
+        "reasoningVerbosity",
         "model",
         "temperature",
         "maxTokens",
@@ -57,6 +60,12 @@ def check_options(configurable: dict[str, Any], metadata: dict[str, Any]) -> Non
         value = configurable.get(name, 1)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise invalid(f"{name} must be a whole number of at least 1.", f"/configurable/{name}")
+    given = configurable.get("escalationThreshold", 0)
+    if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given <= 1:
+        raise invalid("escalationThreshold must be a number from 0 to 1.", "/configurable/escalationThreshold")
+    if configurable.get("reasoningVerbosity", VERBOSITY) not in VERBOSITIES:
+        text = f"reasoningVerbosity must be one of: {', '.join(VERBOSITIES)}."
+        raise invalid(text, "/configurable/reasoningVerbosity")
     if metadata and len(encode_stored(metadata)) > MAX_METADATA_BYTES:
         raise invalid(f"metadata is larger than {MAX_METADATA_BYTES} bytes.", "/metadata")
     if _depth(metadata) > MAX_METADATA_DEPTH:

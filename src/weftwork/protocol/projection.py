@@ -1,11 +1,19 @@
 """The cached projection of a run, and the snapshot made of it. Every field is a fold of the log."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
 from weftwork.protocol.run import RunHeader, Status
 from weftwork.protocol.timestamp import iso
+
+MAX_CHILDREN: Final = 100
+"""Child runs that a snapshot names."""
+
+RowKind = Literal["variable", "channel", "node", "interrupt", "artifact", "agent", "kin"]
+"""Of `agent` there are the names `agent` and `runOrchestrator`. Of `kin` there is `children`: how many runs this one
+has started. It is not there while there are none."""
 
 
 class Projection(msgspec.Struct, frozen=True):
@@ -40,7 +48,7 @@ class Listed(msgspec.Struct, frozen=True):
 class StateRow(msgspec.Struct, frozen=True):
     """One cached variable, channel, node state, interrupt or artifact, already masked, as JSON bytes."""
 
-    kind: Literal["variable", "channel", "node", "interrupt", "artifact"]
+    kind: RowKind
     name: str
     value: bytes
     listed: Listed | None = None
@@ -55,8 +63,13 @@ class Stored(msgspec.Struct, frozen=True):
     rows: tuple[StateRow, ...] = ()
 
 
+def has_children(run: Stored) -> bool:
+    """Whether it has ever started a run."""
+    return any(row.kind == "kin" for row in run.rows)
+
+
 def summary(run: Stored) -> dict[str, Any]:
-    """run-05: a run as it stands in a listing; absent fields are left out, never null."""
+    """run-05, kin-10: a run as it stands in a listing; absent fields are left out, never null."""
     header, projection = run.header, run.projection
     document: dict[str, Any] = {
         "runId": header.run_id,
@@ -65,6 +78,8 @@ def summary(run: Stored) -> dict[str, Any]:
         "createdAt": iso(header.created_at),
         "tags": header.tags,
     }
+    if header.parent is not None:
+        document |= {"parentRunId": header.parent.run_id, "parentNodeId": header.parent.node_id}
     if projection.started_at is not None:
         document["startedAt"] = iso(projection.started_at)
     if projection.completed_at is not None:
@@ -76,10 +91,14 @@ def summary(run: Stored) -> dict[str, Any]:
     return document
 
 
-def snapshot(run: Stored) -> dict[str, Any]:
-    """run-06 (OpenWOP run-snapshot): the RunSnapshot, with tags, metadata and configurable echoed."""
+def snapshot(run: Stored, children: Sequence[Stored] = ()) -> dict[str, Any]:
+    """run-06 (OpenWOP run-snapshot): the RunSnapshot, with tags, metadata and configurable echoed.
+
+    `children` are its first ones, and one more than are told if there are more.
+    """
     header = run.header
-    rows: dict[str, dict[str, msgspec.Raw]] = {"variable": {}, "channel": {}, "node": {}, "artifact": {}}
+    kinds = ("variable", "channel", "node", "artifact", "agent", "kin")
+    rows: dict[str, dict[str, msgspec.Raw]] = {kind: {} for kind in kinds}
     asked: list[StateRow] = []
     for row in run.rows:
         if row.kind == "interrupt":
@@ -104,9 +123,27 @@ def snapshot(run: Stored) -> dict[str, Any]:
         document["channels"] = rows["channel"]
     if rows["artifact"]:
         document["artifacts"] = rows["artifact"]
+    document |= rows["agent"]
+    if children:
+        document |= _children(children)
     if run.projection.status.startswith("waiting-"):
         document |= _interrupt(asked, run.projection.current_node)
     return document
+
+
+def _children(children: Sequence[Stored]) -> dict[str, Any]:
+    """kin-10 (OpenWOP rest-endpoints): the runs that a run has started, in that order, as they stand now."""
+    told = [
+        {
+            "runId": each.header.run_id,
+            "workflowId": each.header.workflow_id,
+            "nodeId": each.header.parent.node_id,
+            "status": each.projection.status,
+        }
+        for each in children[:MAX_CHILDREN]
+        if each.header.parent is not None
+    ]
+    return {"childRuns": told, "childRunsTruncated": True} if len(children) > MAX_CHILDREN else {"childRuns": told}
 
 
 def _interrupt(rows: list[StateRow], node_id: str | None) -> dict[str, Any]:

@@ -13,10 +13,10 @@ with copies only so much is gone through text by text; a part beyond that in whi
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
-from weftwork.protocol.carried import FIXED, INNER, MADE, NODE_ERRORS, members, words_of
+from weftwork.protocol.carried import FIXED, INNER, MADE, NODE_ERRORS, OBJECTS, members, words_of
 from weftwork.protocol.copies import Copies
 from weftwork.protocol.effect import asks_for_outcome
-from weftwork.protocol.events import is_authors_type
+from weftwork.protocol.events import DECIDED, is_authors_type
 from weftwork.protocol.graph import Plan, is_hidden_output
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.pointer import token, tokens
@@ -155,7 +155,13 @@ class Redactor:
     def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
         for port in sorted(outputs):
             if is_hidden_output(self._plan.nodes, node_id, port):
-                self._copies.learn(mask(f"{node_id}.{port}"), outputs[port])
+                self._copies.learn(mask(f"{node_id}.{port}"), self._made(node_id, outputs[port]))
+
+    def _made(self, node_id: str, value: Any) -> Any:
+        """Of a decision, what is no word of the protocol."""
+        if self._plan.nodes[node_id].node.declaration.role != "supervisor" or not is_object(value):
+            return value
+        return {name: each for name, each in value.items() if name not in OBJECTS[DECIDED]}
 
     def _hide_error(
         self, node_id: str, error: dict[str, Any], removed: Removed, member: str = "error"

@@ -73,6 +73,28 @@ class Owner(msgspec.Struct, frozen=True):
     principal: str
 
 
+class Parent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a child run knows of the run that started it."""
+
+    run_id: str
+    node_id: str
+    key: str
+    """Tells the children of one entry of that node apart."""
+    cause: str
+    """kin-09 (RFC 0040 C): how it was started, in the words of the ancestry document."""
+    root: str
+    """The run at the top of the tree."""
+    depth: int = 1
+    awaited: bool = True
+    """Whether the parent waits for its end, and is told how it stands."""
+    cascade: bool = True
+    """Whether it is cancelled with its parent."""
+    variables: tuple[str, ...] = ()
+    """The child's variables that the parent wants when it has completed."""
+    outputs: bool = False
+    """Whether the parent wants its outputs."""
+
+
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything about a run that is fixed when it is created."""
 
@@ -93,6 +115,7 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     transport: str = "rest"
     engine_version: int = ENGINE_VERSION
     event_log_schema_version: int = EVENT_LOG_SCHEMA_VERSION
+    parent: Parent | None = None
 
     @property
     def key(self) -> RunKey:

@@ -59,6 +59,8 @@ class Violation(msgspec.Struct, frozen=True):
     pointer: str
     rule: str
     message: str
+    capability: str | None = None
+    """What the host would have to offer."""
 
 
 def names() -> list[str]:

@@ -5,15 +5,25 @@ from typing import Any, Literal
 import msgspec
 
 from weftwork.protocol.channel_state import ChannelState, Stamp
+from weftwork.protocol.child import ChildState
 from weftwork.protocol.conversation import Conversation
 from weftwork.protocol.definition import Edge
 from weftwork.protocol.effect import EffectState, Place
 from weftwork.protocol.graph import Plan, Tally
 from weftwork.protocol.interrupt import Resolution
+from weftwork.protocol.projection import RowKind
 from weftwork.protocol.run import RunHeader, Status
 from weftwork.protocol.view import NOTHING, View
 
 NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What a supervisor decided last."""
+
+    event_id: str
+    decision: dict[str, Any]
+    agent_id: str
 
 
 class NodeState(msgspec.Struct):
@@ -48,6 +58,23 @@ class NodeState(msgspec.Struct):
     """How often loops have come round to it, over the whole run."""
     interrupts: int = 0
     """How often it has asked, over the whole run."""
+    children: dict[str, ChildState] = {}
+    """Child runs of this entry by key, in the order of their start."""
+    open_children: int = 0
+    """How many of them it waits for."""
+    failed_children: int = 0
+    """How many ended, and not well."""
+    heard: int = -1
+    """The sequence of the newest fact about them."""
+    decided: Decided | None = None
+    """Of a dispatch: the decision that it carries out."""
+    waiting: dict[str, str] = {}
+    """Those of them that wait for people, with their status."""
+
+    @property
+    def began_at(self) -> int:
+        """From when its time limit counts."""
+        return max(self.started_at, self.resumed_at)
 
 
 class InterruptState(msgspec.Struct):
@@ -95,24 +122,30 @@ class Stop(msgspec.Struct, frozen=True):
 
     error: dict[str, Any] | None
     reason: str | None = None
+    parent: str | None = None
+    """The run that had it cancelled."""
 
 
-Touched = tuple[Literal["variable", "channel", "node", "interrupt", "artifact"], str]
+Touched = tuple[RowKind, str]
 
 
 class RunState:
     """The folded state of one run. Only `apply` changes it."""
 
     __slots__ = (
+        "agents",
         "answered",
         "answers",
         "artifacts",
         "asked",
+        "awaiting",
         "budget",
         "channels",
         "completed_at",
         "conversations",
+        "decisions",
         "deferred",
+        "dispatches",
         "doomed",
         "error",
         "executions",
@@ -128,6 +161,7 @@ class RunState:
         "nodes",
         "open",
         "outputs",
+        "owed",
         "pause_reason",
         "paused_at",
         "pausing",
@@ -137,6 +171,7 @@ class RunState:
         "rounds",
         "running",
         "settled",
+        "spawned",
         "stamps",
         "started_at",
         "status",
@@ -144,6 +179,7 @@ class RunState:
         "stuck",
         "suspended",
         "tallies",
+        "ticks",
         "touched",
         "variables",
         "versions",
@@ -176,6 +212,20 @@ class RunState:
         self.nodes: dict[str, NodeState] = {}
         self.running: dict[str, NodeState] = {}
         self.suspended: dict[str, NodeState] = {}
+        self.awaiting: dict[str, NodeState] = {}
+        """Nodes that wait for child runs. They run, and nothing of them is in memory."""
+        self.owed: set[str] = set()
+        """Nodes among them that have not been called since they, or the run after a pause, went on."""
+        self.decisions: dict[str, Decided] = {}
+        """By the supervisor's node id, the newest last."""
+        self.ticks = 0
+        """Decisions of supervisors so far."""
+        self.dispatches = 0
+        """Starts of dispatch nodes so far."""
+        self.agents: dict[str, dict[str, Any]] = {}
+        """The AgentRef of the run, and that of its orchestrator."""
+        self.spawned = 0
+        """Children that the run has started so far."""
         self.retrying: dict[str, NodeState] = {}
         self.answers: dict[str, Resolution] = {}
         """What became of interrupts, by key, for the whole run."""
@@ -221,11 +271,24 @@ class RunState:
         return min(found, key=lambda each: self.plan.nodes[each.node_id].index, default=None)
 
     @property
+    def under_way(self) -> dict[str, NodeState]:
+        """Nodes that run, here or by their children."""
+        return {**self.running, **self.awaiting} if self.awaiting else self.running
+
+    @property
+    def waiting_parent(self) -> str | None:
+        """The node with a child that waits for people, that stands first in the plan's order."""
+        found = [node_id for node_id, node in self.awaiting.items() if node.waiting]
+        return min(found, key=lambda node_id: self.plan.nodes[node_id].index, default=None)
+
+    @property
     def current_node(self) -> str | None:
         """The node that waits for an answer, else the running or retrying one that stands first in the order."""
         if self.suspended and (waiting := self.open_interrupt) is not None:
             return waiting.node_id
-        busy = self.running or self.retrying
+        if self.awaiting and (mirrored := self.waiting_parent) is not None:
+            return mirrored
+        busy = self.running or self.retrying or self.awaiting
         if not busy:
             return None
         if len(busy) == 1:

@@ -15,13 +15,19 @@ MAX_DESCRIPTION: Final = 500
 
 
 def refusal(violations: list[Violation], at: str = "") -> ClientFault:
-    """wf-10: `validation_error` that points at the first violation and lists up to 100 of them."""
+    """wf-10: `validation_error` that points at the first violation and lists up to 100 of them.
+
+    wf-09 (OpenWOP capabilities): it names the first capability that is missing.
+    """
     listed = [
         {"pointer": _near(at + each.pointer), "keyword": each.rule, "message": each.message}
         for each in violations[:MAX_LISTED]
     ]
     first = listed[0]
-    return invalid(f"The definition cannot be registered: {first['message']}.", first["pointer"], violations=listed)
+    missing = next((each.capability for each in violations if each.capability is not None), None)
+    more = {"requiredCapability": missing} if missing is not None else {}
+    text = f"The definition cannot be registered: {first['message']}."
+    return invalid(text, first["pointer"], violations=listed, **more)
 
 
 def _near(pointer: str) -> str:

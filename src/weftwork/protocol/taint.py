@@ -13,6 +13,7 @@ import msgspec
 
 from weftwork.protocol.definition import Edge, Node, Workflow
 from weftwork.protocol.expression import References
+from weftwork.protocol.mapping import variables_read, variables_written
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -38,10 +39,10 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
     while rest:
         node = flow.nodes[rest.pop()]
         reached = list(flow.readers[node.id])
-        written = node.sets_variable
-        if written is not None and written not in variables:
-            variables.add(written)
-            reached += [*flow.variable_readers[written], *flow.any_readers]
+        for _, written in variables_written(node):
+            if written not in variables:
+                variables.add(written)
+                reached += [*flow.variable_readers[written], *flow.any_readers]
         if node.shared_key is not None:
             reached += flow.askers[node.shared_key]
         for node_id in reached:
@@ -102,8 +103,7 @@ class _Flow:
                 yield None
             else:
                 yield from read.variables
-        if node.declaration.reads_variable:
-            yield node.config.get(node.declaration.reads_variable)
+        yield from variables_read(node)
 
     def _given(self, node: Node) -> Iterator[tuple[str, str | None]]:
         """Nodes whose outputs reach this one, with the port; None is any."""

@@ -28,6 +28,7 @@ from weftwork.protocol.submission import MAX_VERSION
 from weftwork.protocol.wire_v1_control import CONTROL
 from weftwork.protocol.wire_v1_fetch import FETCH
 from weftwork.protocol.wire_v1_interrupts import INTERRUPTS
+from weftwork.protocol.wire_v1_kinship import KINSHIP
 from weftwork.protocol.wire_v1_nodes import NODES
 from weftwork.protocol.wire_v1_review import REVIEW
 from weftwork.protocol.wire_v1_steering import STEERING
@@ -126,6 +127,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             ),
             Param("workflowId", TEXT, "Only runs of this workflow."),
             Param("tag", {"type": "array", "items": TEXT}, "Only runs with this tag; repeated: with all of them."),
+            Param("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only runs that this run has started."),
             Param(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
@@ -225,6 +227,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *STEERING,
     *INTERRUPTS,
     *CONTROL,
+    *KINSHIP,
     *REVIEW,
     *WORKFLOWS,
     *NODES,

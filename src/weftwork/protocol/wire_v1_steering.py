@@ -38,4 +38,15 @@ STEERING: Final[tuple[Route, ...]] = (
         response="artifact",
         errors=("not_found",),
     ),
+    Route(
+        "setVariables",
+        "POST",
+        "/v1/host/sample/test/runs/{runId}/variables",
+        "Set variables of a run, for what comes after the node at which it stands.",
+        scope="runs:create",
+        request="set-variables",
+        response="set-variables-response",
+        errors=("not_found", "conflict", "service_unavailable"),
+        seam=True,
+    ),
 )

@@ -19,7 +19,9 @@ from weftwork.protocol.definition import Edge, Node, Port, Retry, Variable, Work
 from weftwork.protocol.formulas import check_config, parse_condition, parse_config, parse_port, reads
 from weftwork.protocol.graph import check_reads
 from weftwork.protocol.ids import MAX_NODE_ID
+from weftwork.protocol.mapping import variables_written
 from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.orchestration import check_orchestrators
 from weftwork.protocol.schema import Violation
 from weftwork.protocol.shared_keys import check_keys
 
@@ -64,7 +66,7 @@ def parse_workflow(
     for place, member in (("edges", "id"), ("triggers", "id"), ("variables", "name")):
         violations += _check_unique(place, member, document[place])
     violations += _check_edges(document["edges"], node_ids)
-    violations += check_keys(nodes) if not pinned else []
+    violations += [*check_keys(nodes), *check_orchestrators(nodes)] if not pinned else []
     violations += _check_ports(document["nodes"], node_ids)
     violations += _check_triggers(document["triggers"], node_ids) if not pinned else []
     violations += _check_variables(variables, channels)
@@ -91,6 +93,7 @@ def parse_workflow(
         channels=channels,
         configurable_schema=configurable,
         max_loopbacks=min(settings.get("maxLoopbackIterations", 5), MAX_ROUNDS),
+        supervised_loopbacks=min(settings.get("maxLoopbackIterations", MAX_ROUNDS), MAX_ROUNDS),
         log_level=settings.get("logLevel", "debug"),
     )
     return workflow, []
@@ -140,6 +143,7 @@ def _nodes(
                 sensitive_outputs=hidden,
                 retry=_retry(settings, retries),
                 timeout_ms=settings.get("timeoutMs", 0),
+                agent=item.get("agent"),
                 formulas={key: formula for key, (formula, _) in formulas.items()},
                 reads=tuple(reads(ports, formulas)),
             )
@@ -280,9 +284,11 @@ def _check_writes(documents: list[dict[str, Any]], nodes: list[Node], channels: 
     at = {item["id"]: f"/nodes/{index}/config" for index, item in enumerate(documents)}
     violations: list[Violation] = []
     for node in nodes:
-        if node.sets_variable in channels:
-            pointer = f"{at[node.id]}/{node.declaration.sets_variable}"
-            violations.append(Violation(pointer, "reference", "this is a channel; write it with core.channelWrite"))
+        violations += [
+            Violation(f"{at[node.id]}{pointer}", "reference", "this is a channel; write it with core.channelWrite")
+            for pointer, name in variables_written(node)
+            if name in channels
+        ]
         channel = channels.get(node.writes_channel or "")
         if channel is not None and node.config.get("reducer", channel.reducer) != channel.reducer:
             pointer = f"{at[node.id]}/reducer"

@@ -13,6 +13,7 @@ from weftwork.ports.nodes import (
     Completed,
     EmitEvent,
     Failed,
+    NewChild,
     NodeCall,
     NodeContext,
     NodeType,
@@ -156,6 +157,13 @@ class _Watching:
     async def ask(self, interrupt: Interrupt, instead: Any = msgspec.UNSET) -> Resolution:
         self._living.check()
         return await self._host.ask(interrupt, instead)
+
+    async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
+        self._living.check()
+        return await self._host.child(*given, **more)
+
+    def event_id(self) -> str:
+        return self._host.event_id()
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
         self._living.check()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -14,15 +14,20 @@ from weftwork.ports.nodes import (
     Arrival,
     Asking,
     EmitEvent,
+    Failed,
     InstantNode,
+    NewChild,
     NodeCall,
     NodeType,
     Outcome,
     WaitingNode,
 )
+from weftwork.protocol.child import SUB_WORKFLOW
 from weftwork.protocol.expression import ExpressionFault, parse_expression, parse_template
+from weftwork.protocol.graph import Plan
 from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
 from weftwork.protocol.node_type import Effect
+from weftwork.protocol.run import Owner, Parent, RunHeader
 from weftwork.testing.clock import ManualClock
 
 TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN}
@@ -93,6 +98,16 @@ class Unused:
     async def pin_version(self, change_id: str, version: int) -> int:
         raise NotImplementedError
 
+    def event_id(self) -> str:
+        return "event"
+
+
+def new_child(key: str, workflow_id: str, inputs: dict[str, Any], cause: str = SUB_WORKFLOW, **more: Any) -> NewChild:
+    """A child of the run, which nobody looks into."""
+    parent = Parent("run", "node", key, cause, "run", **more)
+    header = RunHeader(f"run-{key}", "live:acme", Owner("acme", "key_1"), workflow_id, "", 0, inputs, parent=parent)
+    return NewChild(key, header, cast(Plan, None), inputs)
+
 
 class Context(Unused):
     """The host of a waiting node. Records are kept; bodies are run from a table or from the built-in types.
@@ -120,6 +135,12 @@ class Context(Unused):
         if interrupt.key not in self.resolved:
             raise Asking(interrupt)
         return self.resolved[interrupt.key]
+
+    async def child(
+        self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
+    ) -> NewChild | Failed:
+        mapped = {name: self.scope.variable(of) for name, of in mapping.items() if self.scope.has_variable(of)}
+        return new_child(key, workflow_id, {**(inputs or {}), **mapped}, **more)
 
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)

@@ -10,6 +10,7 @@ from weftwork.protocol import schema
 from weftwork.protocol.formulas import check_config
 
 BODY = {"typeId": "core.noop"}
+FAN = {"fanOutPolicy": "parallel"}
 ASK = {"kind": "custom", "data": {"customKind": "x"}}
 QUESTION = {"id": "a", "question": "A?"}
 ASKED = {"questions": [QUESTION]}
@@ -38,6 +39,22 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("core.conditional", {"expression": True}, "/expression", "type"),
     ("core.conditional", {"expression": "x" * 2_049}, "/expression", "maxLength"),
     ("core.conditional", {"condition": "x", "expression": "x"}, "/condition", "additionalProperties"),
+    ("core.dispatch", {"fanOutPolicy": "both"}, "/fanOutPolicy", "enum"),
+    ("core.dispatch", {"workerDispatchModel": "node"}, "/workerDispatchModel", "enum"),
+    ("core.dispatch", {"joinMode": "first"}, "/joinMode", "not"),
+    ("core.dispatch", {"maxParallel": 2, "fanOutPolicy": "sequential"}, "/maxParallel", "not"),
+    ("core.dispatch", {**FAN, "maxParallel": 65}, "/maxParallel", "maximum"),
+    ("core.dispatch", {**FAN, "joinMode": "any"}, "/joinMode", "enum"),
+    ("core.dispatch", {**FAN, "joinMode": "quorum"}, "/quorum", "required"),
+    ("core.dispatch", {**FAN, "joinMode": "race", "quorum": 1}, "/quorum", "required"),
+    ("core.dispatch", {**FAN, "joinMode": "quorum", "quorum": 0}, "/quorum", "minimum"),
+    ("core.dispatch", {"iterationCap": 0}, "/iterationCap", "minimum"),
+    ("core.dispatch", {"perWorkerInputMappings": {"a": {"b": 1}}}, "/perWorkerInputMappings/a/b", "type"),
+    ("core.orchestrator.supervisor", {"plan": [{"kind": "ask-user"}]}, "/plan/0", "required"),
+    ("core.orchestrator.supervisor", {"plan": [], "decision": "1"}, "/plan", "not"),
+    ("core.orchestrator.supervisor", {"mockConfidence": 2}, "/mockConfidence", "maximum"),
+    ("core.conformance.mock-agent", {"mockToolCalls": [{"toolId": "x"}]}, "/mockToolCalls/0", "required"),
+    ("core.conformance.mock-agent", {"mockHandoff": {"toAgentId": "x"}}, "/mockHandoff/toAgentId", "minLength"),
     ("core.switch", {"expression": "x"}, "", "required"),
     ("core.switch", {"expression": "x", "cases": {}}, "/cases", "minProperties"),
     ("core.switch", {"expression": "x", "cases": []}, "/cases", "type"),
@@ -176,6 +193,11 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("core.flow.map", {"body": BODY, "concurrency": 65}, "/concurrency", "maximum"),
     ("core.flow.map", {"body": {}}, "/body", "required"),
     ("core.flow.map", {"body": {**BODY, "workflowId": "x"}}, "/body/workflowId", "not"),
+    ("core.flow.map", {"body": {"workflowId": "a/b"}}, "/body/workflowId", "pattern"),
+    ("core.flow.map", {"body": {"workflowId": "x", "config": {}}}, "/body/config", "not"),
+    ("core.flow.map", {"body": {**BODY, "output": "x"}}, "/body/output", "not"),
+    ("core.flow.map", {"body": {"workflowId": "x", "output": ""}}, "/body/output", "minLength"),
+    ("core.flow.map", {"body": {"workflowId": "x"}, "concurrency": 1_001}, "/concurrency", "maximum"),
     *(("core.flow.map", {"body": {"typeId": each}}, "/body/typeId", "not") for each in NO_BODIES),
     ("core.flow.map", {"body": {"typeId": "No"}}, "/body/typeId", "pattern"),
     ("core.flow.map", {"body": {**BODY, "config": []}}, "/body/config", "type"),
@@ -193,6 +215,22 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "/body/inputs/a/type",
         "enum",
     ),
+    ("core.subWorkflow", {}, "", "required"),
+    ("core.subWorkflow", {"workflowId": ""}, "/workflowId", "pattern"),
+    ("core.subWorkflow", {"workflowId": "x", "version": "1"}, "/version", "additionalProperties"),
+    ("core.subWorkflow", {"workflowId": "x", "waitForCompletion": None}, "/waitForCompletion", "type"),
+    ("core.subWorkflow", {"workflowId": "x", "onChildFailure": "ignore"}, "/onChildFailure", "enum"),
+    ("core.subWorkflow", {"workflowId": "x", "inputMapping": {"a": 1}}, "/inputMapping/a", "type"),
+    ("core.subWorkflow", {"workflowId": "x", "inputMapping": {"": "a"}}, "/inputMapping/", "propertyNames"),
+    ("core.subWorkflow", {"workflowId": "x", "outputMapping": {"a": ""}}, "/outputMapping/a", "minLength"),
+    ("core.subWorkflow", {"workflowId": "x", "propagateCancellation": 1}, "/propagateCancellation", "type"),
+    ("core.subWorkflow", {"workflowId": "x", "outputAttestation": {}}, "/outputAttestation", "capability"),
+    (
+        "core.subWorkflow",
+        {"workflowId": "x", "waitForCompletion": False, "outputMapping": {"a": "b"}},
+        "/outputMapping",
+        "not",
+    ),
 ]
 
 
@@ -200,6 +238,12 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
 def test_a_config_is_refused_at_its_place(type_id: str, config: dict[str, Any], pointer: str, rule: str) -> None:
     found = check_config(TYPES[type_id].declaration, config, "/config")
     assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
+
+
+def test_a_body_that_starts_runs_is_told_how_that_is_said() -> None:
+    config = {"body": {"typeId": "core.subWorkflow", "config": {"workflowId": "x"}}}
+    (found,) = check_config(TYPES["core.flow.map"].declaration, config, "/config")
+    assert found.message == "cannot be a body; name the workflow itself with body.workflowId"
 
 
 TAKEN: list[tuple[str, dict[str, Any]]] = [
@@ -235,6 +279,9 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
     ("core.conversationGate", {}),
     ("core.conversationGate", {"prompts": ["a", "b"]}),
     ("core.conversationGate", {"outcomeSchema": {"type": "string"}, "mockAutoResume": True, "turnCount": 100}),
+    ("core.subWorkflow", {"workflowId": "x"}),
+    ("core.subWorkflow", {"workflowId": "x", "waitForCompletion": False, "outputMapping": {}, "inputMapping": {}}),
+    ("core.flow.map", {"body": {"workflowId": "x", "inputs": {}, "output": "y"}, "concurrency": 1_000}),
     ("core.flow.map", {"body": {**BODY, "inputs": {}}}),
     ("core.flow.map", {"body": {**BODY, "inputs": {"a": {"type": "static", "value": None}}}, "items": []}),
 ]

@@ -33,7 +33,7 @@ WRITTEN = [
 RESERVED = [
     *("core.start", "core.end", "core.conditional", "core.delay", "core.loop", "core.parallel", "core.merge"),
     *("core.setVariable", "core.getVariable", "core.interrupt", "core.identity", "core.channelWrite"),
-    *("core.approvalGate", "core.clarificationGate", "core.conversationGate"),
+    *("core.approvalGate", "core.clarificationGate", "core.conversationGate", "core.subWorkflow"),
 ]
 
 
@@ -136,6 +136,13 @@ def test_expressions_are_where_the_declaration_says(declaration: NodeDeclaration
         assert (place["type"], "maxLength" in place) == ("string", True)
 
 
+@each_declaration
+def test_variables_are_mapped_where_the_declaration_says(declaration: NodeDeclaration) -> None:
+    for pointer in (*declaration.maps_in, *declaration.maps_out):
+        (place,) = at(declaration.config, pointer)
+        assert (place["type"], place["additionalProperties"]["type"]) == ("object", "string")
+
+
 def test_every_type_with_expressions_answers_when_one_is_at_fault() -> None:
     """The wrapper that turns a fault into a failure is there for every instant type that declares expressions."""
     wrapper = evaluating(lambda call: Failed("x", "x")).__code__
@@ -186,7 +193,7 @@ def test_what_can_never_be_the_body_of_a_map_is_refused() -> None:
     told = {
         type_id
         for type_id, each in declared.items()
-        if each.bodies or each.sets_variable or each.reads_variable or each.writes_channel
+        if each.bodies or each.sets_variable or each.reads_variable or each.writes_channel or each.maps_in
     }
     assert told < set(NO_BODIES) <= TYPES.keys()
     assert {alias for alias, type_id in ALIASES.items() if type_id in NO_BODIES} < set(NO_BODIES)

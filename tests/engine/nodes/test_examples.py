@@ -6,20 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, outcome
+from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, new_child, outcome
 from weftwork.adapters.nodes.aliases import ALIASES
 from weftwork.adapters.nodes.conversation import MOCK_ANSWER
+from weftwork.adapters.nodes.mock_agent import SUMMARY
 from weftwork.ports.nodes import (
     AppendLog,
     Arrival,
+    Awaits,
     Completed,
     EmitArtifact,
+    EmitEvent,
     Failed,
     Outcome,
     SetVariable,
+    StartChild,
     Suspended,
     WriteChannel,
 )
+from weftwork.protocol.events import DECIDED
 from weftwork.protocol.expression import parse_expression, parse_template
 from weftwork.protocol.interrupt import Interrupt
 from weftwork.protocol.node_type import NodeDeclaration
@@ -43,6 +48,9 @@ QUESTIONS = [
 ]
 PAID = {"eventType": "shop.order.paid", "correlation": {"orderId": "o-7"}}
 TOTAL = {"total": 5}
+SEARCH = {"kind": "next-worker", "nextWorkerIds": ["search"]}
+MOCK = {"agentId": "host:mock-agent:node"}
+CHILD = new_child("child", "check-order", {"order": ORDER}, variables=("verdict",), outputs=True)
 
 ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
     "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
@@ -104,6 +112,29 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
     "core.flow.map": (
         {"items": PEOPLE},
         Completed({"results": ["Ada is number 0", "Bob is number 1"], "count": 2}),
+    ),
+    "core.subWorkflow": ({}, Awaits((StartChild(CHILD),))),
+    "core.orchestrator.supervisor": (
+        {},
+        Completed(
+            {"decision": SEARCH, "kind": "next-worker", "iteration": 0},
+            (EmitEvent(DECIDED, {"agentId": "host:supervisor", "decision": SEARCH}, event_id="event"),),
+        ),
+    ),
+    # What it does about a decision is in test_dispatch.
+    "core.dispatch": (
+        {},
+        Failed("no_pending_decision", "There is no decision of a supervisor to carry out.", retryable=False),
+    ),
+    "core.conformance.mock-agent": (
+        {},
+        Completed(
+            {"decision": {"next": "done"}},
+            (
+                EmitEvent("agent.reasoned", {**MOCK, "verbosity": "summary", "reasoning": SUMMARY, "summary": SUMMARY}),
+                EmitEvent("agent.decided", {**MOCK, "decision": {"next": "done"}, "confidence": 0.9}),
+            ),
+        ),
     ),
     "core.log": (
         {"input": ORDER},

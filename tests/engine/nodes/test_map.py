@@ -9,7 +9,7 @@ from tests.engine.bench import run, until
 from tests.engine.nodes.fakes import FAULT, Context, Scope, call, outcome
 from tests.engine.nodes.maps import MAP, Gates, begin, body
 from weftwork.adapters.nodes import map_items
-from weftwork.ports.nodes import Completed, Failed, NodeCall, Outcome, SetVariable, Suspended
+from weftwork.ports.nodes import Awaits, Completed, Failed, NodeCall, Outcome, SetVariable, Suspended
 from weftwork.protocol.interrupt import Interrupt
 
 EXPRESSION = {"type": "expression", "expression": "e"}
@@ -106,10 +106,11 @@ def test_of_several_failures_the_first_by_index_is_told() -> None:
     ("answer", "code"),
     [
         (Completed({}, (SetVariable("v", 1),)), "map_body_effect"),
+        (Awaits(), "map_body_effect"),
         (Suspended(Interrupt("custom", "k", {})), "map_body_suspended"),
     ],
 )
-def test_a_body_may_neither_change_the_run_nor_ask(answer: Outcome, code: str) -> None:
+def test_a_body_may_neither_change_the_run_nor_start_others_nor_ask(answer: Outcome, code: str) -> None:
     found = outcome(MAP, call(body("odd"), {"items": [1]}), Context(odd=lambda given: answer))
     assert isinstance(found, Failed)
     assert (found.code, found.details, found.retryable) == ("map_item_failed", {"index": 0, "code": code}, False)

@@ -15,6 +15,7 @@ from weftwork.protocol.approval import AUTH_REQUIRED, MAX_TEXT
 from weftwork.protocol.interrupt import PASSING, Interrupt
 from weftwork.protocol.interrupt_data import check_interrupt
 from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.orchestration import ratification_schema
 from weftwork.protocol.redaction import mask
 
 Tone = Literal["go", "stop", "plain"]
@@ -45,6 +46,9 @@ class Choice(msgspec.Struct, frozen=True):
     tone: Tone = "go"
     aside: str = ""
     """What it is for, if it stands apart from the others, with its fields."""
+
+
+_REFUSAL: Final = Choice("reject", "Reject", (), {"action": "reject"}, "stop")
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -111,7 +115,9 @@ def _drawn(question: dict[str, Any]) -> Plan:
         case "external-event":
             return Plan((_event(data["correlation"], schema),), schema)
         case "low-confidence" if "decision" in data:
-            return Plan(_ratification(data["decision"]), schema)
+            decided = _ratification(data["decision"])
+            # Of a question without a schema nobody knows what a no would mean.
+            return Plan((*decided, _REFUSAL) if schema == ratification_schema() else decided, schema)
         case _:
             schema = schema if schema is not None else data.get("outcomeSchema")
             return Plan((_answer(schema),), schema)

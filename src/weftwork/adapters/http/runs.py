@@ -37,12 +37,14 @@ class RunRoutes:
         return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", base.encode())])
 
     async def list_runs(self, request: Request) -> Response:
+        """kin-11: of all runs, or of those that one run has started."""
         query = RunQuery(
             statuses=_statuses(request),
             workflow_id=request.query("workflowId"),
             tags=tuple(request.queries("tag")),
             before=request.cursor(),
             limit=request.integer("limit", 1, MAX_PAGE, 50),
+            parent=request.path_id("parentRunId", "parentRunId must be the id of a run."),
         )
         return json_response(200, await self._service.list_runs(request.caller, query))
 

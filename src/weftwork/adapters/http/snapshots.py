@@ -6,7 +6,6 @@ from weakref import WeakValueDictionary
 
 from weftwork.engine.principal import Principal
 from weftwork.engine.service import Service
-from weftwork.protocol.projection import snapshot
 from weftwork.protocol.run import TERMINAL, RunKey
 from weftwork.protocol.streams import snapshot_frame
 
@@ -52,6 +51,6 @@ class Snapshots:
             last = stored.projection.last_sequence
             if known != last:
                 timestamp = (await self._service.get_event(caller, run_id, last)).timestamp
-            body = snapshot_frame(snapshot(stored), last, timestamp).encode()
+            body = snapshot_frame(await self._service.shown(stored), last, timestamp).encode()
             kept = self._sent[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL)
             return kept

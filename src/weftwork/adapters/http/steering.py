@@ -7,7 +7,7 @@ from weftwork.protocol.timestamp import iso
 
 
 class SteeringRoutes:
-    """pauseRun, resumeRun, getArtifact."""
+    """pauseRun, resumeRun, getArtifact, setVariables."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -23,6 +23,11 @@ class SteeringRoutes:
         key = request.header(b"idempotency-key")
         done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
         return _answer(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
+
+    async def set_variables(self, request: Request) -> Response:
+        run_id = request.params["runId"]
+        status = await self._control.set_variables(request.caller, run_id, await request.document())
+        return json_response(200, {"runId": run_id, "status": status})
 
     async def get_artifact(self, request: Request) -> Response:
         run_id, artifact_id = request.params["runId"], request.params["artifactId"]

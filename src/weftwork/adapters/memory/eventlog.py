@@ -1,7 +1,6 @@
 """The event log port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
 import heapq
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
@@ -9,8 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from weftwork.adapters.memory import listing
 from weftwork.adapters.memory.door import Door
 from weftwork.adapters.memory.interrupts import OpenInterrupts
+from weftwork.adapters.memory.kin import Kin
 from weftwork.adapters.memory.run import MemoryRun
 from weftwork.adapters.memory.waking import Waking
 from weftwork.ports.eventlog import (
@@ -18,8 +19,10 @@ from weftwork.ports.eventlog import (
     Batch,
     Created,
     Hidden,
+    Instruction,
     InterruptPage,
     InterruptQuery,
+    News,
     Page,
     Projection,
     Record,
@@ -34,7 +37,6 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Event, reaching
 from weftwork.protocol.run import RunHeader, RunKey
 
-MOST_CANDIDATES: Final = 2000
 SWEEP_MOST: Final = 1000
 _NONE_OPEN: Final = OpenInterrupts()
 
@@ -48,6 +50,7 @@ class MemoryEventLog:
         self._by_partition: dict[str, list[MemoryRun]] = {}
         self._live: dict[RunKey, MemoryRun] = {}
         self._waking = Waking()
+        self._kin = Kin(self.find)
         self._interrupts: defaultdict[str, OpenInterrupts] = defaultdict(OpenInterrupts)
         self._records: dict[tuple[str, str], Record] = {}
         self._ages: list[tuple[int, str, str]] = []
@@ -74,11 +77,7 @@ class MemoryEventLog:
                     return Active(run.key.run_id)
         if header.key in self._runs:
             raise HostFault(f"the run id {header.run_id} is in use")
-        siblings = self._by_partition.setdefault(header.partition, [])
-        run = MemoryRun(header, hidden, self._created)
-        self._created += 1
-        siblings.append(run)
-        self._runs[run.key] = self._live[run.key] = run
+        run = self._add(header, hidden)
         if first is not None:
             self._apply(run, first)
         self._fill(record)
@@ -93,9 +92,45 @@ class MemoryEventLog:
         found = self._runs.get(run)
         if found is None or found.ended or found.projection.last_sequence != expected:
             raise SequenceConflict(f"the run does not stand at {expected}")
+        born = {spawn.header.key for spawn in batch.spawns}
+        if len(born) < len(batch.spawns) or any(key in self._runs for key in born):
+            raise HostFault("the run id of a child is in use")
         self._apply(found, batch)
+        for spawn in batch.spawns:
+            self._add(spawn.header, spawn.hidden)
+        self._kin.reach(found, batch)
         self._fill(batch.record)
         return None
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+        self._door.enter()
+        found = self._runs.get(run)
+        number = self._number(RunKey(run.partition, after)) if after is not None else -1
+        if found is None or number is None:
+            return []
+        later = (child for child in found.children.values() if child.number > number)
+        return [child.stored(with_rows=False) for child in islice(later, max(limit, 0))]
+
+    async def descendants(self, run: RunKey) -> int:
+        self._door.enter()
+        return self._kin.descendants(run)
+
+    async def news(self, after: News | None, limit: int) -> list[News]:
+        self._door.enter()
+        number = self._number(RunKey(after.parent.partition, after.told.child)) if after is not None else -1
+        return self._kin.news(number, limit) if number is not None else []
+
+    async def hear(self, heard: tuple[News, ...]) -> None:
+        self._door.enter()
+        for news in heard:
+            child = self._runs.get(RunKey(news.parent.partition, news.told.child))
+            if child is not None:
+                self._kin.hear(child, news.told.sequence)
+
+    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+        self._door.enter()
+        number = self._number(after) if after is not None else -1
+        return self._kin.instructions(number, limit) if number is not None else []
 
     async def remember(self, record: Record) -> Recorded | None:
         self._door.enter()
@@ -138,21 +173,13 @@ class MemoryEventLog:
     async def list_runs(self, partition: str, query: RunQuery) -> Page:
         self._door.enter()
         siblings = self._by_partition.get(partition, [])
-        end = len(siblings)
+        if query.parent is not None:
+            parent = self._runs.get(RunKey(partition, query.parent))
+            siblings = [*parent.children.values()] if parent is not None else []
+        before = None
         if query.before is not None:
-            end = _place(siblings, self._number(RunKey(partition, query.before)) or 0)
-        start = max(end - MOST_CANDIDATES, 0)
-        found: list[MemoryRun] = []
-        for place in range(end - 1, start - 1, -1):
-            run = siblings[place]
-            if not _matches(run, query):
-                continue
-            if len(found) >= max(query.limit, 1):
-                return Page(_page(found), found[-1].key.run_id, True)
-            found.append(run)
-        if start == 0:
-            return Page(_page(found), None, False)
-        return Page(_page(found), siblings[start].key.run_id, True)
+            before = self._number(RunKey(partition, query.before)) or 0
+        return listing.page(siblings, query, before)
 
     async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
         self._door.enter()
@@ -202,9 +229,12 @@ class MemoryEventLog:
             return False
         if not found.ended:
             raise StillLive(f"the run is {found.projection.status}")
+        if self._kin.is_unheard(found):
+            raise StillLive("its parent has not heard that the run is over")
+        self._kin.leave(found)
         del self._runs[run]
         siblings = self._by_partition[run.partition]
-        del siblings[_place(siblings, found.number)]
+        del siblings[listing.place(siblings, found.number)]
         self._interrupts[run.partition].drop(found)
         self._waking.remove(found)
         self._deleted[found.number] = (now, run)
@@ -227,7 +257,7 @@ class MemoryEventLog:
     def _ended(self, partition: str | None) -> Iterator[tuple[int, MemoryRun]]:
         runs = self._runs.values() if partition is None else self._by_partition.get(partition, ())
         for run in runs:
-            if run.projection.completed_at is not None:
+            if run.projection.completed_at is not None and not self._kin.is_unheard(run):
                 yield run.projection.completed_at, run
 
     def _number(self, run: RunKey) -> int | None:
@@ -236,6 +266,15 @@ class MemoryEventLog:
         if found is not None:
             return found.number
         return max((number for number, (_, key) in self._deleted.items() if key == run), default=None)
+
+    def _add(self, header: RunHeader, hidden: tuple[Hidden, ...]) -> MemoryRun:
+        run = MemoryRun(header, hidden, self._created)
+        self._created += 1
+        self._by_partition.setdefault(header.partition, []).append(run)
+        self._runs[run.key] = self._live[run.key] = run
+        if header.parent is not None:
+            self._kin.join(run, header.parent)
+        return run
 
     def _apply(self, run: MemoryRun, batch: Batch) -> None:
         self._waking.remove(run)
@@ -257,20 +296,3 @@ class MemoryEventLog:
         if record is not None:
             self._records[record.partition, record.slot] = replace(record, expired_before=0)
             heapq.heappush(self._ages, (record.created_at, record.partition, record.slot))
-
-
-def _place(siblings: list[MemoryRun], number: int) -> int:
-    """Where the run of that number stands, or would stand."""
-    return bisect_left(siblings, number, key=lambda run: run.number)
-
-
-def _matches(run: MemoryRun, query: RunQuery) -> bool:
-    return (
-        (not query.statuses or run.projection.status in query.statuses)
-        and query.workflow_id in (None, run.workflow_id)
-        and run.tags.issuperset(query.tags)
-    )
-
-
-def _page(runs: list[MemoryRun]) -> tuple[Stored, ...]:
-    return tuple(run.stored(with_rows=False) for run in runs)

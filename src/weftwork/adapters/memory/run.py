@@ -23,6 +23,9 @@ class MemoryRun:
         self.workflow_id = header.workflow_id
         self.scope_id = header.scope_id
         self.tags = frozenset(header.tags)
+        self.kinship = header.parent
+        self.parent: MemoryRun | None = None
+        self.children: dict[int, MemoryRun] = {}
         # Bytes, as in every store: what the caller does to its header later does not reach us.
         self.header = _encode(header)
         self.projection = Projection("pending")

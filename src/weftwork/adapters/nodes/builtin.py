@@ -11,25 +11,47 @@ from weftwork.adapters.nodes.conversation import CONVERSATION
 from weftwork.adapters.nodes.core import CORE
 from weftwork.adapters.nodes.data import DATA
 from weftwork.adapters.nodes.demo import DEMO
+from weftwork.adapters.nodes.dispatch import dispatch_nodes
 from weftwork.adapters.nodes.flow import FLOW
 from weftwork.adapters.nodes.http import http_nodes
 from weftwork.adapters.nodes.interrupt import INTERRUPT
 from weftwork.adapters.nodes.lists import LISTS
 from weftwork.adapters.nodes.map import MAP
+from weftwork.adapters.nodes.mock_agent import MOCK_AGENTS
 from weftwork.adapters.nodes.output import OUTPUT
+from weftwork.adapters.nodes.sub_workflow import SUB_WORKFLOWS
+from weftwork.adapters.nodes.supervisor import SUPERVISORS
 from weftwork.adapters.nodes.wait import WAIT
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 
 
-def builtin(outbound: Outbound | None = None, conversation: bool = True) -> tuple[NodeType, ...]:
+def builtin(
+    outbound: Outbound | None = None, conversation: bool = True, conformance: bool = True
+) -> tuple[NodeType, ...]:
     """The node types with their other names; those that send requests do so by this client.
 
-    `conversation`: whether the host has what GATED asks conversations for.
+    `conversation`: whether the host has what GATED asks conversations for. `conformance`: whether it has types that
+    only those want who check hosts.
     """
     gates = (*APPROVAL, *CLARIFICATION, *INTERRUPT, *(CONVERSATION if conversation else ()))
-    core = (*CORE, *FLOW, *BRANCHING, *WAIT, *gates, *DATA, *LISTS, *MAP, *OUTPUT, *http_nodes(outbound))
-    return tuple(with_aliases((*core, *DEMO, *CONFORMANCE)).values())
+    core = (
+        *CORE,
+        *FLOW,
+        *BRANCHING,
+        *WAIT,
+        *gates,
+        *DATA,
+        *LISTS,
+        *MAP,
+        *SUB_WORKFLOWS,
+        *SUPERVISORS,
+        *dispatch_nodes(conversation),
+        *OUTPUT,
+        *http_nodes(outbound),
+    )
+    checked = (*CONFORMANCE, *(MOCK_AGENTS if conformance else ()))
+    return tuple(with_aliases((*core, *DEMO, *checked)).values())
 
 
 BUILTIN: Final = builtin()

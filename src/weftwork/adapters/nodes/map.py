@@ -1,10 +1,23 @@
-"""The node type core.flow.map: runs another node type once for each item of a list."""
+"""The node type core.flow.map: runs a node type or a workflow once for each item of a list."""
 
-from typing import Final
+from typing import Any, Final
 
+from weftwork.adapters.nodes.map_children import map_children
 from weftwork.adapters.nodes.map_items import CONCURRENCY, MapItems
 from weftwork.adapters.nodes.reading import given, missing
-from weftwork.adapters.nodes.shape import Schema, anything, by_name, closed, expression, fixed, notes, ports, whole
+from weftwork.adapters.nodes.shape import (
+    Schema,
+    anything,
+    by_name,
+    closed,
+    expression,
+    fixed,
+    name,
+    notes,
+    path_id,
+    ports,
+    whole,
+)
 from weftwork.ports.nodes import (
     Failed,
     NodeCall,
@@ -15,9 +28,12 @@ from weftwork.ports.nodes import (
 )
 from weftwork.protocol.json_value import ABSENT, is_array
 from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.schema import Violation
 
 MAX_ITEMS: Final = 100_000
 MAX_CONCURRENCY: Final = 64
+MAX_CHILDREN: Final = 1_000
+"""Child runs that are open at a time; they need no memory while they wait for people."""
 
 
 async def _map(call: NodeCall, context: NodeContext) -> Outcome:
@@ -27,7 +43,25 @@ async def _map(call: NodeCall, context: NodeContext) -> Outcome:
     if not is_array(items) or len(items) > MAX_ITEMS:
         message = f"What is to be mapped is not a list of at most {MAX_ITEMS} items."
         return Failed("node_config_invalid", message, retryable=False)
+    if "workflowId" in call.config["body"]:
+        return await map_children(call, context, items)
     return await MapItems(call, context, items).run()
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    body: dict[str, Any] = config["body"]
+    whole_run = "workflowId" in body
+    if whole_run is ("typeId" in body):
+        what = "names a node type already; a body is one of the two" if whole_run else "must name typeId or workflowId"
+        return [Violation("/body/workflowId" if whole_run else "/body", "not" if whole_run else "required", what)]
+    if body.get("typeId") == SUB_WORKFLOW:
+        return [Violation("/body/typeId", "not", "cannot be a body; name the workflow itself with body.workflowId")]
+    surplus, what = ("config", "belongs to a node type") if whole_run else ("output", "belongs to a workflow")
+    if surplus in body:
+        return [Violation(f"/body/{surplus}", "not", f"{what}, and this body is none")]
+    if not whole_run and config.get("concurrency", 1) > MAX_CONCURRENCY:
+        return [Violation("/concurrency", "maximum", f"must be at most {MAX_CONCURRENCY} for a body with a typeId")]
+    return []
 
 
 def _port_value() -> Schema:
@@ -54,13 +88,15 @@ def _port_value() -> Schema:
 
 
 MAP_ID: Final = "core.flow.map"
+SUB_WORKFLOW: Final = "core.subWorkflow"
 
 NO_BODIES: Final = [
     *(MAP_ID, "core.flow.iterator"),
     *("core.setVariable", "core.channelWrite", "core.log", "core.artifact.emit", "conformance.artifact.emit"),
     *("core.getVariable", "core.interrupt", "core.clarificationGate", "core.conversationGate"),
     *("core.approvalGate", "core.chat.approvalGate", "core.hitl.approval-request"),
-    *("core.hitl.ask-user", "core.hitl.form-request"),
+    *("core.hitl.ask-user", "core.hitl.form-request", SUB_WORKFLOW),
+    *("core.orchestrator.supervisor", "core.dispatch", "core.conformance.mock-agent"),
 ]
 """Maps, types that would only fail as a body, and one that reads what the definition does not show to be read."""
 
@@ -68,7 +104,7 @@ MAP: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             MAP_ID,
-            "Runs a node type once for each item of a list.",
+            "Runs a node type or a workflow once for each item of a list.",
             instant=False,
             bodies=("/body",),
             inputs=ports(
@@ -101,32 +137,36 @@ MAP: Final[tuple[NodeType, ...]] = (
                                     "type": "string",
                                     "pattern": "^[a-z][a-zA-Z0-9._-]*$",
                                     "maxLength": 256,
-                                    "not": {"enum": NO_BODIES},
-                                    "description": "The node type to run.",
+                                    "not": {"enum": [each for each in NO_BODIES if each != SUB_WORKFLOW]},
+                                    "description": "The node type to run. A body has this or `workflowId`, which "
+                                    f"takes the place of `{SUB_WORKFLOW}`.",
                                 },
                                 "config": {"type": "object", "description": "Its config, the same for every item."},
                                 "inputs": by_name(
                                     _port_value(),
-                                    "Input port -> value; without it, the port `input` gets the item.",
+                                    "Input port or variable of the child -> value; without it, the port `input` or the "
+                                    "variable `item` gets the item.",
                                     least=0,
                                 ),
-                                "workflowId": {
-                                    "not": {},
-                                    "description": "Refused: a body that is a workflow is not offered yet.",
-                                },
-                            },
-                            "typeId",
+                                "workflowId": path_id("The workflow to run, in a child run for each item."),
+                                "output": name(
+                                    "The variable of the child that is the result; without it, that is its outputs."
+                                ),
+                            }
                         ),
                         "description": "What is done with each item.",
                     },
                     "concurrency": {
-                        **whole(1, MAX_CONCURRENCY, "So many items at a time."),
+                        **whole(
+                            1, MAX_CHILDREN, f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`."
+                        ),
                         "default": CONCURRENCY,
                     },
                 },
                 "body",
             ),
             expressions={"/body/inputs/*/expression": ("item", "index")},
+            check=_check,
             notes=notes(
                 """
 The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
@@ -141,6 +181,14 @@ whose details hold the `index` of the item and the `code` it failed with. A body
 (`map_body_effect`) or wait for an answer (`map_body_suspended`); these are such codes too. Types that always do, and
 maps, are refused with the definition. So is `core.getVariable`: an expression of the body's inputs can name the
 variable.
+
+With `workflowId` each item is a child run, as one of [core.subWorkflow](core.subWorkflow.md): `concurrency` of them are
+open at a time, started in the order of the items, and nothing of the map is in memory while they work. The result of an
+item is the variable `output` of its child, which is null if the child has no such variable, or the outputs of the child
+by node id. After a child that fails or is cancelled, and after an item for which no child can be started, the map fails
+at once with `map_item_failed`, and the children that are open are cancelled; its details hold the `index`, the `code`
+and, if there is one, the `childRunId`. The map also fails so, with `child_output_hidden`, if a child keeps its result
+hidden. Children are cancelled with the run. An attempt that is made after a failure starts with the first item again.
 
 In expressions of the body, `item` is the item, `index` its place from 0 on, and `ports` holds the ports of the map
 without the list.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
 from weftwork.adapters.nodes.reading import faulty
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, Outcome, Suspended
+from weftwork.ports.nodes import Awaits, Completed, Failed, NodeCall, NodeContext, Outcome, Suspended
 from weftwork.protocol.effect import asks_for_outcome
 from weftwork.protocol.expression import ExpressionFault
 
@@ -39,15 +39,36 @@ class _ItemAsks(Exception):
         self.asked = asked
 
 
+class ItemInputs:
+    """What the body is given for each item; without a table of inputs that is the item alone, under one name."""
+
+    def __init__(self, call: NodeCall, items: list[Any], alone: str) -> None:
+        self._items = items
+        self._alone = alone
+        self._wanted: dict[str, Any] | None = call.config["body"].get("inputs")
+        self._evaluate = call.scope.evaluate
+        # Without the list itself: an expression over one item must not cost as much as all of them.
+        self._ports = {name: value for name, value in call.inputs.items() if value is not items}
+
+    def of(self, index: int) -> dict[str, Any]:
+        """Raises ExpressionFault."""
+        item = self._items[index]
+        if self._wanted is None:
+            return {self._alone: item}
+        names = {"ports": self._ports, "item": item, "index": index}
+        return {
+            name: port["value"] if port["type"] == "static" else self._evaluate(port["expression"], names)
+            for name, port in self._wanted.items()
+        }
+
+
 class MapItems:
     """The items of one map, shared by its workers."""
 
     def __init__(self, call: NodeCall, context: NodeContext, items: list[Any]) -> None:
-        self._call = call
         self._context = context
         self._items = items
-        # Without the list itself: an expression over one item must not cost as much as all of them.
-        self._ports = {name: value for name, value in call.inputs.items() if value is not items}
+        self._inputs = ItemInputs(call, items, "input")
         self._body: dict[str, Any] = call.config["body"]
         self._results: dict[int, Any] = dict(context.items)
         left = [index for index in range(len(items)) if index not in self._results]
@@ -111,7 +132,7 @@ class MapItems:
     async def _perform(self, index: int) -> Any:
         body = self._body
         try:
-            inputs = self._inputs(index)
+            inputs = self._inputs.of(index)
         except ExpressionFault as fault:
             failed = faulty(fault)
             raise _ItemFailed(index, failed.code, failed.message, failed.retryable) from None
@@ -124,26 +145,16 @@ class MapItems:
                 return outputs.get("output", outputs)
             case Failed(code, message, _, retryable):
                 raise _ItemFailed(index, code, message, retryable)
-            case Suspended(interrupt):
+            case Suspended(interrupt, _):
                 if asks_for_outcome(interrupt.data):
                     raise _ItemAsks(outcome)
                 message = "The body of a map must not wait for an answer, and this one would."
                 raise _ItemFailed(index, "map_body_suspended", message, retryable=False)
+            case Awaits():
+                message = "The body of a map must not start runs, and this one would."
+                raise _ItemFailed(index, "map_body_effect", message, retryable=False)
             case _:  # pragma: no cover
                 assert_never(outcome)
-
-    def _inputs(self, index: int) -> dict[str, Any]:
-        """Raises ExpressionFault."""
-        wanted: dict[str, Any] | None = self._body.get("inputs")
-        item = self._items[index]
-        if wanted is None:
-            return {"input": item}
-        names = {"ports": self._ports, "item": item, "index": index}
-        evaluate = self._call.scope.evaluate
-        return {
-            name: port["value"] if port["type"] == "static" else evaluate(port["expression"], names)
-            for name, port in wanted.items()
-        }
 
 
 def _is_stopped() -> bool:

@@ -1,6 +1,8 @@
 """The transaction that makes a run."""
 
-from weftwork.adapters.sqlite import idempotency
+from typing import Final
+
+from weftwork.adapters.sqlite import idempotency, kinship
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import insert_batch, insert_hidden
 from weftwork.adapters.sqlite.head import Heads, head_of
@@ -15,15 +17,16 @@ _LIVE_IN_SCOPE = """
 # a place in listings; the newest run may be deleted, too.
 _INSERT_RUN = """
     INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
-    completed_at, current_node, executions, error, outputs, parked, wake_at)
+    completed_at, current_node, executions, error, outputs, parked, wake_at, is_child)
     VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
 
+PENDING: Final = Projection("pending")
+
 _CREATED = Created()
-_PENDING = Projection("pending")
 
 
 def create(
@@ -45,7 +48,27 @@ def create(
         live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
         if live:
             return Active(live[0][0])
-    now = first.projection if first is not None else _PENDING
+    now = first.projection if first is not None else PENDING
+    run_no = insert_run(connection, heads, header, document, hidden, now)
+    if header.parent is not None:
+        kinship.join(connection, heads, run_no, partition, header.parent)
+    if first is not None:
+        insert_batch(connection, run_no, first)
+    if record is not None:
+        idempotency.insert(connection, record)
+    return _CREATED
+
+
+def insert_run(
+    connection: Connection,
+    heads: Heads,
+    header: RunHeader,
+    document: bytes,
+    hidden: tuple[Hidden, ...],
+    now: Projection,
+) -> int:
+    """A run that stands like this, with what belongs to its header; its number. Raises HostFault for an id in use."""
+    partition, is_child = header.partition, header.parent is not None
     connection.execute(
         _INSERT_RUN,
         (
@@ -63,6 +86,7 @@ def create(
             now.outputs,
             int(now.parked),
             now.wake_at,
+            int(is_child),
         ),
     )
     if not connection.changes():
@@ -73,9 +97,5 @@ def create(
         connection.executemany(_INSERT_TAG, [(partition, tag, run_no) for tag in set(header.tags)])
     if hidden:
         insert_hidden(connection, run_no, hidden)
-    if first is not None:
-        insert_batch(connection, run_no, first)
-    if record is not None:
-        idempotency.insert(connection, record)
-    heads.keep(header.key, head_of(run_no, now))
-    return _CREATED
+    heads.keep(header.key, head_of(run_no, now, is_child, False))
+    return run_no

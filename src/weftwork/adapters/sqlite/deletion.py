@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from weftwork.adapters.sqlite import idempotency
+from weftwork.adapters.sqlite import idempotency, kinship, news
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import SEQUENCE_BITS
 from weftwork.ports.eventlog import Record, Recorded, StillLive
@@ -22,7 +22,7 @@ PIECE_BYTES: Final = 1_048_576
 FORGET_MOST: Final = 1000
 
 _FIND = """
-    SELECT r.run_no, r.status, h.header FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    SELECT r.run_no, r.status, r.is_child, h.header FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.partition = ? AND r.run_id = ?
 """
 _DROP_RUN = "DELETE FROM runs WHERE run_no = ?"
@@ -92,9 +92,13 @@ def delete(run: RunKey, now: int, record: Record | None, connection: Connection)
     found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
     if not found:
         return False
-    run_no, status, header = found[0]
+    run_no, status, is_child, header = found[0]
     if status not in TERMINAL:
         raise StillLive(f"the run is {status}")
+    if is_child:
+        if news.is_unheard(connection, run_no):
+            raise StillLive("its parent has not heard that the run is over")
+        kinship.leave(connection, run_no)
     connection.execute(_DROP_RUN, (run_no,))
     tags = {(run.partition, tag, run_no) for tag in _decode_tags(header).tags}
     connection.executemany(_DROP_TAG, tags)

@@ -3,8 +3,13 @@
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.protocol.run import RunKey
 
-OF_ONE = "SELECT partition, run_id FROM runs WHERE partition = ? AND completed_at < ? ORDER BY completed_at LIMIT ?"
-COUNT_OF_ONE = "SELECT count(*) FROM runs WHERE partition = ? AND completed_at < ?"
+# One that its parent has not heard of cannot be deleted yet.
+_HEARD = "NOT EXISTS (SELECT 1 FROM news n WHERE n.run_no = r.run_no)"
+OF_ONE = f"""
+    SELECT partition, run_id FROM runs r WHERE partition = ? AND completed_at < ? AND {_HEARD}
+    ORDER BY completed_at LIMIT ?
+"""  # noqa: S608 - nothing but constants
+COUNT_OF_ONE = f"SELECT count(*) FROM runs r WHERE partition = ? AND completed_at < ? AND {_HEARD}"  # noqa: S608
 
 _PARTITIONS = """
     WITH RECURSIVE partitions (name) AS (
@@ -15,10 +20,11 @@ _PARTITIONS = """
 """
 OF_ALL = f"""
     {_PARTITIONS} SELECT r.partition, r.run_id FROM partitions CROSS JOIN runs r
-    ON r.partition = name AND r.completed_at < ? LIMIT ?
+    ON r.partition = name AND r.completed_at < ? AND {_HEARD} LIMIT ?
 """  # noqa: S608 - nothing but constants
 COUNT_OF_ALL = f"""
-    {_PARTITIONS} SELECT count(*) FROM partitions CROSS JOIN runs r ON r.partition = name AND r.completed_at < ?
+    {_PARTITIONS} SELECT count(*) FROM partitions CROSS JOIN runs r
+    ON r.partition = name AND r.completed_at < ? AND {_HEARD}
 """  # noqa: S608 - nothing but constants
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import msgspec
 
-from weftwork.adapters.sqlite import deletion, ended, idempotency, interrupts, listing, waking
+from weftwork.adapters.sqlite import deletion, ended, idempotency, interrupts, kinship, listing, news, orders, waking
 from weftwork.adapters.sqlite.append import append
 from weftwork.adapters.sqlite.create import create
 from weftwork.adapters.sqlite.driver import Connection
@@ -17,8 +17,10 @@ from weftwork.ports.eventlog import (
     Batch,
     Created,
     Hidden,
+    Instruction,
     InterruptPage,
     InterruptQuery,
+    News,
     Page,
     Projection,
     Record,
@@ -56,10 +58,26 @@ class SqliteEventLog:
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
         check_batch(run, expected, batch)
+        brood = tuple((each, _encode_header(each.header)) for each in batch.spawns) if batch.spawns else ()
         point("append.begin")
-        taken = await self._write(partial(append, self._heads, run, expected, batch))
+        taken = await self._write(partial(append, self._heads, run, expected, batch, brood))
         point("append.durable")
         return taken
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+        return await self._read(partial(kinship.children, run, after, limit))
+
+    async def descendants(self, run: RunKey) -> int:
+        return await self._read(partial(kinship.descendants, run))
+
+    async def news(self, after: News | None, limit: int) -> list[News]:
+        return await self._read(partial(news.news, after, limit))
+
+    async def hear(self, heard: tuple[News, ...]) -> None:
+        await self._write(partial(news.hear, heard))
+
+    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+        return await self._read(partial(orders.instructions, after, limit))
 
     async def remember(self, record: Record) -> Recorded | None:
         return await self._write(partial(idempotency.remember, record))

@@ -8,7 +8,10 @@ from weftwork.protocol.run import TERMINAL, RunKey
 
 MOST_HEADS: Final = 4096
 
-_FIND = "SELECT run_no, last_sequence, status, parked, wake_at FROM runs WHERE partition = ? AND run_id = ?"
+_FIND = """
+    SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children FROM runs
+    WHERE partition = ? AND run_id = ?
+"""
 
 
 class Head(NamedTuple):
@@ -19,11 +22,21 @@ class Head(NamedTuple):
     status: str
     parked: bool
     wake_at: int | None
+    is_child: bool
+    has_children: bool
 
 
-def head_of(run_no: int, projection: Projection) -> Head:
+def head_of(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> Head:
     """The head of a run that stands like this."""
-    return Head(run_no, projection.last_sequence, projection.status, projection.parked, projection.wake_at)
+    return Head(
+        run_no,
+        projection.last_sequence,
+        projection.status,
+        projection.parked,
+        projection.wake_at,
+        is_child,
+        has_children,
+    )
 
 
 class Heads:
@@ -41,8 +54,8 @@ class Heads:
         found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
         if not found:
             return None
-        run_no, last_sequence, status, parked, wake_at = found[0]
-        return Head(run_no, last_sequence, status, bool(parked), wake_at)
+        run_no, last_sequence, status, parked, wake_at, is_child, has_children = found[0]
+        return Head(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children))
 
     def keep(self, run: RunKey, head: Head) -> None:
         """Remember a head that was just written; an ended run takes no more appends and is dropped,

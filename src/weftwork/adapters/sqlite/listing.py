@@ -1,8 +1,8 @@
 """Listings whose cost does not grow with history.
 
-Each status has its runs in order in an index, so a page is the merge of one short walk per status. Tags have
-an index of their own; other filters are then looked up candidate by candidate, and the walk stops after
-MOST_CANDIDATES, when a page may be short and still say `more`.
+Each status has its runs in order in an index, so a page is the merge of one short walk per status. Tags and the
+children of a run have indexes of their own; other filters are then looked up candidate by candidate, and the walk
+stops after MOST_CANDIDATES, when a page may be short and still say `more`.
 """
 
 import heapq
@@ -35,6 +35,11 @@ BY_TAG = """
     SELECT t.run_no, r.workflow_id, r.status FROM run_tags t CROSS JOIN runs r ON r.run_no = t.run_no
     WHERE t.partition = ? AND t.tag = ? AND t.run_no < ? ORDER BY t.run_no DESC LIMIT ?
 """
+BY_PARENT = """
+    SELECT k.run_no, r.workflow_id, r.status
+    FROM runs p CROSS JOIN kinship k ON k.parent_no = p.run_no AND k.run_no < ? CROSS JOIN runs r ON r.run_no = k.run_no
+    WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no DESC LIMIT ?
+"""
 HAS_TAG = "SELECT 1 FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?"
 UNFINISHED = """
     SELECT partition, run_id FROM runs WHERE completed_at IS NULL AND parked = 0 AND run_no > ? ORDER BY run_no LIMIT ?
@@ -46,12 +51,12 @@ def list_runs(partition: str, query: RunQuery, connection: Connection) -> Page:
     with snapshot(connection):
         before = _BEYOND_ALL
         if query.before is not None:
-            number = _number(connection, RunKey(partition, query.before))
+            number = number_of(connection, RunKey(partition, query.before))
             if number is None:
                 return _EMPTY
             before = number
-        if query.tags:
-            numbers, last = _tagged(connection, partition, query, before)
+        if query.tags or query.parent is not None:
+            numbers, last = _looked_up(connection, partition, query, before)
         else:
             numbers, last = _merged(connection, partition, query, before)
         runs = find_numbered(connection, partition, numbers)
@@ -64,14 +69,14 @@ def list_runs(partition: str, query: RunQuery, connection: Connection) -> Page:
 def unfinished(after: RunKey | None, limit: int, connection: Connection) -> list[RunKey]:
     """EventLog.unfinished; after an unknown run there is nothing."""
     with snapshot(connection):
-        number = -1 if after is None else _number(connection, after)
+        number = -1 if after is None else number_of(connection, after)
         if number is None:
             return []
         found = connection.execute(UNFINISHED, (number, max(limit, 0))).fetchall()
     return [RunKey(*row) for row in found]
 
 
-def _number(connection: Connection, run: RunKey) -> int | None:
+def number_of(connection: Connection, run: RunKey) -> int | None:
     """The number of a run that is there or was: a page goes on where it ended, even if that run was deleted."""
     found = connection.execute(_NUMBER, (run.partition, run.run_id)).fetchall()
     return (found or connection.execute(_DELETED, (run.partition, run.run_id)).fetchall())[0][0]
@@ -93,13 +98,17 @@ def _merged(connection: Connection, partition: str, query: RunQuery, before: int
     return page, page[-1] if len(numbers) > limit else None
 
 
-def _tagged(connection: Connection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:
+def _looked_up(connection: Connection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:
     """The page's run numbers, and the last candidate looked at if there may be more."""
     statuses = frozenset(query.statuses or STATUSES)
-    first, *others = dict.fromkeys(query.tags)
     numbers: list[int] = []
     number, looked_at = before, 0
-    candidates: Any = connection.execute(BY_TAG, (partition, first, before, MOST_CANDIDATES))
+    others = [*dict.fromkeys(query.tags)]
+    candidates: Any
+    if query.parent is not None:
+        candidates = connection.execute(BY_PARENT, (before, partition, query.parent, MOST_CANDIDATES))
+    else:
+        candidates = connection.execute(BY_TAG, (partition, others.pop(0), before, MOST_CANDIDATES))
     try:
         for number, workflow_id, status in candidates:
             looked_at += 1

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from weftwork.ports.eventlog import Batch, Hidden, Projection, SequenceConflict, StateRow
+from weftwork.ports.eventlog import Batch, Hidden, Projection, SequenceConflict, Spawn, StateRow, Told
 from weftwork.protocol.events import Event
-from weftwork.protocol.run import RunKey, Status
+from weftwork.protocol.run import Parent, RunKey, Status
 from weftwork.testing.storage.sample import (
     ACME,
     NOW,
@@ -122,11 +122,13 @@ async def runs_do_not_disturb_each_other(store: Store) -> None:
 
 async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
     """Events with a gap or of another run, a projection that does not fit them, a completion time without an
-    end, an end without a completion time, another partition's record: an exception, and no trace."""
+    end, an end without a completion time, another partition's record, another run's child or word: an exception,
+    and no trace."""
     run = await make_run(store)
     await store.log.append(run, -1, batch(run, -1))
     before = await state_of(store, run)
     good = batch(run, 0, 2)
+    kinship = Parent(run.run_id, "n", "k", "core.dispatch", run.run_id)
     for bad in (
         msgspec.structs.replace(good, events=(event(run, 1), event(run, 3))),
         msgspec.structs.replace(good, events=(event(run, 0), event(run, 1))),
@@ -135,10 +137,16 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
         msgspec.structs.replace(good, projection=Projection("running", 2, completed_at=NOW)),
         msgspec.structs.replace(good, projection=Projection("completed", 2)),
         msgspec.structs.replace(good, record=record(partition=OTHER)),
+        msgspec.structs.replace(good, spawns=(Spawn(header("child")),)),
+        msgspec.structs.replace(good, spawns=(Spawn(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
+        msgspec.structs.replace(good, spawns=(Spawn(header("child", OTHER, parent=kinship)),)),
+        msgspec.structs.replace(good, tells=Told("child", "n", "k", 0, "running")),
     ):
         assert await raised(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before
     assert await store.log.recall(OTHER, "slot-1", 0) is None
+    for partition in (ACME, OTHER):
+        assert await store.log.stored(RunKey(partition, "child")) is None
     assert await store.log.append(run, 0, good) is None
 
 

@@ -3,23 +3,30 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from weftwork.ports.eventlog import (
     Created,
     Hidden,
+    Instruction,
     InterruptQuery,
+    Order,
     Recorded,
     RunQuery,
     SequenceConflict,
     StateRow,
+    StillLive,
     StoreUnavailable,
 )
 from weftwork.testing.storage.annotations import annotation
+from weftwork.testing.storage.children import bear, child
 from weftwork.testing.storage.definitions import ROOM, register, registration
 from weftwork.testing.storage.interrupts import add, answered, interrupt, shown, walk
 from weftwork.testing.storage.keys import key
 from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, fields_of, header, make_run, record, state_of
 from weftwork.testing.storage.signing import signing_key
 from weftwork.testing.storage.store import RestartCheck, Store, raised
+from weftwork.testing.storage.telling import family, tell, telling
 from weftwork.testing.storage.waking import park, waiting
 
 
@@ -105,6 +112,35 @@ async def who_waits_is_found_after_a_restart(make: Callable[[], Store]) -> None:
         await store.close()
 
 
+async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
+    """Children, news and orders are there, and runs that end then take with them what was for them."""
+    store = await _opened(make)
+    parent, (one, two, three) = await family(store)
+    kept = [await tell(store, parent, run, -1) for run in (one, two)]
+    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(Order(three.run_id, "why"),)))
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, three]
+        assert await store.log.descendants(parent) == 3
+        assert await store.log.news(None, 10) == kept
+        assert await store.log.instructions(None, 10) == [Instruction(three, parent.run_id, "why")]
+        kept[0] = await tell(store, parent, one, 0, "completed")
+        await store.log.hear((kept[1],))
+        assert await store.log.news(None, 10) == kept[:1]
+        assert isinstance(await raised(store.log.delete(one, NOW)), StillLive)
+        await store.log.append(three, -1, telling(three, -1, "cancelled"))
+        assert await store.log.instructions(None, 10) == []
+        await bear(store, parent, 1, child(parent, "new"))
+        await store.log.append(parent, 2, batch(parent, 2, status="completed"))
+        assert await store.log.news(None, 10) == []
+        assert await store.log.delete(one, NOW) is True
+        assert [found.header.run_id for found in await store.log.children(parent, two.run_id, 10)][-1] == "new"
+    finally:
+        await store.close()
+
+
 async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     """After `close`, every call raises StoreUnavailable."""
     store = await _opened(make)
@@ -113,6 +149,11 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     calls: list[Awaitable[object]] = [
         store.log.create(header("run-b")),
         store.log.append(run, -1, batch(run, -1)),
+        store.log.children(run, None, 10),
+        store.log.descendants(run),
+        store.log.news(None, 10),
+        store.log.hear(()),
+        store.log.instructions(None, 10),
         store.log.remember(record()),
         store.log.recall(ACME, "slot-1", 0),
         store.log.read(run, -1, 10),
@@ -161,5 +202,6 @@ CHECKS: Final[tuple[RestartCheck, ...]] = (
     everything_survives_a_restart,
     work_goes_on_after_a_restart,
     who_waits_is_found_after_a_restart,
+    kin_is_reached_after_a_restart,
     a_closed_store_is_unavailable,
 )

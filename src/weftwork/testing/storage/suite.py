@@ -19,6 +19,7 @@ from typing import Final
 from weftwork.testing.storage import (
     annotations,
     appending,
+    children,
     creating,
     definitions,
     deleting,
@@ -30,6 +31,7 @@ from weftwork.testing.storage import (
     restarting,
     signing,
     slots,
+    telling,
     tenancy,
     waking,
 )
@@ -46,6 +48,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     *recovering.CHECKS,
     *waking.CHECKS,
     *interrupts.CHECKS,
+    *children.CHECKS,
+    *telling.CHECKS,
     *tenancy.CHECKS,
     *deleting.CHECKS,
     *definitions.CHECKS,
