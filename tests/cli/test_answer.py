@@ -189,12 +189,13 @@ def test_options_that_contradict_each_other_reach_no_host(foreign: Foreign, args
 
 
 def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: Foreign) -> None:
+    asks(foreign, {"interruptId": "n.1", "nodeId": "n", "kind": "custom", "key": "k", "data": {"customKind": "c"}})
     for args in ([], ["--comment", "x"], ["--yes"]):
         done = foreign.run("answer", RUN, *args)
         assert done.exit_code == 2
         assert "--approve" in done.stderr
         assert "--set NAME=VALUE" in done.stderr
-    assert foreign.asked == []
+    assert {each.method for each in foreign.asked} == {"GET"}
 
 
 @pytest.mark.parametrize(("text", "value"), [("3", 3), ("north", "north"), ('{"a": [1]}', {"a": [1]})])

@@ -12,10 +12,11 @@ from rich.console import Console
 from weftwork.cli import picture as drawing
 from weftwork.cli.fold import Folded, fold, folded_words
 from weftwork.cli.guides import guides
+from weftwork.cli.node_row import NodeRow
 from weftwork.cli.outline import Place, outline
 from weftwork.cli.picture import KEPT, Picture
 from weftwork.cli.sse import Frame
-from weftwork.cli.tree import NodeRow, RunTree
+from weftwork.cli.tree import RunTree
 
 STATES = ["pending", "running", "retrying", "completed", "failed", "skipped", "suspended", "cancelled"]
 

@@ -239,6 +239,28 @@ def test_a_terminal_without_signs_gets_letters() -> None:
             {"type": "weftwork.interrupt.reminder", "payload": {"number": 2}},
             "- - weftwork.interrupt.reminder - number=2",
         ),
+        (
+            {
+                "type": "runOrchestrator.decided",
+                "nodeId": "s",
+                "payload": {
+                    "agentId": "host:s",
+                    "decision": {"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0.9},
+                    "iteration": 2,
+                },
+            },
+            '- - runOrchestrator.decided s iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 '
+            "agentId=host:s",
+        ),
+        ({"type": "runOrchestrator.decided", "payload": {"decision": 5}}, "- - runOrchestrator.decided -"),
+        (
+            {
+                "type": "core.workflowChain.event",
+                "nodeId": "d",
+                "payload": {"phase": "child.failed", "workerId": "a", "childRunId": "c", "error": {"code": "x"}},
+            },
+            "- - core.workflowChain.event d phase=child.failed workerId=a childRunId=c code=x",
+        ),
         ([1], "- - message - "),
     ],
 )

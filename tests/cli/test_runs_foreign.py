@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.foreign import DISCOVERY, HANG_UP, Asked, Foreign, Said, open_foreign
 
-from weftwork.cli import plain, run_sheet, table
+from weftwork.cli import kin_sheet, plain, run_sheet, table
 from weftwork.cli.elapsed import between, clock, instant, spell
+from weftwork.cli.kin import Kin
 from weftwork.cli.run_sheet import sheet
 
 EVIL = "\x1b[2J\x07\u202eevil\nnext\u2028\x9b31m"
@@ -119,7 +120,7 @@ def test_texts_of_a_host_move_no_cursor(foreign: Foreign) -> None:
 
 
 def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (run_sheet, table):
+    for module in (run_sheet, kin_sheet, table):
         monkeypatch.setattr(module, "shown", lambda text, most=0: str(text))
     foreign.replies["GET /v1/runs"] = Said(200, {"runs": [evil_run()]})
     foreign.replies["GET /v1/runs/r1"] = Said(200, evil_run())
@@ -140,6 +141,27 @@ def test_any_document_is_shown_somehow(run: dict[str, Any]) -> None:
     lines = list(sheet(run, {"x": "1 s"}, "http://x", {"x": run, "5": run}))
     assert lines[0].startswith("run ")
     assert all(line.isprintable() for line in lines)
+
+
+def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> None:
+    rows = [{"runId": f"c{at}", "workflowId": "pay", "status": "completed", "nodeId": "each"} for at in range(100)]
+    run = {"runId": "r", "childRuns": rows, "childRunsTruncated": True}
+    past = [Kin(f"c{at}", "pay", "completed", "each") for at in range(120)]
+    past[117].status, past[117].at = "failed", "no_stock"
+    past[5].status = ""
+    past[110].status = "waiting-approval"
+    shown = list(sheet(run, {}, "http://x", {}, past))
+    assert shown[shown.index("child runs: 118 completed, 1 waiting-approval, 1 failed") + 1 :] == [
+        "  c117  failed            pay  each  no_stock",
+        "  c110  waiting-approval  pay  each",
+        "  c0    completed         pay  each",
+        "  c1    completed         pay  each",
+        "  c2    completed         pay  each",
+        "  and 115 more; `weftwork runs ls --parent r --all` lists all",
+    ]
+    brief = list(sheet(run, {}, "http://x", {}))
+    assert "child runs, the first 100 of more: 100 completed" in brief
+    assert brief[-1] == "  `weftwork runs ls --parent r --all` lists all"
 
 
 def test_much_is_counted_and_not_shown() -> None:

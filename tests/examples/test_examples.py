@@ -31,7 +31,11 @@ SAID = {
     "fan-out": '"total":{"output":100}',
     "retry": '"output":"answered in attempt 4"',
     "loop": '"result":{"rounds":6,"spent":18}',
+    "article": '"result":{"decisions":3,"text":"Did you know that bats see in the dark?"}',
+    "first": '"result":{"answer":"Is it open? The near one says yes."}',
     "room": '"output":"too warm"',
+    "order": '"offer":{"output":"12 chairs for 384"}',
+    "parcels": '"results":["1: Ada","2: Bob","3: Eve","4: Kim"]',
 }
 """What the last event of each run holds, with the inputs of the page."""
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _BODY: Final = 400
 _HOW: Final = (
-    "nobody can be asked here: this is no terminal. Give the answer: --approve, --reject or --action for an approval, "
-    "--set NAME=VALUE for questions, --value or --value-file for anything else."
+    "nobody can be asked here: this is no terminal. Give the answer: --approve, --reject or --action for an approval "
+    "or a decision in doubt, --set NAME=VALUE for questions, --value or --value-file for anything else."
 )
 
 
 @click.command()
 @click.argument("name", metavar="RUN[/NODE]", shell_complete=suggest_waiting)
-@click.option("--approve", is_flag=True, help="Accept what is to be approved.")
+@click.option("--approve", is_flag=True, help="Accept what is to be approved, or a decision that is in doubt.")
 @click.option("--reject", is_flag=True, help="Reject it.")
 @click.option("--action", metavar="ACTION", help="An action of the gate: accept, reject, refine, edit-accept or ask.")
 @click.option(
@@ -100,9 +100,10 @@ def answer(
         print_link(client, find(client, name), for_whom, inspect, expires, as_json)
         return
     has_answer = is_given(vote, pairs, whole)
+    # Whether there is a question at all is worth more to know than that nobody can be asked.
+    target = find(client, name)
     if not has_answer and not sys.stdin.isatty():
         raise click.UsageError(_HOW)
-    target = find(client, name)
     if has_answer:
         from weftwork.cli.answer_given import given
 
@@ -132,20 +133,22 @@ def _send(client: Client, target: "Target", made: Any, as_json: bool, follow: bo
 
 def _asked(target: "Target", vote: dict[str, Any], yes: bool) -> Any:
     """The answer of somebody at the terminal, who has seen the question and then what is sent."""
-    from weftwork.cli import answer_approval
+    from weftwork.cli import answer_approval, doubt
     from weftwork.cli.answer_form import form_of
     from weftwork.cli.answer_given import vote_of
     from weftwork.cli.answer_prompt import Prompt
     from weftwork.cli.question_view import show_question
 
     prompt = Prompt()
-    show_question(target.node_id, target.question)
+    show_question(target.node_id, target.question, in_parts=True)
     if target.question.get("kind") == "approval":
         made = answer_approval.asked(target.question, vote_of(vote), prompt)
     else:
         if not vote_of(vote).is_empty:
             raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
-        made = prompt.form(form_of(target.question))
+        is_short = doubt.takes_actions(target.question)
+        words = "Your answer; another decision goes with --value"
+        made = {"action": prompt.choice(words, doubt.ACTIONS)} if is_short else prompt.form(form_of(target.question))
     if not yes and not prompt.confirm(f"Send {shown(json.dumps(made, ensure_ascii=False), _BODY)}?"):
         raise click.ClickException("nothing was sent.")
     return made

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import click
 
+from weftwork.cli import doubt
 from weftwork.cli.answer_approval import Vote
 from weftwork.cli.answer_field import Unfit
 from weftwork.cli.answer_form import form_of
@@ -56,6 +57,8 @@ def given(
     vote = vote_of(options)
     is_approval = question.get("kind") == "approval"
     if vote.action:
+        if question.get("kind") == doubt.KIND:
+            return _passed(vote)
         if not is_approval:
             kind = shown(question.get("kind", "question"), 60)
             raise click.UsageError(f"this is no approval but {kind}; answer it with --set NAME=VALUE or --value.")
@@ -76,6 +79,15 @@ def given(
     if not is_approval or not is_object(made) or vote.comment or vote.data is not None:
         raise click.UsageError("--comment and --data go with an action; --as and --override with an approval.")
     return {**made, **vote.members()}
+
+
+def _passed(vote: Vote) -> dict[str, Any]:
+    """Whether a decision that somebody is not sure of is carried out."""
+    if vote.action not in doubt.ACTIONS:
+        raise click.UsageError(f"this question does not take {shown(vote.action, 40)}; it takes accept and reject.")
+    if not vote.is_empty:
+        raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
+    return {"action": vote.action}
 
 
 def _filled(question: dict[str, Any], pairs: Sequence[str]) -> Any:

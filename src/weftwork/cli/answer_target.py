@@ -15,6 +15,8 @@ PREFIX: Final = 4
 """Characters that a beginning of a run's id has at least."""
 SOUGHT: Final = 1000
 """Questions among which a run is looked for by the beginning of its id."""
+PROMPT: Final = 3.0
+"""Seconds to find out which run below asks."""
 _LISTED: Final = 20
 
 
@@ -51,7 +53,7 @@ def find(client: Client, name: str) -> Target:
     run_id = str(run.get("runId") or run_id)
     rows = [each for each in open_questions(run) if not node_id or each.get("nodeId") == node_id]
     if not rows:
-        raise _nothing(run, run_id, node_id)
+        raise _nothing(client, run, run_id, node_id)
     nodes = {str(each.get("nodeId", "")) for each in rows}
     if len(nodes) > 1:
         listed = "".join(f"\n  {word(f'{run_id}/{each}')}" for each in sorted(nodes)[:_LISTED])
@@ -98,15 +100,25 @@ def _begins(client: Client, begin: str) -> str | None:
     return found[0] if found else None
 
 
-def _nothing(run: dict[str, Any], run_id: str, node_id: str) -> Refused:
+def _nothing(client: Client, run: dict[str, Any], run_id: str, node_id: str) -> Refused:
     """As a host refuses an answer that comes too late, so that a script need not tell the two apart."""
     asks = sorted({str(each["nodeId"]) for each in open_questions(run)})
     if asks:
         listed = ", ".join(shown(each, 60) for each in asks[:_LISTED])
         return Refused(404, "interrupt_not_found", f"{shown(node_id, 60)} asks nothing; what asks is {listed}")
     status = shown(run.get("status", "?"), 40)
-    where = f"{shown(run_id)} waits for no answer; it is {status}"
-    return Refused(409, "", where)
+    if below := _below(client, run, run_id):
+        return Refused(409, "", f"{shown(run_id)} waits for runs below it; what asks is {below}")
+    return Refused(409, "", f"{shown(run_id)} waits for no answer; it is {status}")
+
+
+def _below(client: Client, run: dict[str, Any], run_id: str) -> str:
+    """Who asks in place of a run that has started others, as the command takes it."""
+    from weftwork.cli.kin import askers, read_tree, tree_path
+
+    top = read_tree(client.peek(tree_path(run_id), PROMPT)) if run.get("childRuns") else None
+    found = askers(top)[:_LISTED] if top is not None else []
+    return ", ".join(word(f"{each.run_id}/{each.at}" if each.at else each.run_id) for each in found)
 
 
 def _whole(client: Client, run_id: str, row: dict[str, Any]) -> dict[str, Any]:

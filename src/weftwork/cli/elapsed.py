@@ -65,3 +65,11 @@ def spell(milliseconds: float) -> str:
     if minutes < 1440:
         return f"{minutes // 60} h {minutes % 60:02} min"
     return f"{minutes // 1440} d {minutes % 1440 // 60} h"
+
+
+def later(start: float, milliseconds: int) -> str:
+    """So long after an instant, both in milliseconds; nothing for a time that no calendar has."""
+    try:
+        return datetime.fromtimestamp((start + milliseconds) / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -3,12 +3,15 @@
 The form is meant for grep and stays as it is: fields that are missing are a dash, and new ones come at the end.
 """
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from weftwork.cli.plain import shown
 from weftwork.cli.sse import Frame
 from weftwork.protocol.json_value import is_object
+
+if TYPE_CHECKING:
+    from weftwork.cli.tree import RunTree
 
 _VALUE: Final = 300
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")
@@ -28,7 +31,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "node.cancelled": ("reason",),
     "node.suspended": ("kind", "key"),
     "node.resumed": (),
-    "node.dispatched": ("childRunId", "childWorkflowId"),
+    "node.dispatched": ("childRunId", "childWorkflowId", "childStatus"),
     "interrupt.requested": ("kind", "key", "data", "message"),
     "interrupt.resolved": ("kind", "resolvedBy", "resumeValue", "outcome", "reason"),
     "approval.requested": ("title", "artifactId", "artifactType", "actions"),
@@ -47,6 +50,18 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "artifact.created": ("artifactId", "artifactType", "version"),
     "cap.breached": ("kind", "limit", "observed"),
     "state.snapshot": ("status", "currentNodeId"),
+    "runOrchestrator.decided": ("iteration", "kind", "nextWorkerIds", "prompt", "reason", "confidence", "agentId"),
+    "core.workflowChain.event": ("phase", "workerId", "childRunId", "harvestedKeys", "error"),
+    "core.workflowChain.confidence-escalated": ("workerId", "confidence", "floor", "escalationKind"),
+    "agent.reasoned": ("agentId", "reasoning"),
+    "agent.reasoning.delta": ("agentId", "delta"),
+    "agent.toolCalled": ("agentId", "toolName", "callId", "inputs"),
+    "agent.toolReturned": ("agentId", "toolName", "callId", "status", "outcome", "error", "durationMs"),
+    "agent.handoff": ("fromAgentId", "toAgentId", "reason"),
+    "agent.decided": ("agentId", "decision", "confidence"),
+    "weftwork.child.started": ("workflowId", "childRunId", "key"),
+    "weftwork.child.status": ("workflowId", "childRunId", "status", "key"),
+    "weftwork.child.ended": ("workflowId", "childRunId", "status", "error", "key"),
     "weftwork.map.item": ("index",),
     "weftwork.approval.remark": ("principal", "action", "text"),
     "weftwork.interrupt.reminder": ("number",),
@@ -56,14 +71,21 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
 """What is shown of each type; of others, the whole payload as far as it fits."""
 _CHUNKS: Final = ("output.chunk", "ai.message.chunk")
 _ASKS: Final = "interrupt.requested"
+_DECIDES: Final = "runOrchestrator.decided"
 _MOST_FIELDS: Final = 20
 
 
-def event_line(frame: Frame) -> str:
-    """The line. Everything in it is printable, whatever the host sent."""
+def line_in(tree: "RunTree", frame: Frame) -> str:
+    """The line of an event that the tree has taken in: only the first event of a child names its workflow."""
+    child = tree.child_of(frame)
+    return event_line(frame, {"workflowId": child.workflow_id} if child is not None and child.workflow_id else None)
+
+
+def event_line(frame: Frame, more: Mapping[str, Any] | None = None) -> str:
+    """The line. Everything in it is printable, whatever the host sent. `more` are members that its payload lacks."""
     document: dict[str, Any] = frame.data if is_object(frame.data) else {}
     payload = document.get("payload", document)
-    known: dict[str, Any] = payload if is_object(payload) else {}
+    known: dict[str, Any] = {**(more or {}), **(payload if is_object(payload) else {})}
     node = document.get("nodeId", known.get("nodeId"))
     sequence = frame.sequence
     head = [
@@ -78,6 +100,8 @@ def event_line(frame: Frame) -> str:
 def _told(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
     if kind in _CHUNKS:
         yield from _members(known, ("chunk", "isLast"))
+    elif kind == _DECIDES and is_object(decision := known.get("decision")):
+        yield from _members({**known, **decision}, _FIELDS[kind])
     elif kind in _FIELDS:
         yield from _members({**known, "message": _message(known)} if kind == _ASKS else known, _FIELDS[kind])
     elif payload not in (None, {}, ""):

@@ -45,7 +45,7 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
 
 def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
     """A line for each event; a question where it comes if more events will, else at the end."""
-    from weftwork.cli.event_line import event_line
+    from weftwork.cli.event_line import line_in
     from weftwork.cli.question_view import still_open, tell_question
     from weftwork.cli.tree import QUESTIONS, RunTree
 
@@ -53,7 +53,7 @@ def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> N
     for frame in frames:
         known = {row.node_id for row in tree.waiting}
         tree.apply(frame)
-        say(event_line(frame))
+        say(line_in(tree, frame))
         if follow and frame.kind in QUESTIONS:
             for row in tree.waiting:
                 if row.node_id not in known and still_open(client, tree, row):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from weftwork.cli.tree import NodeRow
+from weftwork.cli.node_row import NodeRow
 
 _MATTERS: Final = ("failed", "suspended", "retrying", "running")
 """The first ones first."""

@@ -8,12 +8,15 @@ import click
 
 from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.event_stream import TimeUp
+from weftwork.cli.kin import KIN_EVENTS
+from weftwork.cli.kin_watch import KinWatch, await_ends
 from weftwork.cli.plain import say, shown
 from weftwork.cli.question import word
-from weftwork.cli.question_view import still_open, tell_question
+from weftwork.cli.question_view import still_open, tell_child, tell_question
 from weftwork.cli.sse import Frame
 from weftwork.cli.tree import QUESTIONS, RunTree
 from weftwork.cli.views import LineView, TreeView, View, pick_view
+from weftwork.protocol.events import CHILD_STATUS
 
 EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 3}
 WAITS: Final = 4
@@ -44,6 +47,7 @@ def follow(
     view = pick_view(tree, client.url, as_json)
     client.notify = view.note
     deadline = client.deadline
+    watch = KinWatch(client, run_id, view.below) if isinstance(view, TreeView) else None
     try:
         with view:
             if isinstance(view, TreeView):
@@ -52,6 +56,8 @@ def follow(
                 view.expect(outline(definition or client.peek(f"/v1/workflows/{segment(workflow_id)}", PROMPT)))
             for frame in _frames(client, run_id):
                 _show(client, tree, view, frame, begun)
+                if watch is not None and frame.kind in KIN_EVENTS:
+                    watch.hear()
                 if no_wait:
                     # What else may begin comes at once; only silence says that nothing does.
                     soon = time.monotonic() + SETTLED
@@ -66,11 +72,16 @@ def follow(
         return _left(tree, "is not over", TIME_IS_UP)
     except Unreachable as error:
         raise Unreachable(f"{error.format_message()}\nThe run may go on there; {_again(tree)}.") from None
+    finally:
+        if watch is not None:
+            watch.stop()
     return EXIT_CODES[tree.status]
 
 
 def _end(client: Client, tree: RunTree, view: View) -> None:
     """The stream is over, and so is the run. Its snapshot says how, where no event did."""
+    # The end of the run may be the reason for theirs; those that it does not wait for may go on.
+    await_ends(client, tree.run_id, [each for each in tree.children if each.is_awaited or tree.status != "completed"])
     try:
         snapshot = client.get(f"/v1/runs/{segment(tree.run_id)}")
     except Refused:
@@ -104,6 +115,11 @@ def _frames(client: Client, run_id: str) -> Iterator[Frame]:
 
 def _show(client: Client, tree: RunTree, view: View, frame: Frame, begun: bool) -> None:
     """An event, and how to answer what it asks where no picture shows that."""
+    if isinstance(view, LineView) and frame.kind == CHILD_STATUS and not begun:
+        view.show(frame)
+        if (child := tree.child_of(frame)) is not None and child.is_waiting:
+            tell_child(client, child)
+        return
     if not isinstance(view, LineView) or frame.kind not in QUESTIONS:
         view.show(frame)
         return

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from weftwork.cli.elapsed import spell
+from weftwork.cli.node_row import ACTIVE, NodeRow
 from weftwork.cli.plain import shown
 from weftwork.cli.question import answer_command, asked
 from weftwork.cli.question_state import standing
 from weftwork.cli.table import colour
-from weftwork.cli.tree import ACTIVE, NodeRow
 
 _SIGNS: Final = {
     "completed": ("✓", "+"),
@@ -44,7 +44,7 @@ def style(row: NodeRow) -> str:
 
 def words(row: NodeRow, now: float | None) -> str:
     """How it stands; nothing about a node that has not begun. `now` is the host's time."""
-    told = [each for each in (_attempt(row, now), _round(row), _items(row)) if each]
+    told = [each for each in (_attempt(row, now), _round(row), _items(row), _children(row)) if each]
     time = took(row.started, now if row.state in ACTIVE else row.ended)
     if time and row.state not in ("skipped", "pending") and not _is_put_off(row, now):
         told.append(time)
@@ -56,19 +56,22 @@ def words(row: NodeRow, now: float | None) -> str:
 
 
 def details(row: NodeRow, url: str, run_id: str) -> list[Detail]:
-    """Why it failed, what it asks and how to answer, the runs it started, and what a model writes."""
+    """Why it failed, what it asks and how to answer, and what a model writes."""
     found: list[Detail] = []
     if row.error and row.state in ("failed", "retrying"):
         found.append(Detail(failure(row.error), "red"))
     if row.asked is not None and row.state == "suspended":
-        first, *more = asked(row.asked)
-        more += standing(row.asked, datetime.now(UTC))
-        found += [Detail(f"asks {first}", "magenta"), *(Detail(each, "magenta") for each in more)]
+        found += asking("asks", row.asked)
         found.append(Detail(answer_command(url, run_id, row.node_id), "", True))
-    found += [Detail(f"run {shown(child, 60)} {shown(state, 40)}", "dim") for child, state in row.children.items()]
     if row.text and row.state in ACTIVE:
         found.append(Detail(shown(row.text, 200)[-80:], "italic"))
     return found
+
+
+def asking(words: str, question: dict[str, Any]) -> list[Detail]:
+    """What is asked, who has voted and until when there is time. The words say who asks."""
+    first, *more = asked(question)
+    return [Detail(each, "magenta") for each in (f"{words} {first}", *more, *standing(question, datetime.now(UTC)))]
 
 
 def took(start: float | None, end: float | None) -> str:
@@ -100,3 +103,8 @@ def _round(row: NodeRow) -> str:
 
 def _items(row: NodeRow) -> str:
     return ("1 item" if row.items == 1 else f"{row.items} items") if row.items else ""
+
+
+def _children(row: NodeRow) -> str:
+    count = len(row.children)
+    return f"{count} child {'run' if count == 1 else 'runs'}" if count else ""

@@ -4,6 +4,7 @@ from typing import Final
 
 from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.elapsed import spell
+from weftwork.cli.kin import Kin
 from weftwork.cli.sse import Frame
 from weftwork.cli.tree import RunTree
 from weftwork.protocol.json_value import is_array, is_object
@@ -30,6 +31,11 @@ def read_past(client: Client, run_id: str) -> RunTree:
         if len(events) < FULL or tree.sequence <= last:
             break
     return tree
+
+
+def told_children(tree: RunTree) -> list[Kin]:
+    """The runs that it has started; none if there are more events than were read, which may tell another story."""
+    return tree.children if tree.sequence + 1 < PAGES * FULL else []
 
 
 def node_times(tree: RunTree) -> dict[str, str]:

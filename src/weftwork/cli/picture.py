@@ -15,11 +15,17 @@ from rich.text import Text
 from weftwork.cli.event_line import named_values
 from weftwork.cli.fold import Folded, fold, folded_words
 from weftwork.cli.guides import WIDTH, guides
-from weftwork.cli.node_lines import Detail, details, failure, sign, style, took, words
+from weftwork.cli.kin import Kin, askers, told_of
+from weftwork.cli.kin_lines import kin_lines, rich_line
+from weftwork.cli.kin_question import ASKERS
+from weftwork.cli.node_lines import Detail, asking, details, failure, sign, style, took, words
+from weftwork.cli.node_row import NodeRow
 from weftwork.cli.outline import Place
 from weftwork.cli.plain import shown
+from weftwork.cli.question import answer_command
 from weftwork.cli.table import colour
-from weftwork.cli.tree import NodeRow, RunTree
+from weftwork.cli.tree import RunTree
+from weftwork.protocol.run import TERMINAL
 
 LINES: Final = 8
 """Log lines that are shown while the run goes on."""
@@ -31,6 +37,10 @@ _NAME: Final = 60
 _LEAST: Final = 8
 _SAID: Final = 8
 """Lines below a node while the run goes on."""
+_LEAST_BELOW: Final = 6
+"""Lines for the runs below, if there are so many."""
+_SAID_BELOW: Final = 3
+"""Lines of what a run below asks while the run goes on."""
 _MARGIN: Final = "  "
 
 
@@ -46,7 +56,7 @@ class Picture:
 
     def live(self) -> RenderableType:
         """As much as fits the screen, each line cut to its width."""
-        tail = self._tail(list(self._tree.lines)[-LINES:])
+        tail = [*self._below(), *self._tail(list(self._tree.lines)[-LINES:])]
         lines = [self._head(True), *self._nodes(self._console.height - len(tail) - 2, True), *tail]
         if self._is_ascii:
             for line in lines:
@@ -57,7 +67,7 @@ class Picture:
     def whole(self) -> RenderableType:
         """What stays: the nodes, all lines that are kept, and what came of the run."""
         nodes = self._nodes(max(KEPT, self._console.height), False)
-        lines = [self._head(False), *nodes, *self._tail(list(self._tree.lines)), *self._end()]
+        lines = [self._head(False), *nodes, *self._children(), *self._tail(list(self._tree.lines)), *self._end()]
         for line in lines:
             # What is to be copied must not be cut; the terminal wraps it.
             line.overflow = "ignore"
@@ -73,7 +83,7 @@ class Picture:
     def _head(self, is_cut: bool) -> Text:
         tree = self._tree
         ended = tree.status in ("completed", "failed", "cancelled")
-        status = "waiting" if tree.waiting and not ended else tree.status
+        status = "waiting" if not ended and (tree.waiting or tree.has_waiting_child) else tree.status
         time_taken = took(tree.started, tree.last if ended else self._now())
         name = (shown(tree.workflow_id or "run", 100), "bold")
         run_id = (f"  {shown(tree.run_id, 60)}", "dim")
@@ -113,20 +123,19 @@ class Picture:
 
     def _details(self, row: NodeRow, is_cut: bool) -> list[Detail]:
         found = details(row, self._url, self._tree.run_id)
-        if is_cut:
-            found = self._short(found)
-        if is_cut and any(each.is_pasted and len(each.text) > self._console.width - len(_MARGIN) for each in found):
-            # Half a command must not be pasted.
-            return [*(each for each in found if not each.is_pasted), Detail("Ctrl-C prints how to answer", "dim")]
-        return found
+        return self._short(found, _SAID) if is_cut else found
 
-    def _short(self, found: list[Detail]) -> list[Detail]:
+    def _short(self, found: list[Detail], most: int) -> list[Detail]:
         """Long words in a few lines: the screen has to hold more than this."""
         room = max(_LEAST, self._console.width * 3 // 4)
         told = [each for each in found if not each.is_pasted]
         lines = [Detail(line, each.style) for each in told for line in wrap(each.text, room, subsequent_indent="  ")]
-        kept = lines if len(lines) <= _SAID else [*lines[: _SAID - 1], Detail("Ctrl-C prints all of it", "dim")]
-        return [*kept, *(each for each in found if each.is_pasted)]
+        kept = lines if len(lines) <= most else [*lines[: most - 1], Detail("Ctrl-C prints all of it", "dim")]
+        pasted = [each for each in found if each.is_pasted]
+        if any(len(each.text) > self._console.width - len(_MARGIN) for each in pasted):
+            # Half a command must not be pasted.
+            pasted = [Detail("Ctrl-C prints how to answer", "dim")]
+        return [*kept, *pasted]
 
     def _node(self, row: NodeRow, beside: str, is_cut: bool) -> Text:
         told = words(row, self._now())
@@ -147,6 +156,40 @@ class Picture:
             (kind, "dim"),
             (told, style(row)),
         )
+
+    def _below(self) -> list[Text]:
+        """The runs below that go on, in a third of the screen at most; those that are over are counted."""
+        top = self._tree.kin if self._tree.children else None
+        if top is None or not any(not run.is_over for child in top.children for run in child.all()):
+            return []
+        room = max(_LEAST_BELOW, self._console.height // 3)
+        lines = kin_lines(top, self._is_ascii, room, only_open=True)[1:]
+        asked: list[Detail] = []
+        for run in askers(top)[:ASKERS]:
+            more = self._short(self._asked(run), _SAID_BELOW)
+            if asked and len(asked) + len(more) > room:
+                break
+            asked += more
+        drawn = [rich_line(line, "ellipsis", _MARGIN) for line in lines]
+        return [Text(""), *drawn, *(_line((f"{_MARGIN}{each.text}", each.style)) for each in asked)]
+
+    def _asked(self, run: Kin) -> list[Detail]:
+        """What a run below asks, as far as that is known, and how to answer it."""
+        name = shown(run.workflow_id or "run", _NAME)
+        words = [Detail(f"{name} waits; answer it with", "magenta")] if run.asked is None else []
+        told = words or asking(f"{name} asks", run.asked or {})
+        return [*told, Detail(answer_command(self._url, run.run_id, run.at), "", True)]
+
+    def _children(self) -> list[Text]:
+        """How many runs it has started, what those that wait ask, and how to answer them."""
+        if not self._tree.children:
+            return []
+        top = self._tree.kin
+        lines = [Text(""), _line((f"{_MARGIN}{told_of(top.children)}", ""))]
+        if self._tree.status in TERMINAL:
+            return lines
+        told = [each for run in askers(top)[:ASKERS] for each in self._asked(run)]
+        return [*lines, *(_line((_MARGIN + each.text, each.style)) for each in told)]
 
     def _tail(self, lines: list[tuple[str, str, str, dict[str, Any]]]) -> list[Text]:
         if not lines:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+from weftwork.cli import doubt
 from weftwork.cli.connect import DEFAULT_URL
 from weftwork.cli.plain import shown
 from weftwork.cli.question_state import takes_votes
@@ -26,22 +27,29 @@ _INDENT: Final = "  "
 _TEXTS: Final = ("title", "description", "prompt", "message", "eventType")
 _KEY: Final = re.compile(r"[A-Za-z0-9._:~-]{1,255}")
 _OUTCOME: Final = "outcome is one of these words; output goes with done: what it gave, if it gave something"
+_DOUBT: Final = 'action in the answer: "accept" or "reject"; decision goes with accept: another one in its place'
 
 
-def asked(question: dict[str, Any]) -> list[str]:
-    """What is asked: the words for whoever answers first and whole, then what goes with them. Lines can be printed."""
+def asked(question: dict[str, Any], in_parts: bool = False) -> list[str]:
+    """What is asked: the words for whoever answers first and whole, then what goes with them. Lines can be printed.
+
+    `in_parts`: its parts are asked one by one, and each says then what it takes.
+    """
     kind = question.get("kind")
     head = shown(kind, _SHORT) if isinstance(kind, str) else "question"
     data = question.get("data")
     texts, rest = _told(data if is_object(data) else {})
+    if (said := doubt.sentence(question)) and is_object(data):
+        texts, rest = [said], doubt.rest(data)
+    choices = list(_choices(question, in_parts))
     if not texts and data not in (None, {}):
         small = json.dumps(data, ensure_ascii=False)
         if len(small) <= _SHORT:
-            return [shown(f"{head}: {small}"), *_choices(question)]
-        return [f"{head}:", *_bounded(json.dumps(data, ensure_ascii=False, indent=2).split("\n")), *_choices(question)]
+            return [shown(f"{head}: {small}"), *choices]
+        return [f"{head}:", *_bounded(json.dumps(data, ensure_ascii=False, indent=2).split("\n")), *choices]
     said = [shown(line.rstrip("\r"), MESSAGE) for text in texts for line in text[:MESSAGE].split("\n")]
     first = f"{head}: {said[0]}" if said else head
-    return [first, *(_INDENT + line for line in said[1:]), *_bounded(_members(rest)), *_choices(question)]
+    return [first, *(_INDENT + line for line in said[1:]), *_bounded(_members(rest)), *choices]
 
 
 def word(text: str) -> str:
@@ -54,6 +62,8 @@ def headline(question: dict[str, Any]) -> str:
     data = question.get("data")
     known = data if is_object(data) else {}
     texts, _ = _told(known)
+    if said := doubt.sentence(question):
+        texts = [said]
     if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown(question):
         payload = known.get("payload")
         title = payload.get("title") if is_object(payload) else None
@@ -64,9 +74,12 @@ def headline(question: dict[str, Any]) -> str:
 
 
 def answer_command(url: str, run_id: str, node_id: str) -> str:
-    """The command that answers, to be pasted into a shell. It names the host unless it would find it by itself."""
+    """The command that answers, to be pasted into a shell. It names the host unless it would find it by itself.
+
+    Without a node it answers what the run asks, if that is one thing.
+    """
     where = "" if url == os.environ.get("WEFTWORK_URL", DEFAULT_URL).rstrip("/") else f" --url {shlex.quote(url)}"
-    return f"weftwork answer {word(f'{run_id}/{node_id}')}{where}"
+    return f"weftwork answer {word(f'{run_id}/{node_id}' if node_id else run_id)}{where}"
 
 
 def answer_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) -> list[str]:
@@ -133,11 +146,16 @@ def _members(rest: dict[str, Any]) -> Iterator[str]:
         yield from (_INDENT + line for line in json.dumps(value, ensure_ascii=False, indent=2).split("\n"))
 
 
-def _choices(question: dict[str, Any]) -> Iterator[str]:
+def _choices(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
     """What may be answered, as far as the question says so."""
     if _is_unknown(question):
         yield _INDENT + _OUTCOME
         return
+    if doubt.takes_actions(question):
+        yield _INDENT + _DOUBT
+        return
+    if not in_parts:
+        yield from _named_choices(question)
     shape = question.get("resumeSchema")
     if not is_object(shape) or not shape:
         return
@@ -147,6 +165,14 @@ def _choices(question: dict[str, Any]) -> Iterator[str]:
         yield f"{_INDENT}the answer: {shown(schema.words(), _SHORT)}"
     for name, words, default, meaning in rows:
         yield shown(f"{_INDENT}{name} in the answer: {', '.join(each for each in (words, default, meaning) if each)}")
+
+
+def _named_choices(question: dict[str, Any]) -> Iterator[str]:
+    """What each of several questions takes, where it says so itself."""
+    data = question.get("data")
+    for each in islice(_questions(data) if is_object(data) else (), LINES):
+        if is_object(shape := each.get("schema")) and shape:
+            yield f"{_INDENT}{shown(each.get('id', '?'), _SHORT)} in the answer: {shown(Schema(shape).words(), _SHORT)}"
 
 
 def _bounded(lines: Iterator[str] | list[str]) -> Iterator[str]:
@@ -165,6 +191,8 @@ def _example(question: dict[str, Any]) -> Any:
     shape = question.get("resumeSchema")
     if _is_unknown(question):
         return {"outcome": "done", **_naming(question, shape)}
+    if question.get("kind") == doubt.KIND:
+        return doubt.example(question)
     if is_object(shape) and shape:
         return Schema(shape).sample()
     if question.get("kind") == "approval":
@@ -172,11 +200,15 @@ def _example(question: dict[str, Any]) -> Any:
         first = next((each for each in actions if isinstance(each, str)), "accept") if is_array(actions) else "accept"
         return {"action": first}
     if question.get("kind") == "clarification":
-        names = [each["id"] for each in _questions(known) if isinstance(each.get("id"), str)]
-        return {"answers": dict.fromkeys(names, "...")}
+        named = [each for each in _questions(known) if isinstance(each.get("id"), str)]
+        return {"answers": {each["id"]: _small(each.get("schema")) for each in named}}
     if question.get("kind") == "external-event" and is_object(known.get("correlation")):
         return known["correlation"]
     return "..."
+
+
+def _small(shape: Any) -> Any:
+    return Schema(shape).sample() if is_object(shape) and shape else "..."
 
 
 def _naming(question: dict[str, Any], shape: Any) -> dict[str, str]:

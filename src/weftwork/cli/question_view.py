@@ -4,10 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from weftwork.cli.client import Client, segment
+from weftwork.cli.kin import Kin, read_tree, tree_path
+from weftwork.cli.kin_question import ask_askers
+from weftwork.cli.node_row import NodeRow
 from weftwork.cli.plain import say, shown
 from weftwork.cli.question import answer_command, asked
 from weftwork.cli.question_state import standing
-from weftwork.cli.tree import NodeRow, RunTree
+from weftwork.cli.tree import RunTree
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.run import TERMINAL
 
@@ -15,9 +18,9 @@ PROMPT = 3.0
 """Seconds for the snapshot that says whether an old question is still open."""
 
 
-def show_question(node_id: str, question: dict[str, Any]) -> None:
+def show_question(node_id: str, question: dict[str, Any], in_parts: bool = False) -> None:
     """What a node asks, who has voted and until when there is time."""
-    first, *more = asked(question)
+    first, *more = asked(question, in_parts)
     for line in (f"{shown(node_id, 60)} asks {first}", *more, *standing(question, datetime.now(UTC))):
         say(line, err=True)
 
@@ -28,6 +31,17 @@ def tell_question(url: str, run_id: str, row: NodeRow) -> None:
         return
     show_question(row.node_id, row.asked)
     say(f"answer with: {answer_command(url, run_id, row.node_id)}", err=True)
+
+
+def tell_child(client: Client, child: Kin) -> None:
+    """Which run waits, of a child and those below it, what it asks, and a command that answers."""
+    top = read_tree(client.peek(tree_path(child.run_id), PROMPT)) or child
+    for run in ask_askers(client, top, 1)[:1]:
+        at = f" at {shown(run.at, 60)}" if run.at else ""
+        say(f"the run {shown(run.run_id, 60)} of {shown(run.workflow_id or '?', 60)} waits{at}", err=True)
+        if run.asked is not None:
+            show_question(run.at, run.asked)
+        say(f"answer with: {answer_command(client.url, run.run_id, run.at)}", err=True)
 
 
 def still_open(client: Client, tree: RunTree, row: NodeRow) -> bool:

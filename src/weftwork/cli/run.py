@@ -66,8 +66,9 @@ def run(
     WORKFLOW is the id of a workflow of the host, or a .json file, which is registered first. A value is JSON if it
     reads as JSON, else text: --input count=3 --input name=Ada.
 
-    With --follow a terminal shows a tree of nodes, anything else gets a line for each event, and --json prints the
-    events as JSON lines with the run's snapshot as the last one. Ctrl-C stops following, and the run goes on.
+    With --follow a terminal shows a tree of nodes and the runs that they start, anything else gets a line for each
+    event, and --json prints the events as JSON lines with the run's snapshot as the last one. Ctrl-C stops following,
+    and the run goes on.
 
     \b
     Exit codes:

@@ -1,11 +1,13 @@
 """A run's snapshot for people. Reads what any host may send, so nothing in it is taken for granted."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from weftwork.cli.elapsed import between, clock
+from weftwork.cli.kin import Kin
+from weftwork.cli.kin_sheet import child_lines
 from weftwork.cli.plain import shown
 from weftwork.cli.question import answer_command, answer_lines, asked, word
 from weftwork.cli.question_state import standing
@@ -21,7 +23,7 @@ _ENDED: Final = ("completed", "failed", "cancelled")
 _ADVICE: Final = {
     "run_timeout": "Give such runs more time: configurable.runTimeoutMs of a run, or settings.timeout of its workflow.",
     "recursion_limit_exceeded": "Look for a loop that does not end, or raise configurable.recursionLimit.",
-    "loop_limit_exceeded": "Look at the condition of the loop, or raise settings.maxLoopbackIterations.",
+    "loop_limit_exceeded": "Look at what ends the loop, or raise the limit that the error names.",
     "node_timeout": "Give the node more time or more attempts in its settings.",
     "node_input_missing": "Give the run the input that the node needs, or the node a value of its own.",
     "variable_type_mismatch": "Make the variable's type and the values that nodes write into it agree.",
@@ -31,16 +33,22 @@ _ADVICE: Final = {
 
 
 def sheet(
-    run: dict[str, Any], times: Mapping[str, str], url: str, questions: Mapping[str, dict[str, Any]]
+    run: dict[str, Any],
+    times: Mapping[str, str],
+    url: str,
+    questions: Mapping[str, dict[str, Any]],
+    children: Sequence[Kin] = (),
 ) -> Iterator[str]:
     """Line by line: how the run stands, what it asks or why it failed, its nodes, and what it holds.
 
-    `times` says of some nodes how long they took, `questions` more of what they ask than the snapshot does.
+    `times` says of some nodes how long they took, `questions` more of what they ask than the snapshot does, and
+    `children` of runs that it has started.
     """
     yield from aligned([[name, text] for name, text in _head(run)])
     for each in _open_interrupts(run)[:_ROWS]:
         yield ""
         yield from _asked(run, each if is_object(each) else {}, url, questions)
+    yield from child_lines(run, children)
     for title, rows in _parts(run, times):
         if rows:
             yield ""
@@ -86,17 +94,20 @@ def _next(run: dict[str, Any]) -> Iterator[str]:
         yield _ADVICE[str(error["code"])]
     if status == "paused":
         yield f"`weftwork runs resume {run_id}` lets it go on."
-    elif status.startswith("waiting-"):
+    elif status.startswith("waiting-") and _open_interrupts(run):
         yield f"It goes on once somebody has answered: `weftwork answer {word(str(run.get('runId', 'RUN')))}`."
+    elif status.startswith("waiting-"):
+        yield "It goes on once somebody has answered a run below it."
     elif status == "failed":
         yield f"`weftwork events {run_id}` shows what led to it."
     elif status not in _ENDED:
         yield f"`weftwork events {run_id} --follow` shows how it goes on."
+    if _list(run, "childRuns"):
+        yield f"`weftwork runs tree {run_id}` shows the runs below it."
 
 
 def _parts(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
     yield "nodes", [_node(name, state, times.get(name, "")) for name, state in _members(run, "nodeStates")]
-    yield "child runs", [_child(each) for each in _list(run, "childRuns")]
     for title, member in (("inputs", "inputs"), ("variables", "variables"), ("outputs", "outputs")):
         yield title, [[shown(name, 60), _value(value)] for name, value in _members(run, member)]
     yield "artifacts", [_artifact(name, made) for name, made in _members(run, "artifacts")]
@@ -135,11 +146,6 @@ def _asked(
     yield "or"
     pieces = answer_lines(url, str(run.get("runId", "RUN")), node_id, question)
     yield from (_INDENT + line for line in " \\\n  ".join(pieces).split("\n"))
-
-
-def _child(child: Any) -> list[str]:
-    known = child if is_object(child) else {}
-    return [shown(known.get("runId", "?")), shown(known.get("status", "?"), 40)]
 
 
 def _artifact(name: str, made: Any) -> list[str]:

@@ -12,10 +12,13 @@ from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.connect import connected
 from weftwork.cli.plain import say, shown
 from weftwork.cli.prune import prune
+from weftwork.cli.runs_tree import tree
 from weftwork.cli.suggest import suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.run import DRAIN_POLICIES, STATUSES, TERMINAL
 
+PROMPT: Final = 3.0
+"""Seconds to find out how a run stands now."""
 PAGE: Final = 200
 """Most runs that are asked for at once."""
 _ABSENT: Final = (404, 405, 501)
@@ -27,11 +30,12 @@ _reason = click.option("--reason", metavar="TEXT", help="Why, for those who read
 def runs() -> None:
     """List, show, cancel, pause and resume runs; delete old ones.
 
-    All but prune work with any OpenWOP host. Sending a command again does no harm.
+    All but prune and tree work with any OpenWOP host. Sending a command again does no harm.
     """
 
 
 runs.add_command(prune)
+runs.add_command(tree)
 
 
 @runs.command()
@@ -46,10 +50,19 @@ runs.add_command(prune)
 @click.option(
     "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only runs of this workflow.  [default: of all]"
 )
+@click.option("--parent", metavar="RUN", shell_complete=suggest_runs, help="Only runs that this run has started.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most runs to list.")
 @click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
 @connected
-def ls(client: Client, as_json: bool, statuses: tuple[str, ...], workflow: str | None, limit: int, every: bool) -> None:
+def ls(
+    client: Client,
+    as_json: bool,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    parent: str | None,
+    limit: int,
+    every: bool,
+) -> None:
     """List runs, newest first.
 
     Times are in UTC. The last column says at which node a run is, or why it failed.
@@ -59,7 +72,10 @@ def ls(client: Client, as_json: bool, statuses: tuple[str, ...], workflow: str |
       weftwork runs ls --status failed --limit 5
       weftwork runs ls --workflow hello --all --json
     """
-    found = list(_listed(client, statuses, workflow, None if every else limit))
+    query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
+    found = list(_listed(client, query, None if every else limit))
+    if parent is not None and any(is_object(run) and run.get("parentRunId") != parent for run in found):
+        raise click.ClickException("this host does not list the runs of one parent. Name it: `weftwork runs show RUN`.")
     if as_json:
         say(json.dumps({"runs": found}, indent=2))
     elif found:
@@ -71,8 +87,8 @@ def ls(client: Client, as_json: bool, statuses: tuple[str, ...], workflow: str |
         say("There are no such runs.", err=True)
 
 
-def _listed(client: Client, statuses: tuple[str, ...], workflow: str | None, most: int | None) -> Iterator[Any]:
-    query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow}
+def _listed(client: Client, query: dict[str, Any], most: int | None) -> Iterator[Any]:
+    statuses = query["status"] or ()
     count = 0
     while True:
         left = PAGE if most is None else most - count
@@ -131,12 +147,12 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
         return
     if not is_object(found):
         raise click.ClickException("the host's answer is not a run.")
-    from weftwork.cli.past import node_times, read_past
+    from weftwork.cli.past import node_times, read_past, told_children
     from weftwork.cli.run_sheet import sheet
 
     past = read_past(client, run_id)
     questions = {row.node_id: row.asked for row in past.nodes.values() if row.asked is not None}
-    for line in sheet(found, node_times(past), client.url, questions):
+    for line in sheet(found, node_times(past), client.url, questions, told_children(past)):
         say(line)
 
 
@@ -204,8 +220,10 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
     if as_json:
         say(json.dumps(answer, indent=2))
         return
-    running = drain_policy != "immediate"
-    say(f"{shown(run_id)} is paused{', once the nodes that run have ended' if running else ''}")
+    # A host accepts it either way; its snapshot says whether there was something to wait for.
+    now = None if drain_policy == "immediate" else client.peek(_path(run_id), PROMPT)
+    is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
+    say(f"{shown(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
 
 
 @runs.command()

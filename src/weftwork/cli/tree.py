@@ -5,10 +5,11 @@ Nothing here is shown; texts are kept as they came. Events of unknown types chan
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from weftwork.cli.elapsed import instant
+from weftwork.cli.elapsed import instant, later
+from weftwork.cli.kin import KIN_EVENTS, Kin, learn, merged
+from weftwork.cli.node_row import ACTIVE, NodeRow
 from weftwork.cli.sse import Frame
 from weftwork.protocol.json_value import is_object
 
@@ -17,36 +18,10 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 500
 """Log lines that are kept."""
-ACTIVE: Final = ("running", "retrying")
 QUESTIONS: Final = ("interrupt.requested", "node.suspended", "approval.requested", "clarification.requested")
 """Events after which somebody may have to answer."""
 _ENDED: Final = ("completed", "failed", "skipped", "cancelled")
 _QUESTION: Final = ("kind", "key", "data", "resumeSchema", "interruptId", "timeoutMs")
-
-
-class NodeRow:
-    """What is known of one node."""
-
-    def __init__(self, node_id: str) -> None:
-        self.node_id = node_id
-        self.state = "pending"
-        self.type_id = ""
-        self.attempt = 1
-        self.round = 1
-        """How often loops came here, this time included."""
-        self.started: float | None = None
-        self.ended: float | None = None
-        """Both in milliseconds by the clock of the host."""
-        self.due: float | None = None
-        """When the next attempt begins, by the same clock."""
-        self.items = 0
-        self.error: dict[str, Any] = {}
-        self.asked: dict[str, Any] | None = None
-        """The open question, if it waits for an answer: kind, key, data and what else was said of it."""
-        self.children: dict[str, str] = {}
-        """Runs that it started, with how they stand."""
-        self.text = ""
-        """The end of what a model writes."""
 
 
 class RunTree:
@@ -72,6 +47,8 @@ class RunTree:
         self.last: float | None = None
         """The time of the newest event, by the clock of the host."""
         self.sequence = -1
+        self.told: Kin | None = None
+        """The runs below it, as the host told of them last."""
 
     def seed(self, snapshot: Any) -> None:
         """What a snapshot says of the run before its events are there."""
@@ -91,11 +68,43 @@ class RunTree:
         return [row for row in self.nodes.values() if row.asked is not None and row.state == "suspended"]
 
     @property
+    def has_waiting_child(self) -> bool:
+        """Whether the host says that it waits because a run that it has started does."""
+        return self.status == "running" and any(child.is_waiting for child in self.children)
+
+    @property
+    def waits_below(self) -> bool:
+        """Whether all that goes on waits for runs that wait for somebody."""
+        waits = [row.waits_below for row in self.nodes.values() if row.state in ACTIVE]
+        return bool(waits) and all(waits)
+
+    @property
     def stands_still(self) -> bool:
         """Whether it goes on only after somebody answers or resumes it."""
         if any(row.state in ACTIVE for row in self.nodes.values()):
-            return False
+            return self.waits_below
         return bool(self.waiting) or self.status == "paused"
+
+    @property
+    def children(self) -> list[Kin]:
+        """The runs that its nodes have started."""
+        return [child for row in self.nodes.values() for child in row.children.values()]
+
+    def child_of(self, frame: Frame) -> Kin | None:
+        """The run that an event tells of, if it is one of its children."""
+        payload = frame.data.get("payload") if frame.kind in KIN_EVENTS and is_object(frame.data) else None
+        run_id = payload.get("childRunId") if is_object(payload) else None
+        found = (row.children.get(run_id) for row in self.nodes.values() if isinstance(run_id, str))
+        return next((child for child in found if child is not None), None)
+
+    def learn(self, snapshot: Any) -> None:
+        """What a snapshot says of its children."""
+        learn(self.children, snapshot)
+
+    @property
+    def kin(self) -> Kin:
+        """The run with those below it, as far as they are known."""
+        return merged(Kin(self.run_id, self.workflow_id, self.status), self.children, self.told)
 
     def apply(self, frame: Frame) -> None:
         """Take in an event."""
@@ -116,6 +125,8 @@ class RunTree:
         change = _OF_NODE.get(frame.kind)
         if change is not None and isinstance(node_id, str):
             change(self, self.nodes.setdefault(node_id, NodeRow(node_id)), known)
+        if (of_child := KIN_EVENTS.get(frame.kind)) is not None and isinstance(node_id, str):
+            of_child(self.nodes.setdefault(node_id, NodeRow(node_id)).children, node_id, known, document)
         if frame.kind == "log.appended":
             _log(self, _text(node_id), known)
 
@@ -209,7 +220,7 @@ def _retried(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
 def _asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     told = {name: payload[name] for name in _QUESTION if name in payload}
     if isinstance(limit := told.get("timeoutMs"), int) and tree.last is not None:
-        told["dueAt"] = _later(tree.last, limit)
+        told["dueAt"] = later(tree.last, limit)
     before = row.asked or {}
     # Another key is another question, of which nothing is known yet.
     same = "key" not in told or before.get("key", told["key"]) == told["key"]
@@ -232,12 +243,6 @@ def _item(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     row.items += 1
 
 
-def _dispatched(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    child = payload.get("childRunId")
-    if isinstance(child, str):
-        row.children[child] = _text(payload.get("childStatus"))
-
-
 def _chunk(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     row.text = (row.text + _text(payload.get("chunk")))[-200:]
 
@@ -250,14 +255,6 @@ def _asks_for(kind: str) -> "Callable[[RunTree, NodeRow, dict[str, Any]], None]"
         row.state = "suspended"
 
     return asks
-
-
-def _later(start: float, milliseconds: int) -> str:
-    """Nothing for a time that no calendar has."""
-    try:
-        return datetime.fromtimestamp((start + milliseconds) / 1000, UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return ""
 
 
 def _text(value: Any) -> str:
@@ -293,7 +290,6 @@ _OF_NODE: Final[dict[str, Callable[[RunTree, NodeRow, dict[str, Any]], None]]] =
     "approval.granted": _granted,
     "clarification.requested": _asks_for("clarification"),
     "clarification.resolved": _answered,
-    "node.dispatched": _dispatched,
     "output.chunk": _chunk,
     "weftwork.map.item": _item,
 }

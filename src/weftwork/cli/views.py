@@ -5,10 +5,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from weftwork.cli.kin import Kin, told_of
 from weftwork.cli.plain import say
 from weftwork.cli.sse import Frame
 from weftwork.cli.tree import RunTree
@@ -59,13 +61,15 @@ class LineView(_Steady):
     """One line for each event, at once."""
 
     def show(self, frame: Frame) -> None:
-        from weftwork.cli.event_line import event_line
+        from weftwork.cli.event_line import line_in
 
         self._tree.apply(frame)
-        say(event_line(frame))
+        say(line_in(self._tree, frame))
 
     def end(self, snapshot: Any) -> None:
-        pass
+        self._tree.learn(snapshot)
+        if self._tree.children:
+            self.note(told_of(self._tree.children))
 
 
 class JsonView(_Steady):
@@ -94,11 +98,10 @@ class TreeView:
         # rich draws in a thread of its own.
         self._lock = threading.Lock()
         self._live = Live(console=self._console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
-        self._before: Any = None
+        self._stoppable = stoppable()
 
     def __enter__(self) -> "TreeView":
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, _stopped)
+        self._stoppable.__enter__()
         self._live.start()
         return self
 
@@ -107,8 +110,7 @@ class TreeView:
     ) -> None:
         self._live.stop()
         self._console.print(self._picture.whole(), soft_wrap=True)
-        if self._before is not None:
-            signal.signal(signal.SIGTERM, self._before)
+        self._stoppable.__exit__(kind, error, trace)
 
     def show(self, frame: Frame) -> None:
         with self._lock:
@@ -122,16 +124,34 @@ class TreeView:
     def note(self, text: str) -> None:
         self._console.print(text, style="dim")
 
+    def below(self, top: Kin) -> None:
+        """The runs below, as the host tells of them now."""
+        with self._lock:
+            self._tree.told = top
+
     def end(self, snapshot: Any) -> None:
-        pass
+        with self._lock:
+            self._tree.learn(snapshot)
 
     def _drawn(self) -> Any:
         with self._lock:
             return self._picture.live()
 
 
+@contextmanager
+def stoppable() -> Generator[None]:
+    """The cursor is hidden while a picture is drawn: whoever ends this gets it back first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _stopped)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _stopped(number: int, _frame: object) -> None:
-    """The cursor is hidden while the picture is drawn: whoever ends this gets it back first."""
     raise SystemExit(128 + number)
 
 
@@ -144,9 +164,14 @@ def pick_view(tree: RunTree, url: str, as_json: bool) -> View:
     """The picture only where it can be drawn, and drawn anew."""
     if as_json:
         return JsonView(tree)
+    return TreeView(tree, url) if can_draw() else LineView(tree)
+
+
+def can_draw() -> bool:
+    """Whether standard output is a terminal that can be drawn on; if so, it takes every text from now on."""
     if not sys.stdout.isatty() or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
-        return LineView(tree)
+        return False
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         # Names may hold characters that the terminal's encoding lacks.
         reconfigure(errors="backslashreplace")
-    return TreeView(tree, url)
+    return True
