@@ -9,6 +9,7 @@ from typing import Final
 from bench.fetch_cost import fetching
 from bench.graph_cost import chains, mapping, register
 from bench.host import Host, weftwork
+from bench.kin_cost import children, parents, trees
 from bench.long_run import event_cost
 from bench.meter import rss_mib
 from bench.plan import Plan, Sample
@@ -94,4 +95,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
     "sleepers": sleepers,
     "fetch": fetching,
     "waiting": waiting,
+    "children": children,
+    "trees": trees,
+    "parents": parents,
 }

@@ -47,6 +47,20 @@ OWN: Final = {
     "waiting_cpu_ms_per_s": ("CPU of the host while 10,000 runs wait for people, in a second", "ms"),
     "waiting_kib": ("Memory gained for each run that waits for people", "KiB"),
     "waiting_startup_ms": ("Start to first answer with 10,000 runs that wait for people", "ms"),
+    "children_short_s": ("Map over 1,000 child runs of 1 step", "s"),
+    "children_long_s": ("Map over 1,000 child runs of 50 steps", "s"),
+    "child_short_us": ("CPU of a child run of 1 step, its part of the map included", "µs"),
+    "child_long_us": ("CPU of a child run of 50 steps, its part of the map included", "µs"),
+    "child_events": ("Events in the log of the map's run for each child", ""),
+    "child_events_ratio": ("Length of that log with children of 50 steps beside 1 step", "×"),
+    "tree_s": ("Building a tree of 10,165 runs that wait for people", "s"),
+    "tree_cancel_s": ("Cancelling it, from the request to the last end", "s"),
+    "tree_cancel_us": ("CPU of cancelling one of its runs", "µs"),
+    "parent_kib": ("Memory gained for each parent that waits for a child that waits for people, with the child", "KiB"),
+    "parents_cpu_ms_per_s": ("CPU of the host while 10,000 such parents wait, in a second", "ms"),
+    "parents_startup_ms": ("Start to first answer with 10,000 such parents", "ms"),
+    "child_end_ms": ("From the end of a child to the next step of its parent, median", "ms"),
+    "child_end_p99_ms": ("From the end of a child to the next step of its parent, p99", "ms"),
 }
 
 

@@ -57,6 +57,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Pages of the inbox."""
     answers: int = 200
     """Of them, by links; as many as one page of the inbox can have."""
+    children: int = 1_000
+    """Child runs of a map."""
+    steps: int = 50
+    """Nodes of the long ones."""
+    tree: int = 21
+    """Children of every run of a tree that is three deep; of those above the last, one more."""
+    pairs: int = 10_000
+    """Parents that wait, with a child each."""
 
 
 FULL: Final = Plan()
@@ -85,6 +93,10 @@ QUICK: Final = Plan(
     quiet=0.5,
     pages=20,
     answers=20,
+    children=20,
+    steps=5,
+    tree=2,
+    pairs=50,
 )
 """A smoke test: every part runs, no figure means anything."""
 

@@ -57,6 +57,7 @@ def _guard(document: Document) -> float:
 
 _CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
 _PYTHON: Final = ("python_node_us", "python_node_chain_us")
+_PARENTS_CPU: Final = _ours("parents_cpu_ms_per_s")
 _REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
 
 TARGETS: Final = (
@@ -81,6 +82,12 @@ TARGETS: Final = (
     Target("Lateness of the event loop while 1,000 nodes sleep, p99", "ms", _ours("lag_p99_ms"), None, 20.0),
     Target("A page of the inbox with 10,000 open interrupts, p99", "ms", _ours("inbox_p99_ms"), None, 50.0),
     Target("CPU while 10,000 runs wait for people, in a second", "ms", _ours("waiting_cpu_ms_per_s"), None, 5.0),
+    Target("Cancelling a tree of 10,000 runs", "s", _ours("tree_cancel_s"), None, 10.0),
+    Target("Events in a parent's log for each child of a map", "", _ours("child_events"), None, 2.1),
+    Target("That log when children have 50 steps beside 1 step", "", _ours("child_events_ratio"), 1.0, 1.0),
+    Target("CPU while 10,000 parents wait for children that wait, in a second", "ms", _PARENTS_CPU, None, 5.0),
+    Target("Memory of a parent that waits for a child that waits", "KiB", _ours("parent_kib"), None, 3.0),
+    Target("From the end of a child to the next step of its parent, p99", "ms", _ours("child_end_p99_ms"), None, 50.0),
 )
 """Those that name no clients are of 16 clients and one step."""
 

@@ -36,18 +36,18 @@ def waiting(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, f
     with weftwork(folder) as host:
         host.wait()
         host.call("POST", "/v1/workflows", WORKFLOW)
-        idle = _idle_cpu(host, plan.quiet)
-        _create(host, plan.waiting // 10)
-        before, held = _settled_mib(host), plan.waiting - plan.waiting // 10
-        _create(host, held)
-        found = {"idle_cpu_ms_per_s": idle, "waiting_kib": (_settled_mib(host) - before) * 1024 / held}
-        found["waiting_cpu_ms_per_s"] = _idle_cpu(host, plan.quiet)
+        idle = idle_cpu(host, plan.quiet)
+        create(host, "waiting", plan.waiting // 10)
+        before, held = settled_mib(host), plan.waiting - plan.waiting // 10
+        create(host, "waiting", held)
+        found = {"idle_cpu_ms_per_s": idle, "waiting_kib": (settled_mib(host) - before) * 1024 / held}
+        found["waiting_cpu_ms_per_s"] = idle_cpu(host, plan.quiet)
         pages = _pages(host, plan.pages, plan.waiting)
         found["inbox_ms"], found["inbox_p99_ms"] = median(pages), percentile(pages, 0.99)
-        answers = _answers(host, plan.answers)
-        found["link_ms"], found["link_p99_ms"] = median(answers), percentile(answers, 0.99)
+        times = answers(host, plan.answers)
+        found["link_ms"], found["link_p99_ms"] = median(times), percentile(times, 0.99)
     # On the same store, as often as a start is measured elsewhere.
-    found["waiting_startup_ms"] = median(_start(folder) for _ in range(plan.startups))
+    found["waiting_startup_ms"] = median(start_ms(folder) for _ in range(plan.startups))
     say(
         f"{plan.waiting} waiting runs: {found['waiting_kib']:.2f} KiB each, "
         f"{found['waiting_cpu_ms_per_s']:.2f} ms of CPU a second; "
@@ -56,17 +56,18 @@ def waiting(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, f
     return found
 
 
-def _create(host: Host, count: int) -> None:
-    for _ in range(count):
-        host.call("POST", "/v1/runs", {"workflowId": WORKFLOW["id"]})
+def create(host: Host, workflow_id: str, count: int) -> list[str]:
+    """The ids of so many new runs."""
+    return [host.call("POST", "/v1/runs", {"workflowId": workflow_id})["runId"] for _ in range(count)]
 
 
-def _settled_mib(host: Host) -> float:
+def settled_mib(host: Host) -> float:
+    """Resident memory, a moment after the last request."""
     time.sleep(SETTLE_SECONDS)
     return rss_mib(host.pid)
 
 
-def _idle_cpu(host: Host, seconds: float) -> float:
+def idle_cpu(host: Host, seconds: float) -> float:
     """Milliseconds of CPU time in each second in which nobody asks for anything."""
     before, began = cpu_seconds(host.pid), time.perf_counter()
     time.sleep(seconds)
@@ -90,7 +91,7 @@ def _pages(host: Host, count: int, wanted: int) -> list[float]:
     return times
 
 
-def _answers(host: Host, count: int) -> list[float]:
+def answers(host: Host, count: int) -> list[float]:
     """Milliseconds of each answer by a link, to so many runs, until it is acknowledged."""
     page = host.call("GET", f"{INBOX}?limit={count}")["interrupts"]
     body = msgspec.json.encode({"resumeValue": {"action": "accept"}})
@@ -107,6 +108,7 @@ def _answers(host: Host, count: int) -> list[float]:
     return times
 
 
-def _start(folder: Path) -> float:
+def start_ms(folder: Path) -> float:
+    """From the start of a host on what is there to its first answer."""
     with weftwork(folder) as host:
         return host.wait() * 1000

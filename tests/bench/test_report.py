@@ -80,6 +80,12 @@ def test_targets_that_are_met() -> None:
         ({"map_mib": 61.0}, "Memory gained by a map over 10,000 items, at most"),
         ({"inbox_p99_ms": 50.1}, "A page of the inbox with 10,000 open interrupts, p99"),
         ({"waiting_cpu_ms_per_s": 5.1}, "CPU while 10,000 runs wait for people, in a second"),
+        ({"tree_cancel_s": 10.1}, "Cancelling a tree of 10,000 runs"),
+        ({"child_events": 2.2}, "Events in a parent's log for each child of a map"),
+        ({"child_events_ratio": 1.01}, "That log when children have 50 steps beside 1 step"),
+        ({"parents_cpu_ms_per_s": 5.1}, "CPU while 10,000 parents wait for children that wait, in a second"),
+        ({"parent_kib": 3.1}, "Memory of a parent that waits for a child that waits"),
+        ({"child_end_p99_ms": 50.1}, "From the end of a child to the next step of its parent, p99"),
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:

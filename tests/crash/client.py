@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.crash.ledger import Cancel, Create, Delete, Ledger, Steer
-from tests.live import Answer, Host
+from tests.live import Answer, Host, until
 from tests.live.host import KEY
 from weftwork.adapters.admin.client import ask
 
@@ -124,6 +124,14 @@ class Client:
         events = answer.document["events"] if answer is not None else []
         self.ledger.pages.append((run_id, events))
         return events
+
+    def await_child(self, run_id: str) -> None:
+        """Return when a run has started another one, or has ended."""
+        until(lambda: self._has_child(run_id), f"{run_id} to have a child")
+
+    def _has_child(self, run_id: str) -> bool:
+        answer = self._call("GET", f"/v1/runs/{run_id}", None, {})
+        return answer is not None and ("childRuns" in answer.document or "completedAt" in answer.document)
 
     def watch(self, run_id: str) -> bytes:
         """Follow a stream until it ends or breaks; returns the body as far as it came."""

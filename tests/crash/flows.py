@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live import delays, echoes, write_workflows
+from tests.live.family import calling
 from tests.live.steering import QUESTION, asking, flow
 from tests.protocol.definition import edge, node
 
@@ -23,6 +24,8 @@ WAITS: dict[str, dict[str, int]] = {
     "asks": {"ask": 0, "last": 0},
     "due": {"ask": 100},
     "retries": {"try": 0},
+    "calls": {"call": 0},
+    "drops": {"call": LONG},
 }
 """Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
 
@@ -47,10 +50,14 @@ QUESTIONS = [
     flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
 ]
 """One that asks once, one that nobody answers, one that asks until it has had enough, and one that is tried again."""
+PARENTS = [flow("calls", [calling("call", "quick")]), flow("drops", [calling("call", "long")])]
+"""One whose child ends, and one whose child has to be cancelled with it."""
 
 
 def write_flows(folder: Path) -> Path:
     """A folder for --workflows that holds them all."""
     chains = [delays(name, *WAITS[name].values()) for name in ("waits", "long", "delay", "chain")]
     forks = [fork(name, WAITS[name]) for name in ("fork", "branches")]
-    return write_workflows(folder, *chains, *forks, *QUESTIONS, echoes("quick", 3), echoes("bulk", BULK_NODES))
+    return write_workflows(
+        folder, *chains, *forks, *QUESTIONS, *PARENTS, echoes("quick", 3), echoes("bulk", BULK_NODES)
+    )

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,8 +72,14 @@ def send(host: Host, wish: Wish) -> Answer:
 class Desk:
     """Cases, over any number of lives of a host."""
 
-    def __init__(self, seed: int, workflows: tuple[str, ...] = ("ask", "vote", "turns", "due", "drop")) -> None:
+    def __init__(
+        self,
+        seed: int,
+        workflows: tuple[str, ...] = ("ask", "vote", "turns", "due", "drop"),
+        scripts: Mapping[str, list[Step]] | None = None,
+    ) -> None:
         self.cases: list[Case] = []
+        self._scripts = SCRIPTS if scripts is None else scripts
         self._chance = random.Random(seed)
         self._workflows = workflows
         self._numbers = itertools.count()
@@ -106,14 +112,14 @@ class Desk:
         name = f"{workflow}-{next(self._numbers)}"
         case = Case(workflow, name, Wish("/v1/runs", {"workflowId": workflow, "tags": [name]}, name))
         self.cases.append(case)
-        for step in SCRIPTS[workflow][:steps]:
+        for step in self._scripts[workflow][:steps]:
             step(host, case)
         return case
 
     def go_on(self, host: Host) -> None:
         """Ask again for what nobody was told of, and bring every case to the end of its script."""
         for case in self.cases:
-            for step in SCRIPTS[case.workflow]:
+            for step in self._scripts[case.workflow]:
                 step(host, case)
 
 

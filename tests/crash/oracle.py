@@ -29,13 +29,15 @@ def audit(host: Host, ledger: Ledger, patience: float = PATIENCE) -> dict[str, L
     _check_runs(ledger, runs)
     _check_deletes(host, ledger, runs)
     for run_id, run in runs.items():
-        if run["workflowId"] == "long" and run["status"] in ("pending", "running", "paused"):
+        if run["workflowId"] in ("long", "drops") and run["status"] in ("pending", "running", "paused"):
             client.cancel(run_id)
         elif run["status"] == "paused":
             client.steer(run_id, ":resume")
         if run["workflowId"] == "asks":
             client.steer(run_id, "/interrupts/ask")
     logs = {run_id: follow(host, run_id, patience) for run_id in runs}
+    # Some may have started others since.
+    logs |= {run_id: follow(host, run_id, patience) for run_id in listing(host) if run_id not in logs}
     for run_id, run in listing(host).items():
         check_log(run_id, run["workflowId"], logs[run_id])
         _check_views(host, run_id, run, logs[run_id])

@@ -84,6 +84,8 @@ def _turn(client: Client, turn: int) -> None:
     asks = client.create("asks", keyed=True)
     waits = client.create("waits")
     client.create("fork", keyed=True)
+    client.create("calls", keyed=True)
+    parent = client.create("drops")
     doomed = client.create("long", keyed=turn % 2 == 0)
     client.make_key()
     for wish in list(client.ledger.creates.values()):
@@ -100,6 +102,9 @@ def _turn(client: Client, turn: int) -> None:
     if doomed is not None:
         client.read(doomed)
         client.cancel(doomed, keyed=True)
+    if parent is not None:
+        client.await_child(parent)
+        client.cancel(parent, keyed=True)
     _delete_some(client, turn)
 
 

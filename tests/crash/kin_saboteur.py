@@ -1,0 +1,108 @@
+"""A host that breaks its word about child runs, so that a proof can show that it would notice.
+
+Started as a program of its own: `kin_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched like this.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from msgspec.structs import replace
+
+from weftwork.adapters.sqlite import news, orders
+from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.cli.main import main
+from weftwork.engine import decide
+from weftwork.engine.kin import Kin
+from weftwork.ports.eventlog import Batch, News
+from weftwork.protocol.batch import check_batch
+from weftwork.protocol.run import RunKey
+
+_append = SqliteEventLog.append
+LATE = 0.5
+
+
+def late() -> None:
+    """The word of children is stored first, and the children some time later."""
+
+    async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
+        taken = await _append(self, run, expected, replace(batch, spawns=()))
+        if batch.spawns:
+            await asyncio.sleep(LATE)
+            for spawn in batch.spawns:
+                await self.create(spawn.header, spawn.hidden)
+        return taken
+
+    SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
+
+
+def early() -> None:
+    """Children are stored first, and the word of them some time later."""
+
+    async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
+        check_batch(run, expected, batch)
+        for spawn in batch.spawns:
+            await self.create(spawn.header, spawn.hidden)
+        if batch.spawns:
+            await asyncio.sleep(LATE)
+        return await _append(self, run, expected, replace(batch, spawns=()))
+
+    SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
+
+
+def mute() -> None:
+    """What children have to say is not stored: it is on its way, or it is lost."""
+    news.tell = lambda *arguments: None
+
+
+def lax() -> None:
+    """Orders for children are not stored: they are on their way, or they are lost."""
+    orders.order = orders.cascade = lambda *arguments: None
+
+
+def deaf() -> None:
+    """What is in the store for others is not taken up at start."""
+
+    async def recover(self: Kin) -> None:
+        return None
+
+    Kin.recover = recover  # type: ignore[method-assign]
+
+
+def vague() -> None:
+    """Word of children is forgotten before their parents have heard it."""
+    tell = Kin.tell
+
+    def forgetful(self: Kin, told: News) -> None:
+        async def forget() -> None:
+            await self._log.hear((told,))
+            await asyncio.sleep(LATE)
+            tell(self, told)
+
+        self.busy = asyncio.create_task(forget())  # type: ignore[attr-defined]
+
+    Kin.tell = forgetful  # type: ignore[method-assign]
+
+
+def stubborn() -> None:
+    """What was ordered stays ordered when it is done."""
+    orders.drop = lambda *arguments: None
+
+
+def again() -> None:
+    """A parent does not look whether it has heard something."""
+    real = decide.hear
+
+    def hear(state: Any, given: Any) -> Any:
+        node = state.nodes[given.node_id]
+        known = dict(node.children)
+        for told in given.tells:
+            node.children[told.key] = replace(known[told.key], status="running")
+        return real(state, given)
+
+    decide.hear = hear
+
+
+if __name__ == "__main__":
+    globals()[sys.argv.pop(1)]()
+    main()

@@ -1,0 +1,218 @@
+"""Many children of one run are answered, cancelled and end at the same moment: each counts once, and all agree."""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from tests.crash.kin_oracle import check_family, check_nothing_left
+from tests.live import Host, until
+from tests.live.family import tree_of
+from tests.live.racers import (
+    GONE,
+    RACERS,
+    TAKEN,
+    Log,
+    Racers,
+    by_run,
+    check_refused,
+    inside,
+    of_type,
+    racing,
+    request,
+)
+from tests.live.steering import asking, flow, payloads
+from tests.protocol.definition import edge, node, variable
+from weftwork.engine import decide
+from weftwork.engine.kin import Kin
+from weftwork.protocol.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS
+
+pytestmark = pytest.mark.slow
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+MANY = 900 if FULL else 200
+SOME = 40
+"""Children of one parent in the races that are run again and again."""
+ROUNDS = 100 if FULL else 8
+
+ASKED = flow(
+    "crowd-asked",
+    [asking("gate"), node("last", "core.identity")],
+    [edge("gate", "last", targetInput="given")],
+    [variable("item", "number")],
+)
+EACH = flow(
+    "crowd-each",
+    [
+        node(
+            "each",
+            "core.flow.map",
+            config={"body": {"workflowId": ASKED["id"]}, "concurrency": 1000},
+            inputs={"items": {"type": "variable", "variableName": "items"}},
+        )
+    ],
+    [],
+    [variable("items", "array", required=True)],
+)
+WORKFLOWS = (ASKED, EACH)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with racing(tmp_path_factory.mktemp("crowd"), *WORKFLOWS) as running:
+        yield running
+        check_nothing_left(running.data)
+
+
+@pytest.fixture(scope="module")
+def racers(host: Host) -> Iterator[Racers]:
+    with Racers(host.port, RACERS, seed=5) as made:
+        yield made
+
+
+def gathered(host: Host, count: int) -> tuple[str, list[str]]:
+    """A parent, and its children in the order of the items, all of whom wait."""
+    run_id = host.create(EACH["id"], inputs={"items": list(range(count))})
+
+    def look() -> list[str] | None:
+        rows = tree_of(host, run_id, limit=1000)["runs"][1:]
+        waiting = [row["runId"] for row in rows if row["status"] == "waiting-input"]
+        return waiting if len(waiting) == count else None
+
+    return run_id, until(look, f"{count} children to wait")
+
+
+def ended(host: Host, run_id: str) -> dict[str, Log]:
+    """The logs of the whole family, which agree with each other."""
+    return check_family(host, run_id, patience=8.0)
+
+
+def check_heard(host: Host, run_id: str, children: list[str]) -> None:
+    """The parent hears how each of them ended, once, whether it can go on or not."""
+
+    def look() -> Counter[str] | None:
+        found = Counter(each["childRunId"] for each in payloads(host, run_id, CHILD_ENDED))
+        return found if len(found) == len(children) else None
+
+    heard = until(look, "the parent to hear of all")
+    assert heard == Counter(children), "the parent has heard the end of a child twice"
+
+
+def check_answered(host: Host, racers: Racers, count: int) -> None:
+    """Two answers to each child, in any order, many at a time: one counts, and the parent has the one that did."""
+    run_id, children = gathered(host, count)
+    sent = [(child, f"{turn}-{child}") for child in children for turn in ("a", "b")]
+    random.Random(count).shuffle(sent)
+    won: dict[str, str] = {}
+    for start in range(0, len(sent), RACERS):
+        wave = sent[start : start + RACERS]
+        told = racers.run([by_run(child, "gate", value) for child, value in wave])
+        check_refused(told, TAKEN)
+        for (child, value), answer in zip(wave, told, strict=True):
+            if answer.status == 200:
+                assert child not in won, "two answers were acknowledged"
+                won[child] = value
+    check_heard(host, run_id, children)
+    log = ended(host, run_id)[run_id]
+    assert won.keys() == set(children)
+    assert host.snapshot(run_id)["status"] == "completed"
+    wanted = [{"last": {"given": won[child]}} for child in children]
+    assert host.snapshot(run_id)["outputs"]["each"] == {"results": wanted, "count": count}
+    assert len(of_type(log, CHILD_STARTED)) == len(of_type(log, CHILD_ENDED)) == count
+    told_of = Counter(event["payload"]["childRunId"] for event in of_type(log, CHILD_STATUS))
+    assert max(told_of.values()) <= 2, "a parent hears more of a child than it has to"
+
+
+def check_cancelled(host: Host, racers: Racers, chance: random.Random) -> None:
+    """The parent is cancelled while its children are answered."""
+    run_id, children = gathered(host, SOME)
+    answered = chance.sample(children, chance.choice((SOME // 4, SOME // 2, SOME)))
+    cancels = chance.choice((1, 8, RACERS - SOME))
+    wave = [by_run(child, "gate", child) for child in answered]
+    told = racers.run([*wave, *[request(f"/v1/runs/{run_id}/cancel")] * cancels])
+    given, stopped = told[: len(wave)], told[len(wave) :]
+    assert {answer.status for answer in stopped} == {200}
+    check_refused(given, GONE)
+    family = ended(host, run_id)
+    ends = {child: family[child][-1]["type"] for child in children}
+    taken = {child for child, answer in zip(answered, given, strict=True) if answer.status == 200}
+    assert {child for child, end in ends.items() if end == "run.completed"} == taken, "an answer is lost, or came late"
+    assert set(ends.values()) <= {"run.completed", "run.cancelled"}
+    end = family[run_id][-1]["type"]
+    assert end == "run.cancelled" or taken == set(children), f"{end} with {len(taken)} of {len(children)}"
+    assert {answer.document["status"] for answer in stopped} <= {end.removeprefix("run."), "cancelling"}
+
+
+def check_dropped(host: Host, racers: Racers, chance: random.Random) -> None:
+    """Some children are cancelled by themselves while the others are answered, which fails the parent."""
+    run_id, children = gathered(host, SOME)
+    dropped = set(chance.sample(children, chance.choice((1, 5, 20))))
+    wave = [request(f"/v1/runs/{each}/cancel") if each in dropped else by_run(each, "gate", 1) for each in children]
+    told = racers.run(wave)
+    check_refused(told, GONE)
+    family = ended(host, run_id)
+    (failed,) = of_type(family[run_id], "run.failed")
+    assert failed["payload"]["error"]["code"] == "map_item_failed"
+    assert failed["payload"]["error"]["details"]["childRunId"] in dropped
+    for child, answer in zip(children, told, strict=True):
+        taken = answer.status == 200 and child not in dropped
+        assert (family[child][-1]["type"] == "run.completed") is taken, "an answer is lost, or came late"
+
+
+@pytest.mark.rule("kin-04", "kin-13")
+def test_many_children_that_are_answered_at_once_count_once_each(host: Host, racers: Racers) -> None:
+    check_answered(host, racers, MANY)
+
+
+@pytest.mark.rule("kin-06")
+def test_a_cancel_of_the_parent_and_answers_to_its_children_agree(host: Host, racers: Racers) -> None:
+    chance = random.Random(51)
+    for _ in range(ROUNDS):
+        check_cancelled(host, racers, chance)
+
+
+@pytest.mark.rule("kin-04", "kin-08")
+def test_children_that_are_cancelled_and_answered_at_once_agree_with_their_parent(host: Host, racers: Racers) -> None:
+    chance = random.Random(52)
+    for _ in range(ROUNDS):
+        check_dropped(host, racers, chance)
+
+
+def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody follows orders."""
+    monkeypatch.setattr(Kin, "order", lambda self: None)
+
+
+def credulous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that children say is said twice, and a parent does not look whether it knows."""
+    hear = decide.hear
+    monkeypatch.setattr(decide, "hear", lambda state, given: hear(state, replace(given, tells=given.tells * 2)))
+
+
+def few_answers(host: Host, racers: Racers) -> None:
+    check_answered(host, racers, 20)
+
+
+def few_cancels(host: Host, racers: Racers) -> None:
+    for number in range(6):
+        check_cancelled(host, racers, random.Random(number))
+
+
+@pytest.mark.parametrize(
+    ("check", "careless", "said"),
+    [(few_cancels, deaf, "did not go on"), (few_answers, credulous, "heard the end of a child twice")],
+    ids=["orders that nobody follows", "word that counts twice"],
+)
+def test_a_host_that_loses_count_of_its_children_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+    check: Callable[[Host, Racers], None],
+    careless: Callable[[pytest.MonkeyPatch], None],
+    said: str,
+) -> None:
+    inside(check, *WORKFLOWS)
+    careless(monkeypatch)
+    with pytest.raises(AssertionError, match=said):
+        inside(check, *WORKFLOWS)
