@@ -85,7 +85,7 @@ async def told(found: KinStorm) -> str:
     for each in await found.runs():
         parent = each.header.parent
         above = f"{names[parent.run_id]}/{parent.node_id}:{parent.key}" if parent is not None else "top"
-        count = sum(name.split("#")[0] == above for name in names.values())
+        count = sum(name.rsplit("#", 1)[0] == above for name in names.values())
         names[each.header.run_id] = f"{above}#{count}"
     for run_id, name in names.items():
         state = await found.bench.state(

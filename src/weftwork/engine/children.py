@@ -21,7 +21,7 @@ def wait(state: RunState, given: NodeAwaits) -> Decision | NodeFailed:
         return Decision(start=given.node_id) if may_look(state) else NOTHING
     started = [draft.child.key for draft in given.effects if draft.child is not None]
     text = None
-    if len({*started, *node.children}) < len(started) + len(node.children):
+    if len(set(started)) < len(started) or any(key in node.children for key in started):
         text = "Two child runs of the node have the same key."
     elif not started and not node.open_children:
         text = "The node waits for child runs and has none."
