@@ -187,3 +187,29 @@ def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash(
         return await (await restarted(bench)).status(key)
 
     assert run(work) == "completed"
+
+
+def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+        if not call.children:
+            return Awaits((await new(context, "a", "quick"),))
+        if call.open_children:
+            return Awaits()
+        await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
+        return Completed({})
+
+    declared = NodeDeclaration("test.script", "As the test says.", effect="idempotent", instant=False, continued=False)
+
+    async def work() -> int:
+        bench, key = await begun(SCRIPT, QUICK, bench=ending("node.resumed", WaitingNode(declared, script)))
+        await pass_time(bench, 1000)
+        asking = asyncio.create_task(bench.answer(key, "yes", "call"))
+        await settled()
+        asking.cancel()
+        after = await restarted(bench)
+        assert len(await kids(after, key)) == 1
+        return (await after.kinds(key)).count("node.started")
+
+    assert run(work) == 1
+    monkeypatch.setattr("weftwork.engine.activity.Activity._runs_again", lambda *_: True)
+    assert run(work) == 2

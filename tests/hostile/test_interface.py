@@ -15,7 +15,7 @@ from tests.live.steering import asking, flow, register
 from tests.protocol.definition import edge, node
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-EXAMPLES = 400 if FULL else 6
+EXAMPLES = 400 if FULL else 4
 SECONDS = 3600 if FULL else 900
 FLOW = "conformance-noop"
 

@@ -97,6 +97,9 @@ class Activity:
 
         A node that somebody has to be asked about first is not, yet.
         """
+        if state.running[node_id].children:
+            # It finds its way by them, and another attempt would have none.
+            return False
         whole = state.running[node_id].effects.get(Place(NODE))
         node = state.plan.nodes[node_id].node
         bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]

@@ -131,6 +131,10 @@ def _pause(state: RunState, fact: Fact) -> None:
     state.pausing = None
     state.paused_at = fact.timestamp
     for node_id, node in state.running.items():
+        if node.children:
+            # Another attempt would know none of them: it is called again instead.
+            state.awaiting[node_id] = node
+            continue
         node.status = "pending"
         insort(state.ready, (state.plan.nodes[node_id].index, node_id))
         state.touched.add(("node", node_id))
