@@ -44,10 +44,24 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a test's coroutine, within a bound."""
 
     async def bounded() -> T:
-        async with asyncio.timeout(BOUND):
-            return await work()
+        try:
+            async with asyncio.timeout(BOUND):
+                return await work()
+        finally:
+            await _cleared()
 
     return asyncio.run(bounded())
+
+
+async def _cleared() -> None:
+    """End what is left; the end of one may begin another, which nobody would wait for once the loop is closed."""
+    for _ in range(5):
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        if not left:
+            return
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=0.1)
 
 
 async def until(condition: Callable[[], Any]) -> None:
