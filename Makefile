@@ -49,7 +49,7 @@ test: $(STAMP) ## every test but those that need a browser
 	$(BIN)/python -m pytest -n 2 --ignore=tests/browser $(ARGS)
 
 test-full: $(STAMP) ## the same, with the proofs at full length
-	WEFTWORK_PROOF=full $(BIN)/python -m pytest -n 2 --ignore=tests/browser $(ARGS)
+	WEFTWORK_PROOF=full $(BIN)/python -m pytest -n 2 --ignore=tests/browser -o faulthandler_timeout=14400 $(ARGS)
 
 browser: $(STAMP) ## the pages that people see, in a real Chromium, which must be installed
 	$(BIN)/python -m pytest -n 2 tests/browser $(ARGS)

@@ -13,13 +13,13 @@ from typing import Final
 
 import msgspec
 
+from weftwork.engine.patience import AWAY_MS
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.protocol.run import RunKey
 
 log = logging.getLogger("weftwork.run")
 
-AWAY_MS: Final = 1000
 TOGETHER: Final = 16
 """Children that are let in at the same time."""
 SEAT_BYTES: Final = 65_536

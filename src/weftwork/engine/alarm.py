@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from weftwork.engine.patience import AWAY_MS
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import EventLog, StoreUnavailable
 from weftwork.ports.faults import point
@@ -16,7 +17,6 @@ PAGE: Final = 100
 """Runs that are woken together."""
 AGAIN_MS: Final = 600_000
 """After that, what could not be woken is tried again."""
-AWAY_MS: Final = 1_000
 
 
 class Alarm:

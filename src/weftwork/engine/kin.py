@@ -14,6 +14,7 @@ from typing import Final
 from weftwork.engine.admission import Admission
 from weftwork.engine.inputs import CancelAsked, ChildNews, Input
 from weftwork.engine.live import LiveRun
+from weftwork.engine.patience import AWAY_MS
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import Batch, EventLog, Instruction, News, StoreUnavailable, Told
 from weftwork.ports.faults import point
@@ -26,7 +27,6 @@ PAGE: Final = 256
 """News, or orders, that are seen to together."""
 LINGER_MS: Final = 250
 """How long a child runs again before its parent is told: most that were answered ask or end before that."""
-AWAY_MS: Final = 1000
 REMEMBERED: Final = 10_000
 """Children whose newest word is known here."""
 FORGET_MS: Final = 100

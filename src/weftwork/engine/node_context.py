@@ -13,6 +13,7 @@ from weftwork.engine.call import RAISED, TOO_LARGE, effect_drafts, unaskable, wr
 from weftwork.engine.effects import Effects
 from weftwork.engine.inputs import Input, InterruptPassed, NodeRecorded, NodeSaid, VersionAsked
 from weftwork.engine.nursery import Wanted
+from weftwork.engine.patience import AWAY_MS
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.turns import thread_turn, turn_of
 from weftwork.ports.eventlog import StoreUnavailable
@@ -42,7 +43,6 @@ from weftwork.protocol.weight import is_too_large
 
 log = logging.getLogger("weftwork.node")
 
-AWAY_MS: Final = 1000
 MOST_ITEMS: Final = 128
 """Items of a node that go into one append."""
 MOST_SAID: Final = 10_000

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+AWAY_MS: Final = 1_000
+"""How long a store that is away is left alone before it is asked again."""
 ASKED_TURNS: Final = 6
 """Turns of the event loop in which whoever has just woken a run asks it something."""
 TURNS: Final = 16

@@ -26,6 +26,7 @@ from weftwork.ports.nodes import (
     Outcome,
     WaitingNode,
 )
+from weftwork.protocol.child import SUB_WORKFLOW
 from weftwork.protocol.json_value import ABSENT, is_array
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.schema import Violation
@@ -88,7 +89,6 @@ def _port_value() -> Schema:
 
 
 MAP_ID: Final = "core.flow.map"
-SUB_WORKFLOW: Final = "core.subWorkflow"
 
 NO_BODIES: Final = [
     *(MAP_ID, "core.flow.iterator"),
