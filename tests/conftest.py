@@ -1,5 +1,6 @@
 """`pytest --rule idem-04` runs the tests that prove one rule; proofs under fire stay out of the fast lane."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ SOCKETS = "test_http_"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="ID", help="only tests marked with this rule of rules.toml")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in a job in the background; the commands that tests interrupt would inherit it, and never end.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,6 +10,7 @@ import select
 import struct
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 from tests.live import KEY, Host, delays, start_host, until, write_workflows
@@ -73,8 +74,10 @@ class Terminal:
         os.write(self._ours, text.encode("utf-8", "surrogateescape"))
 
     def finish(self) -> int:
+        until = time.monotonic() + WAIT
         try:
             while select.select([self._ours], [], [], WAIT)[0] and (piece := os.read(self._ours, 65_536)):
+                assert time.monotonic() < until, f"did not end, and showed {self.shown[-2000:]}"
                 self.shown += self._decoder.decode(piece)
         except OSError:  # the other side is closed
             pass
