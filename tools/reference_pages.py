@@ -30,9 +30,11 @@ WIDTH = 100
 CLI_PAGES = {
     "cli-run": ("run", "events"),
     "cli-runs": ("runs",),
+    "cli-bundle": ("bundle",),
     "cli-answer": ("inbox", "answer"),
     "cli-keys": ("keys", "signing"),
     "cli-workflows": ("workflows", "nodes"),
+    "cli-envelope": ("envelope", "kinds"),
 }
 """Commands whose help stands on a page of their own, by the part that holds it."""
 
@@ -44,6 +46,10 @@ SETTINGS_TEXT = {
     "workflows": "Folders whose `*.json` files are registered at start.",
     "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "nodes": "Modules whose [nodes](../extend/node.md) are offered, from the current folder or where Python looks.",
+    "envelope_kinds": "Files `KIND.schema.json`, or folders with such, whose [kinds of "
+    "envelopes](../extend/envelope-kind.md) are taken; advertised.",
+    "model_script": "File in JSON or TOML with what the [scripted provider](../extend/provider.md#a-script) answers.",
+    "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md) that nodes can refer to.",
     "conformance": "Register the conformance workflows that come with the package.",
     "conversation": "Offer [conversations](nodes/core.conversationGate.md); advertised. Without them a workflow that "
     "holds one is refused.",
@@ -229,17 +235,17 @@ def _scope(route: Route) -> str:
     return f"`{route.scope}`" if route.scope else "no key needed"
 
 
-def parameters() -> str:
+def parameters(seams: bool = False) -> str:
     parts: list[str] = []
     for route in ROUTES:
+        if route.seam is not seams:
+            continue
         rows = [[code(one.name), one.where, _range(one.schema), one.text] for one in route.params]
         facts = [f"Answers {' or '.join(map(str, (route.ok, *route.also)))}."]
         if route.request:
             facts.append(f"The body follows the schema `{route.request}`.")
         if route.response:
             facts.append(f"The answer follows the schema `{route.response}`.")
-        if route.seam:
-            facts.append("Mounted only with `--test-seams`.")
         body = "\n" + table(("parameter", "in", "values", "meaning"), rows) if rows else ""
         parts.append(f"## {route.operation}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
     return "\n".join(parts)
@@ -278,6 +284,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "nodes": nodes,
     "operations": operations,
     "parameters": parameters,
+    "seams": partial(parameters, True),
     "scopes": scopes,
     "unoffered": unoffered,
     "trigger-rules": trigger_rules,

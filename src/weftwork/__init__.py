@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from weftwork.adapters.python.context import Context
     from weftwork.adapters.python.declare import node
     from weftwork.adapters.python.errors import FetchError, InterruptTimeout, NodeError, StepError
+    from weftwork.adapters.python.kinds import EnvelopeKind
     from weftwork.adapters.python.plain import PlainContext
     from weftwork.app import Host
     from weftwork.ports.nodes import NotDone
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Context",
+    "EnvelopeKind",
     "FetchError",
     "Host",
     "InterruptTimeout",

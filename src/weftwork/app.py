@@ -3,21 +3,24 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
+from weftwork.adapters.http.bundle import BundleRoutes
 from weftwork.adapters.http.control import ControlRoutes
 from weftwork.adapters.http.events import EventRoutes
 from weftwork.adapters.http.fetch import FetchRoutes
+from weftwork.adapters.http.gate_windows import GateWindows
 from weftwork.adapters.http.interrupts import InterruptRoutes
 from weftwork.adapters.http.kinship import KinshipRoutes
 from weftwork.adapters.http.meta import Document, MetaRoutes
+from weftwork.adapters.http.mock_ai import MockAiRoutes
 from weftwork.adapters.http.node_types import NodeTypeRoutes
 from weftwork.adapters.http.review import ReviewRoutes
 from weftwork.adapters.http.runs import RunRoutes
 from weftwork.adapters.http.steering import SteeringRoutes
+from weftwork.adapters.http.test_log import TestLogRoutes
 from weftwork.adapters.http.workflows import WorkflowRoutes
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
@@ -32,31 +35,40 @@ from weftwork.data_folder import DATABASE, LOCK, SOCKET, NoSeat, make_folder, ta
 from weftwork.engine.administration import Administration
 from weftwork.engine.annotations import Annotations
 from weftwork.engine.bulk_cancel import BulkCancel
+from weftwork.engine.bundle import Bundles
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.comparison import Comparison
 from weftwork.engine.control import Control
+from weftwork.engine.envelope_records import EnvelopeRecords
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
 from weftwork.engine.interrupt_links import InterruptLinks
 from weftwork.engine.interrupts import Interrupts
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.kinship import Kinship
+from weftwork.engine.observation import Observation
 from weftwork.engine.retention import Retention
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.signer import Signer
 from weftwork.engine.sweeper import Sweeper
+from weftwork.engine.test_log import TestLog
 from weftwork.engine.workflows import Workflows
+from weftwork.envelope_kinds import host_kinds
+from weftwork.model_library import host_models
 from weftwork.node_library import declarations, node_types, python_nodes
 from weftwork.ports.clock import Clock
 from weftwork.ports.faults import point
 from weftwork.ports.ids import Ids
+from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.seat import Seat
+from weftwork.prompt_library import host_templates
 from weftwork.protocol.capabilities import Offer, discovery
 from weftwork.protocol.gated import find_gate
 from weftwork.protocol.kinship import host_id
 from weftwork.protocol.openapi import openapi
+from weftwork.protocol.prompt_capabilities import prompt_family
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES
 from weftwork.protocol.wire_v1_interrupts import TOKENS
 from weftwork.settings import Settings
@@ -73,6 +85,7 @@ class Host:
         clock: Clock | None = None,
         ids: Ids | None = None,
         nodes: Iterable[Callable[..., Any]] = (),
+        providers: Iterable[ModelProvider] = (),
     ) -> None:
         self.settings = settings
         self.version = version("weftwork")
@@ -84,15 +97,26 @@ class Host:
         self.outbound = self._client()
         threads = Threads(settings.max_node_threads, settings.max_abandoned_threads)
         self._library = Library(python_nodes(settings.nodes, nodes), threads, self.outbound)
+        self._templates = host_templates(settings)
         self.types: Mapping[str, NodeType] = {
-            **node_types(self.outbound, settings.conversation, settings.conformance),
+            **node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
             **self._library.types,
         }
+        self.models, self.programs = host_models(settings, self._clock, providers)
         self._feeds = Feeds(self._store.log)
-        runtime = Runtime(self._store.log, self._feeds, self._clock, self._ids, self.types, settings.limits())
-        self.catalog = Catalog(self._store.definitions, declarations(self.types))
+        self.kinds = host_kinds(settings)
+        ports = self._store.log, self._feeds, self._clock, self._ids
+        runtime = Runtime(*ports, self.types, settings.limits(), models=self.models, kinds=self.kinds)
+        self.catalog = Catalog(self._store.definitions, declarations(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)
         self.service = Service(runtime, self.catalog, self._executor)
+        self._bundles = Bundles(runtime, self.service, self.version)
+        self.test_log = TestLog(self._clock, self._ids)
+        self._observation = Observation(runtime, self.service, self._bundles, self.test_log)
+        self.forget: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
+        """What a reset of the seams calls."""
+        self._windows = GateWindows(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
+        self.forget.append(self._windows.reset)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = Comparison(runtime, self._executor)
         self._kinship = Kinship(runtime, self._executor, host_id(settings.public_url))
@@ -172,6 +196,10 @@ class Host:
             node_types=frozenset(self.types),
             tokens=any(route.path.startswith(TOKENS) for route in ROUTES),
             host_id=host_id(settings.public_url),
+            envelopes=self.kinds.advertised,
+            providers=self.models.names,
+            prompts=prompt_family(len(self._templates)),
+            bundles=True,
         )
         handlers = self._handlers(offer)
         self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
@@ -188,6 +216,9 @@ class Host:
         steering = SteeringRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
         control = ControlRoutes(self._bulk, self._retention)
+        mock_ai = MockAiRoutes(self.programs)
+        bundle = BundleRoutes(self._bundles)
+        seen = TestLogRoutes(self._observation, self.forget)
         fetch = FetchRoutes(self.outbound, lambda address: self._client(Moved(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
         all_handlers: dict[str, Handler] = {
@@ -220,13 +251,20 @@ class Host:
             "deleteRun": control.delete_run,
             "streamRunEvents": events.stream,
             "pollRunEvents": events.poll,
-            "scrapeSpans": meta.spans,
+            "getDebugBundle": bundle.get_bundle,
+            "listTestEvents": seen.events,
+            "scrapeSpans": seen.spans,
+            "exportDebugBundle": seen.export,
+            "resetSeams": seen.reset,
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
             "getRunAncestry": kinship.ancestry,
             "getRunTree": kinship.tree,
             "safeFetch": fetch.safe_fetch,
+            "programMockAi": mock_ai.program,
+            "getMockAiBudget": mock_ai.budget,
+            **self._windows.handlers,
         }
         return {route.operation: all_handlers[route.operation] for route in routes}
 
@@ -248,30 +286,3 @@ class Host:
         point("drain.close")
         await self._store.close()
         self._seat.release()
-
-
-async def open_administration(data: Path) -> tuple[Administration, Any]:
-    """Administration straight on the store of a host that is not running, and the function that closes it.
-
-    Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
-    """
-    seat = LockFileSeat(data / LOCK)
-    make_folder(data)
-    take(seat)
-    store = SqliteStore(data / DATABASE)
-    try:
-        await store.open()
-        keyring = Keyring(store.keys, SystemClock(), RandomIds(), SCOPES)
-        await keyring.load()
-        signer = Signer(store.signing, SystemClock(), RandomIds())
-        await signer.load()
-    except BaseException:
-        seat.release()
-        raise
-
-    async def close() -> None:
-        await store.close()
-        seat.release()
-
-    catalog = Catalog(store.definitions, declarations(node_types()))
-    return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer), close

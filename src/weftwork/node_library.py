@@ -9,14 +9,18 @@ from weftwork.adapters.python.found import NodesUnusable, distinct, find_nodes, 
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.prompt_template import Templates
 from weftwork.settings import SettingsError
 
 
 def node_types(
-    outbound: Outbound | None = None, conversation: bool = True, conformance: bool = True
+    outbound: Outbound | None = None,
+    conversation: bool = True,
+    conformance: bool = True,
+    templates: Templates | None = None,
 ) -> dict[str, NodeType]:
     """The node types that come with the package, by the name that a definition uses; without a client none sends."""
-    return {node.declaration.type_id: node for node in builtin(outbound, conversation, conformance)}
+    return {node.declaration.type_id: node for node in builtin(outbound, conversation, conformance, templates)}
 
 
 def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 PLACES: Final[dict[str, str]] = {
     "Context": "weftwork.adapters.python.context",
+    "EnvelopeKind": "weftwork.adapters.python.kinds",
     "FetchError": "weftwork.adapters.python.errors",
     "Host": "weftwork.app",
     "InterruptTimeout": "weftwork.adapters.python.errors",

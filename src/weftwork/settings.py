@@ -34,6 +34,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: Literal["sqlite", "memory"] = "sqlite"
     workflows: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    envelope_kinds: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    model_script: str = ""
     api_key: tuple[str, ...] = ()
     conformance: bool = False
     conversation: bool = True
@@ -97,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 _NUMBERS = tuple[int, ...]
-_LISTS = frozenset({"workflows", "nodes", "api_key", "fetch_ports"})
+_LISTS = frozenset({"workflows", "nodes", "envelope_kinds", "prompts", "api_key", "fetch_ports"})
 _RANGES = {
     "port": (0, 65_535),
     "max_node_executions": (1, 10_000_000),

@@ -169,6 +169,10 @@ def without_spaces(events: list[Any]) -> list[Any]:
     return [replace(event, payload=event.payload.replace(b" ", b"")) for event in events]
 
 
+def in_good_faith(events: list[Any]) -> list[Any]:
+    return [replace(event, content_trust=event.content_trust and "trusted") for event in events]
+
+
 def by_id(runs: list[RunKey]) -> list[RunKey]:
     return sorted(runs, key=lambda run: run.run_id)
 
@@ -179,6 +183,7 @@ READS: dict[str, tuple[str, Wrap]] = {
     "a_projection_comes_back_as_it_was": ("log.stored", of_projection(error=None)),
     "sequences_have_no_gaps": ("log.read", changed(lambda events: events[:2] + events[3:])),
     "events_come_back_as_they_were": ("log.read", changed(without_spaces)),
+    "an_event_keeps_its_trust": ("log.read", changed(in_good_faith)),
     "hidden_values_come_back": ("log.hidden", changed(lambda values: values[::-1])),
     "runs_are_listed_newest_first": ("log.list_runs", changed(by_time)),
     "a_page_has_a_cursor_while_runs_are_left": ("log.list_runs", changed(lambda page: replace(page, more=False))),

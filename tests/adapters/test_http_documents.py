@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.live import KEY, Host
+from tests.live.envelopes import UNIVERSAL
 from tests.live.fixtures import QUICK
 
 from weftwork.protocol import schema
@@ -29,13 +30,14 @@ def test_discovery_says_what_is_wired(host: Host) -> None:
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     found = answer.document
     assert schema.check("capabilities", found) == []
-    assert (found["protocolVersion"], found["supportedEnvelopes"]) == ("1.1", [])
+    assert (found["protocolVersion"], found["supportedEnvelopes"]) == ("1.1", list(UNIVERSAL))
     assert all(isinstance(value, int) and value >= 0 for value in found["limits"].values())
     assert found["fixtures"] == sorted(fixtures())
     assert found["testing"]["testKeyPrefix"] == "hk_test_"
-    assert found["observability"]["testSeams"] == {"otelScrape": True}
+    assert found["observability"]["testSeams"] == {"otelScrape": True, "debugBundleExport": True}
     mirror = found["capabilities"]
     assert mirror == {name: found[name] for name in mirror}
+    assert {"supportedEnvelopes", "schemaVersions", "limits"} <= mirror.keys()
     for fixture in found["fixtures"]:
         assert host.call("GET", f"/v1/workflows/{fixture}").status == 200
 

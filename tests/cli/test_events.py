@@ -65,6 +65,24 @@ def test_other_modes(host: Host, follow: list[str]) -> None:
     assert " state.snapshot - status=completed" in events(host, SEEDED, "--mode", "values", *follow).stdout
 
 
+@pytest.mark.parametrize("follow", [[], ["--follow"]])
+def test_a_piece_of_text_is_one_line(host: Host, follow: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(*args: str) -> list[list[str]]:
+        return [line.split()[1:3] for line in events(host, SEEDED, *args, *follow).stdout.splitlines()]
+
+    logged = [[str(each["sequence"]), each["type"]] for each in host.log(SEEDED)]
+    assert said() == logged
+    assert "output.chunk" in {kind for _, kind in logged}
+    pieces = [at for at, kind in logged if kind == "output.chunk"]
+    assert said("--mode", "messages") == [[at, "ai.message.chunk"] for at in pieces]
+    if follow:
+        # The host sends every piece in both forms, and JSON shows them all.
+        found = documents(events(host, SEEDED, "--json", "--follow"))
+        assert [each["type"] for each in found].count("ai.message.chunk") == len(pieces)
+        monkeypatch.setattr("weftwork.cli.event_line.is_again", lambda tree, frame: False)
+        assert len(said()) == len(logged) + len(pieces)
+
+
 def test_without_following_it_stops_at_the_last_event_so_far(host: Host) -> None:
     run_id = host.create("long")
     done = events(host, run_id)

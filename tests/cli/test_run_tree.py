@@ -12,6 +12,7 @@ from weftwork.cli.picture import Picture
 from weftwork.cli.question import answer_lines, asked
 from weftwork.cli.sse import Frame
 from weftwork.cli.tree import MAX_LINES, RunTree
+from weftwork.cli.views import LineView
 
 
 def tree_after(*events: tuple[Any, ...]) -> RunTree:
@@ -35,6 +36,25 @@ def drawn(tree: RunTree, height: int | None = None, encoding: str = "utf-8") -> 
 
 
 START = ("run.started", None, {"workflowId": "w"})
+
+
+def test_a_text_that_is_being_written_stays_on_its_line() -> None:
+    begun = ("node.started", "a", {"typeId": "core.ai.callPrompt"})
+    tree = tree_after(
+        START, begun, ("output.chunk", "a", {"chunk": "One\n\nTwo"}), ("output.chunk", "a", {"chunk": "\n\tThree"})
+    )
+    assert [line for line in drawn(tree) if "One Two Three" in line]
+
+
+def test_a_piece_that_comes_in_two_forms_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    view = LineView(RunTree("r"))
+    for at, kind in ((0, "run.started"), (1, "output.chunk"), (1, "ai.message.chunk"), (2, "output.chunk")):
+        view.show(Frame("message", {"type": kind, "sequence": at, "payload": {"chunk": "Hi"}}, ""))
+    assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == ["run.started", *["output.chunk"] * 2]
+    alone = LineView(RunTree("r"))
+    alone.show(Frame("ai.message.chunk", {"chunk": "Hi"}, ""))
+    alone.show(Frame("ai.message.chunk", {"type": "ai.message.chunk", "sequence": 3, "payload": {"chunk": "Ho"}}, ""))
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_nodes_stand_in_the_order_in_which_they_began() -> None:

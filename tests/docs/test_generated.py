@@ -8,7 +8,7 @@ from tests.docs.page_tool import copy_tree, run_tool
 from tests.docs.pages import ROOT
 
 TOOL = "reference_pages.py"
-REFERENCE = ("settings", "errors", "cli", "http", "parameters", "nodes", "workflow")
+REFERENCE = ("settings", "errors", "cli", "http", "parameters", "seams", "nodes", "workflow")
 PAGES = ("concepts.md", *(f"reference/{name}.md" for name in REFERENCE))
 
 

@@ -1,5 +1,6 @@
 """Pictures on the pages: whole, described for those who cannot see them, readable on light and on dark, and true."""
 
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -95,3 +96,20 @@ def test_the_logs_of_the_picture_are_those_of_a_host(tmp_path: Path) -> None:
     assert f"The parent has {listed[0]}. The child has {listed[1]}." in told
     drawn = [each.text for each in parsed(ROOT / "docs" / "assets" / "child-logs.svg").iter(f"{SVG}text")]
     assert [text for text in drawn if text in {*logs[0], *logs[1]}] == [*logs[0], *logs[1]]
+
+
+def test_the_answers_of_the_picture_are_those_of_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "model-answers.md").read_text("utf-8")
+    files = dict(re.findall(r"^cat > (\S+) <<'END'\n(.*?)^END$", page, re.MULTILINE | re.DOTALL))
+    script = tmp_path / "script.toml"
+    script.write_text(files["script.toml"], "utf-8")
+    flows = write_workflows(tmp_path / "flows", json.loads(files["booking.json"]))
+    with start_host(tmp_path, "--workflows", flows, "--model-script", str(script), store="memory") as host:
+        run_id = host.create("booking")
+        await_tree(host, run_id, "waiting-input")
+        assert reply(host, run_id, "book", {"answers": {"people": "4"}}).status == 200
+        log = [event["type"] for event in host.log(run_id)]
+    picture = parsed(ROOT / "docs" / "assets" / "model-answer.svg")
+    told = picture.findtext(f"{SVG}desc") or ""
+    assert f"The log has {', '.join(f'{at} {kind}' for at, kind in enumerate(log))}. " in told
+    assert [text for text in (each.text for each in picture.iter(f"{SVG}text")) if text in log] == log

@@ -19,6 +19,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.workflows import Workflows
 from weftwork.ports.eventlog import EventLog, Stored
+from weftwork.ports.models import Models
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
 from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.events import Event
@@ -133,6 +134,7 @@ class Bench:
         provided: frozenset[str] = frozenset(),
         clock: ManualClock | None = None,
         ids: SequentialIds | None = None,
+        models: Models | None = None,
     ) -> None:
         self.stage = Stage()
         self.clock = clock or ManualClock()
@@ -142,8 +144,9 @@ class Bench:
         self.mortal: Any = Mortal(self.log)
         self.feeds = Feeds(self.mortal)
         self.types = {node.declaration.type_id: node for node in (*BUILTIN, self.stage.type, *types)}
-        self._made = {"limits": limits, "provided": provided, "types": types}
-        self.runtime = Runtime(self.mortal, self.feeds, self.clock, self.ids, self.types, limits or Limits(), provided)
+        self._made = {"limits": limits, "provided": provided, "types": types, "models": models}
+        ports = self.mortal, self.feeds, self.clock, self.ids
+        self.runtime = Runtime(*ports, self.types, limits or Limits(), provided, models=models)
         declarations = {type_id: node.declaration for type_id, node in self.types.items()}
         self.catalog = Catalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)

@@ -6,8 +6,9 @@ import pytest
 
 from tests.protocol.definition import edge, header_of, node, plan_of, variable, workflow
 from weftwork.engine import decide as module
-from weftwork.engine.decide import decide, run_outputs
+from weftwork.engine.decide import decide
 from weftwork.engine.decision import NOTHING, Bounds, Decision
+from weftwork.engine.entries import run_outputs
 from weftwork.engine.inputs import (
     CancelAsked,
     HostBroke,

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.engine.effects import World, answer, working
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import node_context
+from weftwork.engine import sayings
 from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, NodeCall, NodeContext, Outcome
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.events import is_authors_type
@@ -196,10 +196,10 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
         return await bench.status(key)
 
     assert run(work) == "completed"
-    monkeypatch.setattr(node_context, "MOST_SAID", 19)
+    monkeypatch.setattr(sayings, "MOST_SAID", 19)
     assert run(work) == "failed"
-    monkeypatch.setattr(node_context, "MOST_SAID", 100)
-    monkeypatch.setattr(node_context, "MOST_SAID_BYTES", 19)
+    monkeypatch.setattr(sayings, "MOST_SAID", 100)
+    monkeypatch.setattr(sayings, "MOST_SAID_BYTES", 19)
     assert run(work) == "failed"
 
 

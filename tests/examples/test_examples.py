@@ -36,6 +36,8 @@ SAID = {
     "room": '"output":"too warm"',
     "order": '"offer":{"output":"12 chairs for 384"}',
     "parcels": '"results":["1: Ada","2: Bob","3: Eve","4: Kim"]',
+    "summary": '"text":"The new lamp is broken."',
+    "extract": '"order":{"output":"2 x chair"}',
 }
 """What the last event of each run holds, with the inputs of the page."""
 
@@ -44,6 +46,7 @@ ANSWERED = {
     "quorum": {"release": {"output": "v2.4 is out: quorum:2-of-2"}},
     "form": {"book": {"output": "A table for 4 in Basel, Monday"}},
     "event": {"ship": {"output": "o-7 is shipped, 12 is paid"}},
+    "clarify": {"confirm": {"output": "A table for 4, Monday"}},
 }
 """The outputs of runs that people answer, with the answers of the page."""
 

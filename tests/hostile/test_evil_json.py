@@ -38,6 +38,14 @@ TEMPLATES: dict[str, bytes] = {
     "registerSampleWorkflow": b'{"workflowId":"evil-sample","version":"VERSION","nodes":[{"nodeId":"n",'
     b'"typeId":"core.identity","inputs":{"x":{"type":"static","value":%b}}}]}',
     "safeFetch": b'{"url":"https://127.0.0.1/","init":{"body":%b}}',
+    "exportDebugBundle": b'{"runId":%b}',
+    "resetSeams": b'{"more":%b}',
+    "programMockAi": b'{"nodeId":"n","program":[{"mode":"envelope","envelope":%b}]}',
+    "acceptEnvelope": b'{"envelope":%b}',
+    "toggleCapability": b'{"name":%b,"value":null}',
+    "wrapPrompt": b'{"payload":%b}',
+    "emitEnvelopeReliability": b'{"runId":"evil","type":"envelope.refusal",'
+    b'"payload":{"nodeId":"n","provider":"p","model":"m","refusalText":%b}}',
 }
 """Where a fragment stands in the body of each route."""
 BODIES = {route.operation: route for route in ROUTES if route.request is not None}
@@ -45,6 +53,8 @@ JSON = {"Content-Type": "application/json"}
 REASONS = {"cancelRun": 200, "bulkCancelRuns": 200, "pauseRun": 409, "resumeRun": 409}
 """Routes whose fragment is a reason, and how they answer a good one for a run that has ended."""
 LONGEST_REASON = 512
+LONGEST_ID = 128
+LONGEST_NAME = 256
 ASK = {"kind": "custom", "data": {"customKind": "evil"}}
 ASKS: dict[str, Any] = {
     **delays("evil-asks"),
@@ -141,6 +151,18 @@ def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, nam
     if operation == "safeFetch":
         refused(answer)
         return
+    if operation == "exportDebugBundle" and isinstance(value, str) and 1 <= len(value) <= LONGEST_ID:
+        assert answer.document["bundle"]["events"] == []
+        return
+    if operation in ("exportDebugBundle", "resetSeams"):
+        refused(answer)
+        return
+    if operation == "programMockAi":
+        assert answer.document == {"ok": True, "count": 1}
+        return
+    if operation in GATE:
+        seen_at_the_gate(operation, answer, value)
+        return
     if operation in REASONS:
         if isinstance(value, str) and len(value) <= LONGEST_REASON:
             assert answer.status == REASONS[operation]
@@ -158,6 +180,27 @@ def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, nam
     else:
         given = host.call("GET", answer.headers["location"]).document["nodes"][0]["inputs"]["x"]["value"]
     assert same(given, value)
+
+
+GATE = ("acceptEnvelope", "toggleCapability", "wrapPrompt", "emitEnvelopeReliability")
+
+
+def seen_at_the_gate(operation: str, answer: Answer, value: Any) -> None:
+    """What the seams on the gate say of a value that is JSON, and mostly not what they want."""
+    if operation == "acceptEnvelope":
+        assert (answer.status, answer.document["status"]) == (200, "invalid")
+        assert MARK not in answer.body
+    elif operation == "toggleCapability" and isinstance(value, str) and 1 <= len(value) <= LONGEST_NAME:
+        assert answer.document == {"overlay": {}}
+    elif operation == "toggleCapability":
+        refused(answer)
+    elif operation == "wrapPrompt":
+        prompt = answer.document["prompt"]
+        assert same(prompt if isinstance(value, str) else json.loads(prompt), value)
+    elif value is None or isinstance(value, str):
+        assert answer.document["event"]["payload"]["refusalText"] == value
+    else:
+        assert (answer.status, answer.document["error"]["code"]) == (400, "invalid_argument")
 
 
 def same(one: Any, other: Any) -> bool:

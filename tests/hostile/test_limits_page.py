@@ -9,7 +9,7 @@ import pytest
 from weftwork.adapters.http import connection, door, head, outflow, server
 from weftwork.adapters.outbound import client
 from weftwork.engine import annotations
-from weftwork.protocol import annotation, bulk, decode, diff, loops, options, outbound, weight, workflow
+from weftwork.protocol import annotation, bulk, bundle, decode, diff, loops, options, outbound, weight, workflow
 from weftwork.protocol.route import MAX_POLL_SECONDS
 from weftwork.settings import Settings
 
@@ -31,6 +31,11 @@ ROWS: dict[str, list[str]] = {
     "Events among which": [f"{annotations.EVENTS_SEARCHED:,}"],
     "Events that are compared": [f"{diff.MOST_EVENTS:,}"],
     "Differences of two runs": [f"{diff.EVENT_BYTES // 2**20} MiB", f"{diff.STATE_BYTES // 2**20} MiB"],
+    "A debug bundle": [
+        f"{bundle.MAX_BYTES // 10**6} MB",
+        f"{bundle.RUN_BYTES // 10**6} MB",
+        f"{bundle.MOST_SPANS:,}",
+    ],
     "Expressions and conditions": [f"{workflow.MAX_EXPRESSIONS:,}"],
     "Loops of a definition": [str(loops.MAX_LOOPS)],
     "Rounds of a loop": [f"{workflow.MAX_ROUNDS:,}"],

@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "weftwork" / "__init__.py"
 
 PUBLIC: list[str] = [
     "Context",
+    "EnvelopeKind",
     "FetchError",
     "Host",
     "InterruptTimeout",

@@ -5,11 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.house.test_purity import core
 
 ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "weftwork"
 
 LINT = """
 import sys
@@ -65,3 +69,23 @@ def test_a_broken_contract_goes_red(tree: Path, module: str, line: str, contract
         source.write(f"\n{line}\n")
     found, said = verdicts(tree)
     assert found.get(contract) == "BROKEN", said
+
+
+def contract(name: str) -> dict[str, Any]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (found,) = [each for each in settings["tool"]["importlinter"]["contracts"] if each["name"] == name]
+    return found
+
+
+def modules(*paths: Path) -> list[str]:
+    return sorted(".".join(path.relative_to(SOURCE.parent).with_suffix("").parts) for path in paths)
+
+
+def test_the_contracts_name_every_module_they_are_about() -> None:
+    """A new module is under no contract until it is named in it."""
+    wires = modules(*(SOURCE / "protocol").glob("wire_v*.py"))
+    assert wires == sorted(contract("engine knows no wire version")["forbidden_modules"])
+    adapters = modules(*(each.parent for each in (SOURCE / "adapters").glob("*/__init__.py")))
+    assert adapters == sorted(contract("Adapters do not import each other")["modules"])
+    heart = modules(*(path for path in core() if path.parent.name == "engine"))
+    assert heart == sorted(contract("decide sees the protocol only")["source_modules"])

@@ -15,7 +15,7 @@ MAY_IMPORT = frozenset({
     "ipaddress", "re", "string", "struct", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
     "msgspec", "jsonschema_rs", "weftwork.protocol",
     "weftwork.engine.answering", "weftwork.engine.children", "weftwork.engine.decide", "weftwork.engine.decision",
-    "weftwork.engine.entries", "weftwork.engine.inputs", "weftwork.engine.ledger",
+    "weftwork.engine.emitting", "weftwork.engine.entries", "weftwork.engine.inputs", "weftwork.engine.ledger",
     "weftwork.engine.steer",
 })
 """What the core may import, with what lies below; nothing that reads a clock, file, socket or chance."""
@@ -29,7 +29,7 @@ VAGUE = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "mana
 
 
 def core() -> list[Path]:
-    names = ("answering", "children", "decide", "decision", "entries", "inputs", "ledger", "steer")
+    names = ("answering", "children", "decide", "decision", "emitting", "entries", "inputs", "ledger", "steer")
     heart = [SOURCE / "engine" / f"{name}.py" for name in names]
     return sorted([*SOURCE.glob("protocol/**/*.py"), *heart])
 

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import RunConfigurable, RunEventDoc, RunSnapshot
-from tests.interop import test_client_agents, test_client_children, test_client_gates, test_client_supervised
+from tests.interop import (
+    test_client_agents,
+    test_client_ai,
+    test_client_children,
+    test_client_gates,
+    test_client_prompts,
+    test_client_supervised,
+)
 from tests.live import KEY, Host
 
 from weftwork.protocol import schema
@@ -179,7 +186,8 @@ def test_message_reducer(client: OpenwopClient) -> None:
 
 def test_every_advertised_workflow_is_proved_here(host: Host) -> None:
     advertised = host.call("GET", "/.well-known/openwop").document["fixtures"]
-    modules = (test_client_agents, test_client_children, test_client_gates, test_client_supervised)
+    modules = (test_client_agents, test_client_ai, test_client_children, test_client_gates)
+    modules += (test_client_prompts, test_client_supervised)
     tests = (*globals(), *(name for module in modules for name in vars(module)))
     proved = {name.removeprefix("test_").replace("_", "-") for name in tests if name.startswith("test_")}
     assert {name.removeprefix("conformance-") for name in advertised} <= proved

@@ -68,3 +68,16 @@ def test_the_client_compares_runs(host: Host, client: OpenwopClient) -> None:
     assert {each.op for each in other.eventDiffs} == {"changed", "removed"}
     assert all((each.bEvent is None) is (each.op == "removed") for each in other.eventDiffs)
     assert not other.truncated
+
+
+def test_the_client_reads_a_bundle(host: Host, client: OpenwopClient) -> None:
+    run_id = finished(host, "conformance-multi-node")
+    bundle = client.runs_debug_bundle(run_id)
+    assert bundle is not None
+    assert (bundle.bundleVersion, bundle.redactionApplied, bundle.redactionMode) == ("1.0", True, "mask")
+    assert bundle.events == host.log(run_id)
+    assert (bundle.run["status"], bundle.truncated, bundle.truncatedReason) == ("completed", False, None)
+    cut = client.runs_debug_bundle(run_id, max_events=2)
+    assert cut is not None
+    assert (len(cut.events), cut.truncated, cut.truncatedReason) == (2, True, "events_truncated_to_size_cap")
+    assert client.runs_debug_bundle("nowhere") is None

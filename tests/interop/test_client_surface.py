@@ -67,7 +67,7 @@ def cases(run: str) -> dict[str, Case]:
         "runs_bulk_cancel": ((t.BulkCancelRunsRequest([run]),), {}, SERVED),
         "runs_cancel": ((run,), {}, SERVED),
         "runs_create": ((NOOP,), {}, SERVED),
-        "runs_debug_bundle": ((run,), {"max_events": 10}, None),
+        "runs_debug_bundle": ((run,), {"max_events": 10}, SERVED),
         "runs_diff": ((run, run), {}, SERVED),
         "runs_eval_summary": ((run,), {}, None),
         "runs_events": ((run,), {}, SERVED),

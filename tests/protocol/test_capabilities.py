@@ -14,6 +14,9 @@ from weftwork.app import node_types
 from weftwork.protocol import capabilities, idempotency, schema
 from weftwork.protocol.capabilities import Offer, discovery, etag
 from weftwork.protocol.child import DISPATCH, SUB_WORKFLOW
+from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelope.completion import RELIABILITY_EVENTS
+from weftwork.protocol.envelope.kind import UNIVERSAL
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.openapi import openapi
@@ -23,9 +26,6 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES, Route
 
 ROOT = {
     "protocolVersion",
-    "supportedEnvelopes",
-    "schemaVersions",
-    "limits",
     "implementation",
     "engineVersion",
     "eventLogSchemaVersion",
@@ -35,7 +35,9 @@ ROOT = {
 }
 TALK = "core.conversationGate"
 TYPES = node_types()
-FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"}
+FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"} | {
+    *("supportedEnvelopes", "schemaVersions", "limits"),
+}
 
 
 def offers() -> st.SearchStrategy[Offer]:
@@ -101,7 +103,7 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
 @pytest.mark.rule("disc-01")
 def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "MOCK_PROVIDERS", ("script",))
-    document = discovery(Offer("0.1.0", Limits()))
+    document = discovery(Offer("0.1.0", Limits(), providers=("scripted",)))
     assert document["testing"] == {"testKeyPrefix": "hk_test_", "mockProviders": ["script"]}
     assert document["testing"] == document["capabilities"]["testing"]
     assert re.fullmatch(r"1\.[0-9]+", document["protocolVersion"])
@@ -170,10 +172,19 @@ def test_the_client_is_shown_with_the_caps_that_it_keeps() -> None:
         }
 
 
-@pytest.mark.rule("disc-02")
-def test_no_envelope_kind_is_advertised_before_it_is_accepted() -> None:
+@pytest.mark.rule("disc-02", "disc-08")
+def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
     document = discovery(Offer("0.1.0", Limits()))
     assert (document["supportedEnvelopes"], document["schemaVersions"]) == ([], {})
+    assert not {"aiEnvelope", "aiProviders", "envelopes", "envelopeContracts", "debugBundle"} & document.keys()
+    limits = Limits(max_retry_attempts=5)
+    document = discovery(Offer("0.1.0", limits, envelopes=BUILTIN.advertised, providers=("scripted",), bundles=True))
+    assert document["supportedEnvelopes"] == list(UNIVERSAL)
+    assert document["schemaVersions"] == dict.fromkeys(UNIVERSAL, 1)
+    assert document["aiProviders"] == {"supported": ["scripted"], "byok": []}
+    assert document["envelopes"]["reliability"]["maxRetryAttempts"] == 5
+    assert document["envelopes"]["reliability"]["events"] == list(RELIABILITY_EVENTS)
+    assert document["debugBundle"] == {"supported": True}
 
 
 @pytest.mark.rule("disc-03")
@@ -202,6 +213,13 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "registerWorkflow": "manifest:write",
         "registerSampleWorkflow": "manifest:write",
         "safeFetch": "runs:create",
+        "exportDebugBundle": "runs:read",
+        "resetSeams": "runs:create",
+        "programMockAi": "runs:create",
+        "acceptEnvelope": "runs:create",
+        "toggleCapability": "runs:create",
+        "wrapPrompt": "runs:create",
+        "emitEnvelopeReliability": "runs:create",
         "setVariables": "runs:create",
     }
 
@@ -263,7 +281,7 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     assert str(route.ok) in responses
     assert ("401" in responses) is (route.scope is not None)
     content = responses[str(route.ok)].get("content", {})
-    assert ("application/json" in content) is (route.ok != 204)
+    assert (route.content in content) is (route.ok != 204)
     assert ("text/event-stream" in content) is route.stream
     for code in route.errors:
         assert code in responses[str(ERRORS[code].status)]["description"]

@@ -1,5 +1,6 @@
 """Copies of sensitive texts inside other texts: found, the longest first, at a cost that the bounds keep small."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from weftwork.protocol import copies
-from weftwork.protocol.copies import MAX_TEXT, MAX_TEXTS, MAX_VALUES, MIN_TEXT, Copies
+from weftwork.protocol.copies import MAX_MARKER, MAX_TEXT, MAX_TEXTS, MAX_VALUES, MIN_TEXT, Copies
 
 
 def knowing(*values: Any) -> Copies:
@@ -112,15 +113,16 @@ def test_members_are_learnt_in_the_order_of_their_names() -> None:
 
 def test_the_pattern_is_made_once_for_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     made = knowing([f"text-{index}" for index in range(MAX_TEXTS)])
-    compiled: list[str] = []
-    real = copies.re.compile
-    monkeypatch.setattr(copies.re, "compile", lambda text, flags: compiled.append(text) or real(text, flags))
+    compiled: list[Any] = []
+    real = copies.jsonschema_rs.validator_for
+    monkeypatch.setattr(
+        copies.jsonschema_rs, "validator_for", lambda schema, **more: compiled.append(schema) or real(schema, **more)
+    )
     for _ in range(100):
         made.learn("***", "text-1")
-        made.mask("a text-1")
-    assert len(compiled) == 1
-    assert compiled[0].count("text") == 1
-    assert len(compiled[0]) < 3 * MAX_TEXTS * MAX_TEXT
+        assert not made.absent(["a text-1"])
+        assert not made.unmentioned(b'["a text-1"]')
+    assert len(compiled) == 2
 
 
 def test_texts_that_hold_each_other_nest_no_deeper_than_python_goes() -> None:
@@ -133,3 +135,32 @@ def test_without_the_bound_every_text_would_be_looked_at(monkeypatch: pytest.Mon
     Looked.looks = 0
     knowing([Looked(f"text-{index:05}") for index in range(1_000)])
     assert Looked.looks > 2 * MAX_TEXTS
+
+
+def test_secrets_that_are_too_long_for_a_pattern_are_found_all_the_same() -> None:
+    made = Copies()
+    secrets = [f"{number:03}" + "a" * 15_000 for number in range(64)]
+    for number, secret in enumerate(secrets):
+        made.learn_secret(str(number), secret)
+    assert not made.absent([secrets[7]])
+    assert not made.unmentioned(json.dumps(secrets[7]).encode())
+    assert made.mask(f"<{secrets[7]}>") == "<[REDACTED:7]>"
+    assert made.mask("nothing") == "nothing"
+
+
+def test_a_marker_is_not_much_longer_than_what_it_stands_for() -> None:
+    made = Copies()
+    made.learn(f"[REDACTED:{'n' * 256}]", "abcd")
+    made.learn_secret("s" * 5000, "key")
+    for text in ("abcd", "key"):
+        assert len(made.mask(text)) == MAX_MARKER
+        assert made.mask(text).endswith("]")
+        # And it is known as one of ours.
+        assert made.mask(made.mask(text)) == made.mask(text)
+
+
+@pytest.mark.parametrize("shown", ["k\u00e5/77", r"k\u00e5/77", r"k\u00E5/77", "k\u00e5\\/77"])
+def test_a_text_is_found_as_it_stands_in_json(shown: str) -> None:
+    made = knowing("k\u00e5/77")
+    assert made.mask(f"<{shown}>") == "<***>"
+    assert not made.absent(shown)

@@ -120,10 +120,10 @@ def test_declared_inputs_have_their_type(variable: Variable, inputs: dict[str, A
     ("mode", "offered", "code"),
     [
         ("live", (), "mock_provider_forbidden"),
-        ("live", ("script",), "mock_provider_forbidden"),
+        ("live", ("error",), "mock_provider_forbidden"),
         ("test", (), "unsupported_mock_provider"),
-        ("test", ("other",), "unsupported_mock_provider"),
-        ("test", ("script",), None),
+        ("test", ("usage-only",), "unsupported_mock_provider"),
+        ("test", ("error",), None),
     ],
 )
 def test_a_mock_provider_needs_a_test_key_and_an_offer(
@@ -131,7 +131,7 @@ def test_a_mock_provider_needs_a_test_key_and_an_offer(
 ) -> None:
     monkeypatch.setattr(options, "MOCK_PROVIDERS", offered)
     options.check_mock_provider({}, mode)
-    wanted = {"mockProvider": {"id": "script"}}
+    wanted = {"mockProvider": {"id": "error"}}
     if code is None:
         options.check_mock_provider(wanted, mode)
     else:

@@ -1,6 +1,5 @@
 """Schemas: what they accept, where their errors point, and that no message repeats what was sent."""
 
-import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,31 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.protocol.envelope.made import GONE, edited
 from weftwork.protocol import events, run, schema
 from weftwork.protocol.errors import ClientFault
 
 EXAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_examples.json").read_text("utf-8"))
 DOCUMENTS: dict[str, list[Any]] = EXAMPLES["documents"]
 PAYLOADS: dict[str, Any] = EXAMPLES["payloads"]
-GONE = object()
 HERE = "the place that was edited"
 CANARY = "canary-5e0f"
-
-
-def edited(document: Any, pointer: str, value: Any) -> Any:
-    """A copy with the value at the pointer set, or taken away."""
-    changed = copy.deepcopy(document)
-    *parents, last = pointer.split("/")[1:]
-    holder = changed
-    for token in parents:
-        holder = holder[int(token) if isinstance(holder, list) else token]
-    if value is GONE:
-        del holder[last]
-    elif isinstance(holder, list):
-        holder[int(last)] = value
-    else:
-        holder[last] = value
-    return changed
 
 
 def places(document: Any, at: str = "") -> Iterator[str]:
@@ -217,7 +200,7 @@ def test_the_canary_is_seen_when_the_text_of_the_validator_is_used(monkeypatch: 
     count, text = _all_messages("create-run", document)
     assert count == 1
     assert CANARY not in text
-    monkeypatch.setattr(schema, "_explain", lambda error: [((), "x", error.message)])  # sabotage
+    monkeypatch.setattr(schema, "explain", lambda error: [((), (), "x", error.message)])  # sabotage
     assert CANARY in _all_messages("create-run", document)[1]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from weftwork.adapters.python.declare import node_of
 from weftwork.adapters.python.entry import Tools
@@ -15,6 +15,7 @@ from weftwork.ports.nodes import (
     Failed,
     NewChild,
     NodeCall,
+    NodeContext,
     Outcome,
     StepFailed,
     Suspended,
@@ -32,6 +33,7 @@ class Stage:
     def __init__(self, threads: Threads | None = None, outbound: Outbound | None = None) -> None:
         self.tools = Tools(threads or Threads(4, 4), outbound)
         self.recorded: dict[str, Any] = {}
+        self.distrusts = 0
         self.effects: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
         """By key: the answer, or the Resolution that there is."""
@@ -59,7 +61,7 @@ class Stage:
         config = given.pop("config", {})
         call = NodeCall("run-1", node_id, given, config, scope, visit=visit, attempt=self.attempt)
         try:
-            return await waiting_node(node, self.tools).run(call, self)
+            return await waiting_node(node, self.tools).run(call, cast("NodeContext", self))
         except Asking as asking:
             return Suspended(asking.interrupt)
 
@@ -107,6 +109,13 @@ class Stage:
 
     async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
         raise AssertionError("no children here")
+
+    @property
+    def untrusted(self) -> bool:
+        return self.distrusts > 0
+
+    def distrust(self) -> None:
+        self.distrusts += 1
 
     def event_id(self) -> str:
         raise AssertionError("no events point at each other here")

@@ -1,7 +1,6 @@
 """Finding nodes: modules, packages, entry points, and what is said when something is wrong with them."""
 
 import sys
-from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,6 @@ import weftwork
 def {1}(ctx):
     return 1
 """
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder to work in; what was imported from it is forgotten, and so is the way to it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in (getattr(sys.modules[name], "__file__", None) or str(tmp_path)):
-            del sys.modules[name]
 
 
 def write(folder: Path, name: str, text: str) -> Path:

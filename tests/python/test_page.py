@@ -7,10 +7,12 @@ from typing import Any
 import weftwork
 from tests.docs.pages import ROOT, blocks
 from weftwork.adapters.python.declare import NodeFunction, node, node_of
+from weftwork.adapters.python.models import Answer, Envelope, Usage
 from weftwork.protocol.interrupt import KINDS
 from weftwork.testing import TIMEOUT, run_node
 
 PAGE = (ROOT / "docs" / "extend" / "node.md").read_text("utf-8")
+MODELS = (ROOT / "docs" / "extend" / "ai-node.md").read_text("utf-8")
 QUESTIONS = (ROOT / "docs" / "extend" / "questions.md").read_text("utf-8")
 
 
@@ -52,6 +54,26 @@ def test_every_option_of_a_question_is_explained() -> None:
         everywhere = {"timeout", "default", "remind_after"}
         assert [each for each in parameters if each not in everywhere and not re.search(rf"\b{each}\b", row)] == []
         assert [each for each in everywhere if f"`{each}`" not in QUESTIONS] == []
+
+
+def test_the_node_that_asks_a_model_can_be_run() -> None:
+    ((type_id, read_mail),) = nodes_on(MODELS)
+    assert type_id == "acme.read-mail"
+    model = ['{"article": "chair", "amount": 2}', "Two chairs."]
+    result = run_node(read_mail, inputs={"mail": "Two chairs, please."}, model=model)
+    assert result.outputs == {"article": "chair", "letter": "Two chairs."}
+
+
+def test_every_option_of_a_call_of_a_model_is_explained() -> None:
+    for name in ("call_ai", "generate_envelope"):
+        options = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
+        assert [each for each in options if not re.search(rf"`(.*\W)?{each}\W", MODELS)] == []
+
+
+def test_every_member_of_an_answer_is_explained() -> None:
+    for kind in (Answer, Envelope, Usage):
+        names = [name for name in dir(kind) if not name.startswith("_")]
+        assert [name for name in names if f"`{name}`" not in MODELS] == []
 
 
 def test_every_kind_of_question_is_explained() -> None:

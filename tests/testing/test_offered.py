@@ -16,7 +16,18 @@ from weftwork.testing.offered import PLACES
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend" / "testing.md"
 PUBLIC = [
-    *("Crash", "Failure", "FakeOutbound", "Fault", "LostAnswer", "ManualClock", "NodeResult", "Outage", "Performed"),
+    *(
+        "Crash",
+        "Failure",
+        "FakeModel",
+        "FakeOutbound",
+        "Fault",
+        "LostAnswer",
+        "ManualClock",
+        "NodeResult",
+        "Outage",
+        "Performed",
+    ),
     *("Question", "Refused", "RunResult", "TIMEOUT", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),
     *("arun_node", "arun_workflow", "crash_everywhere", "find_out", "respond", "run_node", "run_workflow"),
 ]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -18,6 +18,7 @@ from weftwork.adapters.http.server import bind, serve
 from weftwork.adapters.system.files import raise_file_limit
 from weftwork.app import Host
 from weftwork.cli.ending import silence
+from weftwork.document_file import FileUnusable, read_document
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.faults import point
 from weftwork.ports.seat import SeatTaken
@@ -168,14 +169,9 @@ async def _count(host: Host) -> str:
 
 async def _register_file(host: Host, file: Path) -> list[str]:
     try:
-        if file.stat().st_size > MAX_DEFINITION_BYTES:
-            return [f"larger than {MAX_DEFINITION_BYTES} bytes"]
-        document: Any = decode(file.read_bytes())
-    except OSError as error:
-        return [error.strerror or "cannot be read"]
-    except ClientFault as fault:
-        pointer = (fault.details or {}).get("pointer") or "/"
-        return [f"{pointer}: {fault.message}"]
+        document = read_document(file, MAX_DEFINITION_BYTES)
+    except FileUnusable as error:
+        return [str(error)]
     if is_object(document) and host.catalog.has(document):
         return ["/id: a workflow of this id is registered already; the first one stays"]
     return [f"{item.pointer or '/'}: {item.message}" for item in await host.catalog.register(document)]

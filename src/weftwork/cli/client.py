@@ -6,7 +6,8 @@ through `notify`, and no text holds the key.
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from weftwork.cli.sse import Frame
 
 __all__ = ["Client", "Refused", "Unreachable", "segment"]
+
+T = TypeVar("T")
 
 MAX_TRIES: Final = 4
 MAX_WAIT: Final = 10.0
@@ -63,6 +66,10 @@ class Client:
         """The document there. Members of the query that are None are left out, lists are repeated."""
         return self._ask("GET", path, query, None, None)
 
+    def download(self, path: str, heard: Callable[[int], None], **query: Any) -> bytes:
+        """What is there, as the host sent it; `heard` is told how many bytes have come."""
+        return self._repeat(lambda: self._connection.fetch(path, query, heard), MAX_TRIES)
+
     def peek(self, path: str, seconds: float) -> Any:
         """The document there if the host gives it without further ado, else None. For what is nice to know."""
         left = self.time_left()
@@ -99,15 +106,18 @@ class Client:
             raise TimeUp
 
     def _ask(self, method: str, path: str, query: dict[str, Any], body: Any, idempotency_key: str | None) -> Any:
-        from weftwork.cli.connection import Broken, Silent
-
         repeatable = method == "GET" or idempotency_key is not None
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key is not None else {}
-        tries = MAX_TRIES if repeatable else 1
+        ask = partial(self._connection.ask, method, path, query, body, headers)
+        return self._repeat(ask, MAX_TRIES if repeatable else 1)
+
+    def _repeat(self, ask: Callable[[], T], tries: int) -> T:
+        from weftwork.cli.connection import Broken, Silent
+
         while True:
             tries -= 1
             try:
-                return self._connection.ask(method, path, query, body, headers)
+                return ask()
             except Broken as broken:
                 if not tries or isinstance(broken, Silent):
                     raise

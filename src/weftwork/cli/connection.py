@@ -19,6 +19,7 @@ from weftwork.protocol.json_value import is_object
 
 MAX_ANSWER: Final = 64 * 2**20
 _JSON: Final = "application/json"
+_PIECE: Final = 65_536
 _LEAST: Final = 0.001
 """Seconds. 0 would mean not to wait at all, which is another thing than no time left."""
 
@@ -78,6 +79,14 @@ class Connection:
         finally:
             opened.close()
 
+    def fetch(self, path: str, query: Mapping[str, Any], heard: Callable[[int], None]) -> bytes:
+        """The answer as it is; `heard` is told how much of it has come. Raises Refused, Unreachable or Broken."""
+        opened = self.open("GET", path, query, None, {"Accept": _JSON})
+        try:
+            return self._read(opened.response, heard)
+        finally:
+            opened.close()
+
     def open(
         self,
         method: str,
@@ -122,9 +131,9 @@ class Connection:
             return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=timeout)
 
-    def _read(self, response: http.client.HTTPResponse) -> bytes:
+    def _read(self, response: http.client.HTTPResponse, heard: Callable[[int], None] | None = None) -> bytes:
         try:
-            data = response.read(MAX_ANSWER + 1)
+            data = response.read(MAX_ANSWER + 1) if heard is None else _in_pieces(response, heard)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self.broken(error) from None
         if response.length and len(data) <= MAX_ANSWER:
@@ -187,6 +196,14 @@ class Connection:
         if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
             return Broken(f"{self.url} does not speak HTTP; see --url, also whether it must start with https://.")
         return Broken(f"the connection to {self.url} broke before its answer was complete; try again.")
+
+
+def _in_pieces(response: http.client.HTTPResponse, heard: Callable[[int], None]) -> bytes:
+    data = bytearray()
+    while len(data) <= MAX_ANSWER and (piece := response.read(_PIECE)):
+        data += piece
+        heard(len(data))
+    return bytes(data)
 
 
 def _parse(url: str) -> SplitResult:

@@ -69,10 +69,17 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "weftwork.run.pause-requested": ("reason", "drainPolicy"),
 }
 """What is shown of each type; of others, the whole payload as far as it fits."""
-_CHUNKS: Final = ("output.chunk", "ai.message.chunk")
+_AGAIN: Final = "ai.message.chunk"
+_CHUNKS: Final = ("output.chunk", _AGAIN)
 _ASKS: Final = "interrupt.requested"
 _DECIDES: Final = "runOrchestrator.decided"
 _MOST_FIELDS: Final = 20
+
+
+def is_again(tree: "RunTree", frame: Frame) -> bool:
+    """Whether the frame, which the tree has yet to take in, repeats a piece of text: in the mode debug each comes as
+    the event of the log and once more in the form of the mode messages. One line is enough."""
+    return frame.kind == _AGAIN and frame.sequence is not None and frame.sequence <= tree.sequence
 
 
 def line_in(tree: "RunTree", frame: Frame) -> str:

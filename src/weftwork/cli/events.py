@@ -45,12 +45,14 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
 
 def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
     """A line for each event; a question where it comes if more events will, else at the end."""
-    from weftwork.cli.event_line import line_in
+    from weftwork.cli.event_line import is_again, line_in
     from weftwork.cli.question_view import still_open, tell_question
     from weftwork.cli.tree import QUESTIONS, RunTree
 
     tree = RunTree(run_id)
     for frame in frames:
+        if is_again(tree, frame):
+            continue
         known = {row.node_id for row in tree.waiting}
         tree.apply(frame)
         say(line_in(tree, frame))
@@ -89,7 +91,10 @@ def _so_far(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]
         new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]
         for frame in new:
             last = max(last, frame.sequence or 0)
-            if mode == "debug" or frame.kind in (UPDATES if mode == "updates" else ("output.chunk",)):
+            if mode == "messages":
+                if frame.kind == "output.chunk":
+                    yield Frame(frame.event, {**frame.data, "type": "ai.message.chunk"}, frame.id)
+            elif mode == "debug" or frame.kind in UPDATES:
                 yield frame
         if not new or page.get("isComplete") is True:
             return

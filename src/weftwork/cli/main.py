@@ -3,12 +3,15 @@
 import click
 
 from weftwork.cli.answer import answer
+from weftwork.cli.bundle import bundle
 from weftwork.cli.completion import completion
 from weftwork.cli.doctor import doctor
 from weftwork.cli.ending import Root
+from weftwork.cli.envelope import envelope
 from weftwork.cli.events import events
 from weftwork.cli.inbox import inbox
 from weftwork.cli.keys import keys
+from weftwork.cli.kinds import kinds
 from weftwork.cli.new import new
 from weftwork.cli.nodes import nodes
 from weftwork.cli.run import run
@@ -30,10 +33,13 @@ main.add_command(signing)
 main.add_command(run)
 main.add_command(events)
 main.add_command(runs)
+main.add_command(bundle)
 main.add_command(inbox)
 main.add_command(answer)
 main.add_command(workflows)
 main.add_command(nodes)
+main.add_command(envelope)
+main.add_command(kinds)
 main.add_command(doctor)
 main.add_command(new)
 main.add_command(completion)

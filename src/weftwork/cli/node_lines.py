@@ -64,7 +64,7 @@ def details(row: NodeRow, url: str, run_id: str) -> list[Detail]:
         found += asking("asks", row.asked)
         found.append(Detail(answer_command(url, run_id, row.node_id), "", True))
     if row.text and row.state in ACTIVE:
-        found.append(Detail(shown(row.text, 200)[-80:], "italic"))
+        found.append(Detail(shown(" ".join(row.text.split()), 200)[-80:], "italic"))
     return found
 
 

@@ -54,7 +54,8 @@ class Operator:
             raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
 
     def _opened(self, makes_store: bool) -> tuple[Any, Any]:
-        from weftwork.app import DATABASE, open_administration
+        from weftwork.closed_host import open_administration
+        from weftwork.data_folder import DATABASE
         from weftwork.ports.eventlog import StoreUnavailable
         from weftwork.ports.seat import SeatTaken
         from weftwork.protocol.errors import HostFault

@@ -31,6 +31,19 @@ from weftwork.settings import Settings, SettingsError, load_settings
     help="Import MODULE, from here or where Python looks, and offer its nodes. Repeatable.",
 )
 @click.option(
+    "--envelope-kinds",
+    metavar="PATH",
+    multiple=True,
+    help="Take envelopes of the kinds whose schemas are in PATH, a folder or a file. Repeatable.",
+)
+@click.option(
+    "--prompts",
+    metavar="DIR",
+    multiple=True,
+    help="Let nodes refer to the prompt templates in DIR, one in each *.json. Repeatable.",
+)
+@click.option("--model-script", metavar="FILE", help="Let the scripted provider answer what FILE says.")
+@click.option(
     "--api-key",
     metavar="KEY=TENANT[:SCOPE+SCOPE]",
     multiple=True,

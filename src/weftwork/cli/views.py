@@ -61,10 +61,12 @@ class LineView(_Steady):
     """One line for each event, at once."""
 
     def show(self, frame: Frame) -> None:
-        from weftwork.cli.event_line import line_in
+        from weftwork.cli.event_line import is_again, line_in
 
+        again = is_again(self._tree, frame)
         self._tree.apply(frame)
-        say(line_in(self._tree, frame))
+        if not again:
+            say(line_in(self._tree, frame))
 
     def end(self, snapshot: Any) -> None:
         self._tree.learn(snapshot)

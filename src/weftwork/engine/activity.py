@@ -12,6 +12,7 @@ from weftwork.engine.timers import Timers
 from weftwork.engine.work import Work
 from weftwork.protocol.effect import NODE, Place, is_unrepeatable
 from weftwork.protocol.json_value import is_object
+from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.state import RunState
 
 
@@ -20,11 +21,13 @@ class Activity:
 
     __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers", "_types")
 
-    def __init__(self, runtime: Runtime, limit: int | None, report: Callable[[Input], None]) -> None:
+    def __init__(
+        self, runtime: Runtime, limit: int | None, report: Callable[[Input], None], redactor: Redactor | None = None
+    ) -> None:
         self._report = report
         self._types = runtime.types
         self._deadline = Deadline(runtime.clock, limit, report)
-        self._performer = Performer(runtime, report)
+        self._performer = Performer(runtime, report, redactor)
         self._timers = Timers(runtime.clock, report)
         self._closed = False
 

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from weftwork.engine.decision import NOTHING, Decision
 from weftwork.engine.inputs import AnswerGiven, InterruptPassed, NodeSuspended
 from weftwork.protocol.answer import check_resume, read_value
@@ -11,10 +13,12 @@ from weftwork.protocol.asking import received, suspension, when_asked, when_pass
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import REMARK, REMINDER, Draft
-from weftwork.protocol.interrupt import TIMEOUT, answer_refusal, interrupt_id, payload_of
+from weftwork.protocol.interrupt import TIMEOUT, Interrupt, answer_refusal, interrupt_id, payload_of
 from weftwork.protocol.redaction import MARK
 from weftwork.protocol.state import InterruptState, RunState
 
+OUTSIDE: Final = "external-event"
+"""The kind of question that the world answers, and no person."""
 MAX_SAID: Final = 200
 """appr-11 (host): after so many votes and questions back a gate takes no more questions and no changed votes: a link
 must not fill a log. Whoever has not voted yet still may."""
@@ -24,9 +28,14 @@ def suspend(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
     """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
     node_id, interrupt = given.node_id, given.interrupt
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    return (*given.effects, *question(node_id, name, interrupt))
+
+
+def question(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
+    """A question under its id, and the node that waits."""
     asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
     suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
-    return (*given.effects, asked, *when_asked(node_id, name, interrupt), suspended)
+    return (asked, *when_asked(node_id, name, interrupt), suspended)
 
 
 def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
@@ -35,7 +44,8 @@ def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
     asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
     payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
-    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name)
+    trust = "untrusted" if state.nodes[node_id].untrusted else None
+    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name, content_trust=trust)
     return (asked, *when_passed(state, node_id, name, interrupt, given.value), resolved)
 
 
@@ -54,13 +64,15 @@ def answer(state: RunState, given: AnswerGiven) -> Decision:
     except ClientFault as fault:
         return Decision(refusal=fault)
     by = given.by.bound or given.by.principal
-    return Decision(
-        tuple(
-            draft
-            for each in _alike(state, found)
-            for draft in (_resolved(each, value, given.by), *when_resolved(state, each, value, by))
-        )
+    drafts = tuple(
+        draft
+        for each in _alike(state, found)
+        for draft in (_resolved(each, value, given.by), *when_resolved(state, each, value, by))
     )
+    if found.kind == OUTSIDE or given.by.trust != "trusted":
+        # trust-04 (RFC 0143): what an event of somewhere else holds, nobody here vouches for.
+        drafts = tuple(msgspec.structs.replace(each, content_trust="untrusted") for each in drafts)
+    return Decision(drafts)
 
 
 def _asked(state: RunState, given: AnswerGiven) -> InterruptState | ClientFault:

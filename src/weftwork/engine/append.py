@@ -33,6 +33,8 @@ from weftwork.protocol.redaction import Redactor, shown_channel, shown_variable
 from weftwork.protocol.run import Status
 from weftwork.protocol.state import RunState
 from weftwork.protocol.timestamp import iso
+from weftwork.protocol.trust import UNTRUSTED
+from weftwork.protocol.trust_stamp import carries_untrusted, tells_untrusted
 from weftwork.protocol.waiting import is_parked, wake_at
 
 _TIMED: Final = {"channel.written": "writtenAt"}
@@ -89,6 +91,12 @@ class Append:
         """
         if not is_event_type(draft.type):
             raise HostFault(f"no event may have the type {draft.type}")
+        if (
+            self._state.untrusted is not None
+            and draft.content_trust != UNTRUSTED
+            and carries_untrusted(self._state, draft)
+        ):
+            draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
         sequence = self.expected + 1 + len(self._staged)
         payload = draft.payload
         if draft.type in _TIMED:
@@ -109,7 +117,9 @@ class Append:
         if draft.cancels:
             reason = str(payload.get("reason", FAILED_WITH_PARENT))
             self._orders += [Order(child, reason) for child in draft.cancels]
-        apply(self._state, Fact(sequence, draft.type, payload, self._now, draft.node_id, draft.event_id or ""))
+        event_id = draft.event_id or ""
+        fact = Fact(sequence, draft.type, payload, self._now, draft.node_id, event_id, draft.content_trust)
+        apply(self._state, fact)
 
     def batch(self, ids: Ids, record: Record | None) -> Batch:
         """What the store commits. Rows hold only what changed."""
@@ -126,6 +136,7 @@ class Append:
                 draft.causation_id,
                 engine_version=state.header.engine_version,
                 interrupt_id=draft.interrupt_id,
+                content_trust=draft.content_trust,
             )
             for offset, ((draft, payload), event_id) in enumerate(
                 zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
@@ -172,6 +183,8 @@ class Append:
                 outcome["hidden"] = hidden
             if parent.outputs and self._outputs is not None:
                 outcome["outputs"] = msgspec.Raw(self._outputs)
+        if state.untrusted is not None and tells_untrusted(state, outcome):
+            outcome["untrusted"] = True
         return Told(
             state.header.run_id, parent.node_id, parent.key, state.last_sequence, now, msgspec.json.encode(outcome)
         )

@@ -25,7 +25,7 @@ from weftwork.ports.nodes import (
 from weftwork.protocol import schema
 from weftwork.protocol.channel import check_write
 from weftwork.protocol.channel_access import denial, may_write
-from weftwork.protocol.dataflow import Broken, Missing, arrivals, resolve_inputs
+from weftwork.protocol.dataflow import Broken, Missing, arrivals, resolve_inputs, untrusted_inputs
 from weftwork.protocol.definition import has_type
 from weftwork.protocol.events import CHILD_STARTED, CHILD_STATUS, Draft
 from weftwork.protocol.interrupt import Interrupt
@@ -64,12 +64,13 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     wrong = wrong_inputs(declaration.inputs, inputs) if not state.nodes[node_id].children else None
     if wrong is not None:
         return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entered=entered)
+    untrusted = untrusted_inputs(state, node_id)
     return NodeCall(
         state.header.run_id,
         node_id,
         inputs,
         node.config,
-        NodeScope(state, node_id, inputs, declaration.instant),
+        NodeScope(state, node_id, inputs, declaration.instant, untrusted),
         state.rounds.get(place.counts, 0) if place.counts is not None else 0,
         _arrivals(state, node_id) if declaration.gathering else (),
         state.answers,
@@ -83,6 +84,10 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         state.nodes[node_id].decided,
         node.agent,
         state.header.configurable,
+        contract=node.contract,
+        prompt_refs=node.prompt_refs,
+        hides=place.hides,
+        untrusted=untrusted,
     )
 
 
@@ -123,12 +128,12 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
             if isinstance(wanted, Failed):
                 return outcome_input(runtime, state, call, wanted)
             return NodeSuspended(node_id, interrupt, entered, wanted)
-        case Failed(code, message, details, retryable, said):
+        case Failed(code, message, details, retryable, said, cause):
             chance = runtime.ids.fraction()
             wanted = _drafts(state, node_id, said)
             if isinstance(wanted, Failed):
                 return outcome_input(runtime, state, call, wanted)
-            return NodeFailed(node_id, code, message, details, retryable, chance, entered, wanted)
+            return NodeFailed(node_id, code, message, details, retryable, chance, entered, wanted, cause)
 
 
 def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:

@@ -17,6 +17,9 @@ from weftwork.engine.plans import Plans
 from weftwork.ports.definitions import Definitions, Full, Known, Listed, Registered, Registration
 from weftwork.ports.eventlog import Record, Recorded
 from weftwork.protocol.canonical import encode_stored
+from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelope.kind import Kinds
+from weftwork.protocol.envelope.registry import check_taken
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.gated import find_gate, gated
 from weftwork.protocol.graph import Plan, plan_workflow
@@ -36,8 +39,9 @@ _UNKNOWN: Final = ""
 class Catalog:
     """Workflows of files by id; those of tenants in the store; plans by digest, as pinned by runs."""
 
-    def __init__(self, definitions: Definitions, types: Mapping[str, NodeDeclaration]) -> None:
+    def __init__(self, definitions: Definitions, types: Mapping[str, NodeDeclaration], kinds: Kinds = BUILTIN) -> None:
         self.types = types
+        self._kinds = kinds
         self._definitions = definitions
         self._by_id: dict[tuple[str | None, str], Plan] = {}
         self._plans = Plans()
@@ -84,7 +88,9 @@ class Catalog:
     def check(self, document: dict[str, Any], pinned: bool = False) -> tuple[Plan | None, list[Violation]]:
         """The plan of a definition, or everything that keeps this host from running it."""
         workflow, violations = parse_workflow(document, self.types, pinned)
-        if workflow is None:
+        if workflow is not None and not pinned:
+            violations = check_taken(self._kinds, workflow.kinds)
+        if workflow is None or violations:
             return None, violations
         return plan_workflow(workflow)
 

@@ -79,5 +79,6 @@ def out_of_time(state: RunState, given: AwaitDue) -> NodeFailed | None:
 
 def _ended(node_id: str, told: Told) -> Draft:
     outcome: dict[str, Any] = msgspec.json.decode(told.outcome)
+    untrusted: bool = outcome.pop("untrusted", False)
     payload = {"childRunId": told.child, "key": told.key, "status": told.status, **outcome}
-    return Draft(CHILD_ENDED, payload, node_id)
+    return Draft(CHILD_ENDED, payload, node_id, content_trust="untrusted" if untrusted else None)

@@ -9,7 +9,8 @@ from typing import Any, Final
 from weftwork.engine.answering import answer, let_pass, remind, suspend, time_out
 from weftwork.engine.children import hear, look, out_of_time, wait
 from weftwork.engine.decision import NOTHING, Bounds, Decision, error, too_often
-from weftwork.engine.entries import ending, is_running, leaving
+from weftwork.engine.emitting import keep, send
+from weftwork.engine.entries import ending, finished, is_running, leaving
 from weftwork.engine.inputs import (
     AnswerGiven,
     AwaitDue,
@@ -17,11 +18,13 @@ from weftwork.engine.inputs import (
     ChildNews,
     EffectClaimed,
     EffectEnded,
+    EnvelopeSent,
     HostBroke,
     Input,
     InterruptDue,
     InterruptPassed,
     Look,
+    ModelAnswered,
     NodeAgain,
     NodeAwaits,
     NodeCompleted,
@@ -43,7 +46,6 @@ from weftwork.engine.ledger import claim, pin, record
 from weftwork.engine.steer import cancel, cancellation, may_interrupt, overwrite, pause, resume, still_waiting
 from weftwork.protocol.asking import misplaced
 from weftwork.protocol.events import MAP_ITEM, Draft
-from weftwork.protocol.graph import HANDLES_FAILURE
 from weftwork.protocol.interrupt import interrupt_id
 from weftwork.protocol.node_type import missing_capabilities
 from weftwork.protocol.retry import retry_delay
@@ -88,6 +90,8 @@ def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
             return claim(state, given, closing=not bounds.parallel)
         case EffectEnded():
             return record(state, given)
+        case ModelAnswered() | EnvelopeSent():
+            return keep(state, given) if isinstance(given, ModelAnswered) else send(state, given)
         case VersionAsked():
             return pin(state, given)
         case NodeStopped(node_id):
@@ -145,9 +149,11 @@ def _failed(state: RunState, given: NodeFailed) -> Decision:
     if given.retryable and node.failures < retry.most and state.stop is None:
         delay = retry_delay(retry, node.failures, given.chance)
         again = {"attempt": node.attempt + 1, "delayMs": delay, "lastError": failure}
-        return Decision((*given.effects, leaving(state, ending("node.retried", node_id, **again))))
+        return Decision((*given.effects, leaving(state, ending("node.retried", node_id, **again), given.cause)))
     attempts = {"attempts": node.attempt} if node.attempt > 1 else {}
-    return Decision((*given.effects, leaving(state, ending("node.failed", node_id, error=failure, **attempts))))
+    return Decision(
+        (*given.effects, leaving(state, ending("node.failed", node_id, error=failure, **attempts), given.cause))
+    )
 
 
 def _asks(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
@@ -157,7 +163,7 @@ def _asks(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
         return NOTHING
     if isinstance(given, InterruptPassed) and given.interrupt.key in state.answers:
         return NOTHING
-    if (text := misplaced(state, given.interrupt)) is not None:
+    if (text := misplaced(state, given.interrupt, isinstance(given, InterruptPassed))) is not None:
         return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=entered))
     return Decision(suspend(state, given) if isinstance(given, NodeSuspended) else let_pass(state, given))
 
@@ -180,7 +186,8 @@ def _opening(state: RunState) -> Draft:
     header = state.header
     owner = {"tenant": header.owner.tenant, "principal": header.owner.principal}
     payload = {"workflowId": header.workflow_id, "inputs": state.inputs, "owner": owner}
-    return Draft("run.started", payload)
+    untrusted = header.parent is not None and bool(header.parent.untrusted)
+    return Draft("run.started", payload, content_trust="untrusted" if untrusted else None)
 
 
 def _step(state: RunState, bounds: Bounds) -> Decision:
@@ -206,7 +213,7 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
         return _start(state, bounds, state.ready[0][1]) if busy < bounds.parallel else NOTHING
     if state.running or state.retrying or state.suspended or state.awaiting:
         return NOTHING
-    return Decision((_stuck(state) if state.stuck else _finished(state),))
+    return Decision((_stuck(state) if state.stuck else finished(state),))
 
 
 def _resumed(state: RunState, node_id: str) -> Decision:
@@ -276,24 +283,3 @@ def _stopped(state: RunState) -> tuple[Draft, ...]:
     if stop is not None and stop.error is not None:
         return (*cancelled, Draft("run.failed", {"error": stop.error}))
     return (*cancelled, Draft("run.cancelled", cancellation(stop.reason, stop.parent) if stop is not None else {}))
-
-
-def _finished(state: RunState) -> Draft:
-    """run-04 (readings, Data flow): failed by the first failure nobody handles, else completed with outputs."""
-    nodes = state.plan.nodes
-    for _, node_id in state.failures:
-        targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
-        if not any(target.rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
-            return Draft("run.failed", {"error": state.nodes[node_id].error, "failedNodeId": node_id})
-    return Draft("run.completed", {"outputs": run_outputs(state)})
-
-
-def run_outputs(state: RunState) -> dict[str, Any]:
-    """data-02 (readings, Data flow): outputs by node id of the primary nodes, else of the sinks."""
-    primary = [node_id for node_id in state.plan.order if state.plan.nodes[node_id].node.primary]
-    chosen = primary or state.plan.sinks
-    return {
-        node_id: state.nodes[node_id].outputs
-        for node_id in chosen
-        if node_id in state.nodes and state.nodes[node_id].status == "completed"
-    }

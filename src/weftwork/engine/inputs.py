@@ -7,6 +7,8 @@ import msgspec
 from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.batch import Told
 from weftwork.protocol.effect import Place
+from weftwork.protocol.envelope.contract import Contract
+from weftwork.protocol.envelope.handling import Judged
 from weftwork.protocol.events import Draft
 from weftwork.protocol.interrupt import Interrupt
 
@@ -38,6 +40,7 @@ class NodeFailed(msgspec.Struct, frozen=True):
     chance: float = 1.0
     entered: int = -1
     effects: tuple[Draft, ...] = ()
+    cause: str | None = None
 
 
 class NodeSuspended(msgspec.Struct, frozen=True):
@@ -120,6 +123,31 @@ class EffectEnded(msgspec.Struct, frozen=True):
     outcome: dict[str, Any]
     durable: Any
     """A future: the effect, once that is durable."""
+    entered: int = -1
+
+
+class ModelAnswered(msgspec.Struct, frozen=True):
+    """A model has answered a running node; `along` are the events that follow from its answer."""
+
+    node_id: str
+    answer: dict[str, Any]
+    """The payload of the event, with the name of the call."""
+    along: tuple[Draft, ...]
+    durable: Any
+    """A future: the payload, once it is durable."""
+    entered: int = -1
+
+
+class EnvelopeSent(msgspec.Struct, frozen=True):
+    """A model has sent a running node an envelope that the gate does not call invalid."""
+
+    node_id: str
+    judged: Judged
+    contract: Contract
+    interrupt: Interrupt | None
+    """The question that a clarification is lifted to, if the node as a whole is to wait for its answer."""
+    recorded: Any
+    """A future: what stands under its correlation id, once that is durable."""
     entered: int = -1
 
 
@@ -238,6 +266,8 @@ Input = (
     | NodeSaid
     | EffectClaimed
     | EffectEnded
+    | ModelAnswered
+    | EnvelopeSent
     | VersionAsked
     | NodeStopped
     | RetryDue

@@ -51,7 +51,7 @@ class LiveRun:
         self._ties = ties
         self.redactor = redactor or redactor_of(state)
         self._bounds = bounds_of(runtime, state)
-        self._activity = Activity(runtime, self._bounds.duration, weakly(self.send))
+        self._activity = Activity(runtime, self._bounds.duration, weakly(self.send), self.redactor)
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = self._over = False

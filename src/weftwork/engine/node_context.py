@@ -9,14 +9,19 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from weftwork.engine.call import RAISED, TOO_LARGE, effect_drafts, unaskable, wrong_inputs
+from weftwork.engine.call import RAISED, TOO_LARGE, unaskable, wrong_inputs
 from weftwork.engine.effects import Effects
-from weftwork.engine.inputs import Input, InterruptPassed, NodeRecorded, NodeSaid, VersionAsked
+from weftwork.engine.inputs import Input, InterruptPassed, VersionAsked
+from weftwork.engine.item_records import ItemRecords
 from weftwork.engine.nursery import Wanted
 from weftwork.engine.patience import AWAY_MS
 from weftwork.engine.runtime import Runtime
+from weftwork.engine.sayings import Sayings
+from weftwork.engine.speech import Along, Speech
 from weftwork.engine.turns import thread_turn, turn_of
+from weftwork.ports.emission import Emission
 from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.nodes import (
     ANOTHER_QUESTION,
     AppendLog,
@@ -33,21 +38,19 @@ from weftwork.ports.nodes import (
     Suspended,
     WaitingNode,
 )
-from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.child import SUB_WORKFLOW
-from weftwork.protocol.events import Draft
+from weftwork.protocol.envelope.kind import Kind
+from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.events import OUTSIDE, Draft
 from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution, is_answer_to
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import Effect
+from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.state import NodeState, RunState
 from weftwork.protocol.weight import is_too_large
 
 log = logging.getLogger("weftwork.node")
 
-MOST_ITEMS: Final = 128
-"""Items of a node that go into one append."""
-MOST_SAID: Final = 10_000
-MOST_SAID_BYTES: Final = 4 * 2**20
-"""What one entry of a node may say to those who follow the run."""
 UNSENT: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
 
 
@@ -55,17 +58,18 @@ class Context:
     """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
 
     __slots__ = (
-        "_bytes",
         "_call",
-        "_durable",
+        "_distrusts",
         "_effects",
-        "_items",
         "_node",
         "_node_id",
+        "_place",
+        "_records",
+        "_redactor",
         "_report",
         "_runtime",
-        "_said",
-        "_saying",
+        "_sayings",
+        "_speech",
         "_state",
         "started_at",
     )
@@ -77,6 +81,7 @@ class Context:
         state: RunState,
         call: NodeCall,
         part: tuple[str, str] | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         node_id, item = part or (call.node_id, "")
         node = state.nodes[node_id]
@@ -87,11 +92,12 @@ class Context:
         self._call = call
         self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
         self._effects = Effects(runtime, report, call, node, state.header.owner.tenant, node_id, item)
-        self._items: list[tuple[int, Any]] = []
-        self._durable: asyncio.Future[None] | None = None
-        self._said: list[Draft] = []
-        self._saying = 0
-        self._bytes = 0
+        self._redactor = redactor
+        self._speech: Speech | None = None
+        self._place = node_id, item
+        self._records = ItemRecords(report, call.node_id, call.entered)
+        self._sayings = Sayings(report, state, node_id, call.entered)
+        self._distrusts = False
         self.started_at = self._node.started_at
 
     @property
@@ -106,21 +112,7 @@ class Context:
         return self._node.items
 
     async def record(self, index: int, output: Any) -> None:
-        if self._durable is None:
-            loop = asyncio.get_running_loop()
-            self._durable = loop.create_future()
-            loop.call_soon(self._flush, self._durable)
-        durable = self._durable
-        self._items.append((index, output))
-        if len(self._items) >= MOST_ITEMS:
-            self._flush(durable)
-        # Shielded: others wait for the same commit.
-        await asyncio.shield(durable)
-
-    def _flush(self, durable: asyncio.Future[None]) -> None:
-        if self._durable is durable:
-            items, self._items, self._durable = tuple(self._items), [], None
-            self._report(NodeRecorded(self._call.node_id, items, durable, self._call.entered))
+        await self._records.record(index, output)
 
     async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
         node_type = self._runtime.types[type_id]
@@ -128,10 +120,9 @@ class Context:
         if wrong is not None:
             return wrong
         mine = self._call
-        node_id = f"{mine.node_id}[{item}]"
         call = NodeCall(
             mine.run_id,
-            node_id,
+            f"{mine.node_id}[{item}]",
             inputs,
             config,
             mine.scope,
@@ -140,11 +131,15 @@ class Context:
             visit=mine.visit,
             attempt=mine.attempt,
             entered=mine.entered,
+            configurable=mine.configurable,
+            untrusted=frozenset(inputs) if self.untrusted else frozenset(),
+            part=True,
+            hides=mine.hides,
         )
         if isinstance(node_type, InstantNode):
             outcome = node_type.run(call)
         else:
-            part = Context(self._runtime, self._report, self._state, call, (mine.node_id, item))
+            part = Context(self._runtime, self._report, self._state, call, (mine.node_id, item), self._redactor)
             outcome = await part.take_part(node_type, self._state.header.partition)
         return TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
@@ -187,7 +182,7 @@ class Context:
 
     def close(self) -> None:
         """The entry is over: what is still to be said about it is said now."""
-        self._flush_said()
+        self._sayings.flush()
         self._effects.close()
 
     def effect_key(self, step: str = "") -> str:
@@ -195,7 +190,7 @@ class Context:
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
         # What was said before it stands before it.
-        self._flush_said()
+        self._sayings.flush()
         if not plain:
             return await self._effects.step(name, effect, run)
         turn = thread_turn(self._runtime.limits)
@@ -216,11 +211,13 @@ class Context:
         elif not is_answer_to(known, self._call.node_id, interrupt):
             raise StepFailed(ANOTHER_QUESTION)
         self._effects.now = max(self._effects.now, known.at)
+        if known.untrusted:
+            self.distrust()
         # A copy: what the node does with it must not reach the state of the run.
         return msgspec.structs.replace(known, value=deepcopy(known.value), data=None)
 
     async def _pass(self, interrupt: Interrupt, value: Any) -> Resolution:
-        self._flush_said()
+        self._sayings.flush()
         passed: asyncio.Future[Resolution | None] = asyncio.get_running_loop().create_future()
         self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entered))
         if (found := await passed) is None:
@@ -243,7 +240,7 @@ class Context:
         if self._runtime.nursery is None or self._call.node_id not in self._state.nodes:
             return Failed("node_misused", "A part of a node cannot start child runs.", retryable=False)
         wanted = Wanted(
-            key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited=awaited, cascade=cascade
+            key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited, cascade, self.untrusted
         )
         while True:
             try:
@@ -252,29 +249,52 @@ class Context:
                 # No fault of the node: it waits, as its run does.
                 await self.sleep_until(self._runtime.clock.now() + AWAY_MS)
 
+    @property
+    def untrusted(self) -> bool:
+        return self._distrusts or self._state.nodes[self._node_id].untrusted
+
+    def distrust(self) -> None:
+        """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
+        if not self.untrusted:
+            self._sayings.tell(Draft(OUTSIDE, {"nodeId": self._node_id}, self._node_id, content_trust="untrusted"))
+            self._sayings.flush()
+        self._distrusts = True
+
+    @property
+    def limits(self) -> Limits:
+        return self._runtime.limits
+
+    @property
+    def _spoken(self) -> Speech:
+        """Made when it is first needed: few nodes speak to models."""
+        if self._speech is None:
+            here = self._runtime, self._report, self._sayings, self._state, self._call
+            self._speech = Speech(*here, self._place, self._redactor, lambda: self.untrusted)
+        return self._speech
+
+    async def generate(self, request: ModelRequest, along: Along) -> ModelAnswer:
+        # What was said before it stands before it.
+        self._sayings.flush()
+        return await self._spoken.generate(request, along)
+
+    def kind(self, name: str) -> Kind | None:
+        return self._runtime.kinds.beside(self._state.plan.workflow.kinds).find(name)
+
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        return self._spoken.judge(document, emission)
+
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        self._sayings.flush()
+        return await self._spoken.emit(document, emission)
+
     def event_id(self) -> str:
         return self._runtime.ids.event_ids(1)[0]
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
-        drafts = effect_drafts(self._state, self._node_id, effect)
-        if isinstance(drafts, Failed):
-            raise StepFailed(drafts)
-        self._saying += len(drafts)
-        self._bytes += sum(len(encode_stored(draft.payload)) for draft in drafts)
-        if self._saying > MOST_SAID or self._bytes > MOST_SAID_BYTES:
-            message = f"A node says at most {MOST_SAID:,} things of {MOST_SAID_BYTES:,} bytes in all."
-            raise StepFailed(Failed("node_output_too_large", message, retryable=False))
-        if drafts and not self._said:
-            asyncio.get_running_loop().call_soon(self._flush_said)
-        self._said += drafts
-
-    def _flush_said(self) -> None:
-        if self._said:
-            said, self._said = tuple(self._said), []
-            self._report(NodeSaid(self._node_id, said, self._call.entered))
+        self._sayings.say(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
-        self._flush_said()
+        self._sayings.flush()
         pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._report(VersionAsked(self._node_id, change_id, version, pinned, self._call.entered))
         return await pinned

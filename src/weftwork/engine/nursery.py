@@ -21,6 +21,7 @@ from weftwork.protocol.run import Parent, RunHeader, RunKey
 from weftwork.protocol.spans import trace_of
 from weftwork.protocol.state import RunState
 from weftwork.protocol.trace import span_id, traceparent
+from weftwork.protocol.untrusted import Untrusted
 
 TREES: Final = 1024
 """Trees whose number of runs is kept in memory."""
@@ -47,6 +48,8 @@ class Wanted(msgspec.Struct, frozen=True):
     outputs: bool = False
     awaited: bool = True
     cascade: bool = True
+    untrusted: bool = False
+    """Whether the node is."""
 
 
 class Tree(msgspec.Struct):
@@ -112,7 +115,7 @@ class Nursery:
             inputs=shown,
             configurable={name: value for name, value in header.configurable.items() if name not in OWN_OPTIONS},
             traceparent=traceparent(trace_of(header).trace_id, span),
-            parent=parent,
+            parent=msgspec.structs.replace(parent, untrusted=_untrusted(state, call.node_id, wanted, inputs)),
         )
         return NewChild(wanted.key, made, plan, inputs, hidden, len(encode_stored(inputs)))
 
@@ -160,6 +163,18 @@ def _parent(header: RunHeader, node_id: str, wanted: Wanted) -> Parent:
         cascade=wanted.cascade,
         variables=wanted.variables,
         outputs=wanted.outputs,
+    )
+
+
+def _untrusted(state: RunState, node_id: str, wanted: Wanted, inputs: dict[str, Any]) -> tuple[str, ...]:
+    """trust-05: what is mapped is as it is here; whatever else an untrusted node gives is untrusted."""
+    if not wanted.untrusted and state.untrusted is None:
+        return ()
+    known, view = state.untrusted or Untrusted(), state.nodes[node_id].view
+    return tuple(
+        name
+        for name in inputs
+        if (known.is_variable(view, wanted.mapping[name]) if name in wanted.mapping else wanted.untrusted)
     )
 
 

@@ -16,6 +16,7 @@ from weftwork.engine.time_limit import TimedOut, within
 from weftwork.engine.turns import Turn, turn_of
 from weftwork.ports.faults import point
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, Outcome, WaitingNode
+from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.node")
@@ -44,8 +45,9 @@ class _Voice:
 class Performer:
     """Calls node types and reports each outcome as an input. Outcomes of abandoned nodes are dropped."""
 
-    def __init__(self, runtime: Runtime, report: Callable[[Input], None]) -> None:
+    def __init__(self, runtime: Runtime, report: Callable[[Input], None], redactor: Redactor | None = None) -> None:
         self._runtime = runtime
+        self._redactor = redactor
         self._report = report
         self._tasks: dict[str, asyncio.Task[Input]] = {}
         self._entered: dict[str, int] = {}
@@ -163,7 +165,7 @@ class Performer:
                 began = runtime.clock.now()
             voice.held = turn
         try:
-            context = Context(runtime, voice, state, call)
+            context = Context(runtime, voice, state, call, redactor=self._redactor)
             work = context.run(node_type)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:

@@ -76,12 +76,19 @@ async def load_state(
     # A deep copy: readers are shown the header, which keeps its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
-    state.hidden = [value for sequence in sorted(removed) for _, value in removed[sequence]][:LEARNT]
+    state.hidden = [value for number in sorted(removed) for at, value in removed[number] if _is_learnt(number, at)]
+    del state.hidden[LEARNT:]
     while page := await eventlog.read(header.key, state.last_sequence, PAGE, PAGE_BYTES):
         for event in page:
             weigh(event.weight)
             apply(state, fact_of(event, removed.get(event.sequence, ())))
     return state
+
+
+def _is_learnt(sequence: int, pointer: str) -> bool:
+    """Whether the redactor learnt this when it was hidden: inputs, variables and outputs, and not the words in which a
+    node that hides what it makes spoke of them."""
+    return sequence == -1 or pointer == "/next" or pointer.startswith(("/outputs/", "/inputs/"))
 
 
 async def load_patiently(runtime: Runtime, catalog: Catalog, run: RunKey) -> RunState | None:
@@ -127,4 +134,6 @@ async def read_again(
 def fact_of(event: Event, removed: Any = ()) -> Fact:
     """A stored event as the fold sees it."""
     payload = reveal(msgspec.json.decode(event.payload), removed)
-    return Fact(event.sequence, event.type, payload, event.timestamp, event.node_id, event.event_id)
+    return Fact(
+        event.sequence, event.type, payload, event.timestamp, event.node_id, event.event_id, event.content_trust
+    )

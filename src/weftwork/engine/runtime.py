@@ -10,7 +10,10 @@ from weftwork.engine.turns import Turns
 from weftwork.ports.clock import Clock
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.ids import Ids
+from weftwork.ports.models import Models
 from weftwork.ports.nodes import NodeType
+from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelope.kind import Kinds
 from weftwork.protocol.limits import Limits
 
 
@@ -28,3 +31,6 @@ class Runtime(msgspec.Struct, frozen=True):
     turns: Turns = msgspec.field(default_factory=Turns)
     nursery: Nursery | None = None
     """Makes child runs; the executor brings it."""
+    models: Models | None = None
+    kinds: Kinds = BUILTIN
+    """Kinds of envelopes that are known; discovery advertises those of them that are shown."""

@@ -18,6 +18,7 @@ from weftwork.protocol import options, schema
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import Event
 from weftwork.protocol.graph import Plan
+from weftwork.protocol.model_choice import check_choice
 from weftwork.protocol.projection import snapshot, summary
 from weftwork.protocol.run import TERMINAL, RunHeader
 
@@ -192,6 +193,7 @@ class Service:
             raise invalid("There is no workflow with this id.", "/workflowId")
         options.check_configurable(plan.workflow.configurable_schema, configurable)
         options.check_options(configurable, document.get("metadata", {}))
+        check_choice(configurable, () if self._runtime.models is None else self._runtime.models.names)
         options.check_callback(document.get("callbackUrl"))
         options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_room(principal.partition)

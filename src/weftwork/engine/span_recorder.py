@@ -3,18 +3,17 @@
 from collections import OrderedDict
 from typing import Any, Final
 
-from weftwork.engine.recover import PAGE, PAGE_BYTES, fact_of
+from weftwork.engine.recover import PAGE, PAGE_BYTES
 from weftwork.ports.eventlog import EventLog, Stored
-from weftwork.protocol.events import Fact
 from weftwork.protocol.run import TERMINAL, RunKey
-from weftwork.protocol.spans import spans
+from weftwork.protocol.spans import TOLD, Spans, fact_of
 
 RUNS_KEPT: Final = 256
 EVENTS_READ: Final = 10_000
 
 
 class SpanRecorder:
-    """Bounded: at most RUNS_KEPT ended runs in memory, and at most EVENTS_READ events read for one run.
+    """Bounded: at most RUNS_KEPT ended runs in memory, and about EVENTS_READ events read for one run.
 
     Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
     projected again from the log, and comes out equal.
@@ -31,12 +30,14 @@ class SpanRecorder:
         if kept is not None:
             self._kept.move_to_end(key)
             return kept
-        facts: list[Fact] = []
-        while len(facts) < EVENTS_READ and (page := await self._log.read(key, len(facts) - 1, PAGE, PAGE_BYTES)):
-            facts += map(fact_of, page)
-        projected = spans(run.header, facts)
+        found, last = Spans(run.header), -1
+        while last + 1 < EVENTS_READ and (page := await self._log.read(key, last, PAGE, PAGE_BYTES)):
+            for event in page:
+                if event.type in TOLD:
+                    found.add(fact_of(event))
+            last = page[-1].sequence
         if run.projection.status in TERMINAL:
-            self._kept[key] = projected
+            self._kept[key] = found.all
             if len(self._kept) > RUNS_KEPT:
                 self._kept.popitem(last=False)
-        return projected
+        return found.all

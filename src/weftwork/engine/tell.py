@@ -4,7 +4,16 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from weftwork.engine.inputs import EffectClaimed, EffectEnded, Input, InterruptPassed, NodeRecorded, VersionAsked
+from weftwork.engine.inputs import (
+    EffectClaimed,
+    EffectEnded,
+    EnvelopeSent,
+    Input,
+    InterruptPassed,
+    ModelAnswered,
+    NodeRecorded,
+    VersionAsked,
+)
 from weftwork.engine.ledger import holds, is_past
 from weftwork.protocol.state import RunState
 
@@ -26,6 +35,12 @@ def tell(state: RunState, inputs: Iterable[Input]) -> bool:
                 if held is not None:
                     ours = ours and held
                     _tell(granted, held)
+            case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
+                if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.turns:
+                    _tell(durable, node.turns[answer["call"]])
+            case EnvelopeSent(judged=judged, recorded=recorded):
+                if judged.correlation_id in state.envelopes:
+                    _tell(recorded, state.envelopes[judged.correlation_id])
             case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entered=entered):
                 if interrupt.key in state.answers:
                     _tell(passed, state.answers[interrupt.key])

@@ -1,11 +1,13 @@
 """Node types: a declaration and the code behind it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET
 
+from weftwork.ports.emission import Emission
+from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.node_effects import (
     AppendLog,
     CancelChild,
@@ -17,8 +19,23 @@ from weftwork.ports.node_effects import (
     StartChild,
     WriteChannel,
 )
+from weftwork.ports.node_outcome import (
+    ANOTHER_QUESTION,
+    Asking,
+    Awaits,
+    Completed,
+    Failed,
+    NotDone,
+    Outcome,
+    StepFailed,
+    Suspended,
+)
 from weftwork.protocol.child import SUB_WORKFLOW, ChildState
+from weftwork.protocol.envelope.contract import OPEN, Contract
+from weftwork.protocol.envelope.kind import Kind
+from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
 from weftwork.protocol.interrupt import Interrupt, Resolution
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import Effect, NodeDeclaration
 from weftwork.protocol.state import Decided
 
@@ -51,70 +68,6 @@ __all__ = [
 ]
 
 
-class Completed(msgspec.Struct, frozen=True):
-    """The node's outputs by port, and what it does to the run, which is committed together with them."""
-
-    outputs: dict[str, Any]
-    effects: tuple[NodeEffect, ...] = ()
-
-
-class Failed(msgspec.Struct, frozen=True):
-    """A failure the node names itself; code and message go on the wire. What cannot get better is not retryable."""
-
-    code: str
-    message: str
-    details: dict[str, Any] | None = None
-    retryable: bool = True
-    effects: tuple[NodeEffect, ...] = ()
-    """What is said and set along with it."""
-
-
-ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
-"""What becomes of a node that finds an answer under its key which is none to its question (int-20)."""
-
-
-class Suspended(msgspec.Struct, frozen=True):
-    """The node waits for an answer; it is entered again from its start once there is one."""
-
-    interrupt: Interrupt
-    effects: tuple[EmitEvent, ...] = ()
-    """What is said along with the question."""
-
-
-class Awaits(msgspec.Struct, frozen=True):
-    """The node waits for children, those it starts here and those it started before, and needs no memory meanwhile.
-
-    It is called again from its start each time that one of them has ended, and when a host starts; it must find its
-    way by `NodeCall.children` alone, and do nothing if there is nothing to do yet. What else it does is in one
-    commit with the start or the cancelling of a child, or with its own end, so that it is known to be done.
-    """
-
-    effects: tuple[NodeEffect, ...] = ()
-
-
-Outcome = Completed | Failed | Suspended | Awaits
-
-
-class Asking(BaseException):
-    """Unwinds a node that has to wait for an answer; the run suspends it. No error, and nobody else's to catch."""
-
-    def __init__(self, interrupt: Interrupt) -> None:
-        super().__init__(interrupt.key)
-        self.interrupt = interrupt
-
-
-class StepFailed(Exception):
-    """A step failed: now, or when it was run before. Code and message go on the wire."""
-
-    def __init__(self, failure: Failed) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
-class NotDone(Exception):
-    """Raised inside a step: its effect did not happen, so nothing is recorded and it may be run again."""
-
-
 class Scope(Protocol):
     """What expressions of a node see: the run as it stood when the node started."""
 
@@ -135,8 +88,15 @@ class Scope(Protocol):
         """
         ...
 
-    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
-        """A template with its expressions filled in. Raises ExpressionFault."""
+    def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
+        """A template with its expressions filled in; with `wrap`, what is untrusted among them goes through it.
+
+        Raises ExpressionFault.
+        """
+        ...
+
+    def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
+        """Whether what an expression reads came from outside, or is made of something that did."""
         ...
 
 
@@ -180,6 +140,16 @@ class NodeCall(msgspec.Struct, frozen=True):
     agent: Mapping[str, Any] | None = None
     """The AgentRef that the definition gives the node."""
     configurable: Mapping[str, Any] = {}
+    untrusted: frozenset[str] = frozenset()
+    """Input ports that hold content from outside, or something made of it."""
+    contract: Contract = OPEN
+    """Which envelopes of a model the node takes."""
+    prompt_refs: Mapping[str, Any] = {}
+    """References to prompt templates by kind, that the definition has for nodes which name none."""
+    part: bool = False
+    """Whether this is a part of another node, which takes outputs alone and no effects."""
+    hides: bool = False
+    """Whether the node can be given something sensitive, so that what it makes is hidden."""
 
 
 class NodeContext(Protocol):
@@ -247,6 +217,44 @@ class NodeContext(Protocol):
 
     def event_id(self) -> str:
         """A fresh id for an event that others point at."""
+        ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether this entry has been given content from outside, or something made of it: then all it makes is too."""
+        ...
+
+    def distrust(self) -> None:
+        """Content from outside has come into this entry: all that it makes from here on is untrusted."""
+        ...
+
+    async def generate(
+        self, request: ModelRequest, along: "Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]"
+    ) -> ModelAnswer:
+        """What a model answers: streamed as it comes, and recorded once it is whole, in one commit with its usage and
+        with what `along` makes of it. Later entries of the node get what was recorded, and no model is asked.
+
+        Calls are told apart by their order in the entry. Raises StepFailed when no answer came.
+        """
+        ...
+
+    def kind(self, name: str) -> Kind | None:
+        """A kind of envelope that this host, or this workflow, knows."""
+        ...
+
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        """What `emit` would say, without any consequence."""
+        ...
+
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        """Send an envelope of a model through the gate: the one way for any of them.
+
+        Its outcome is recorded under its correlation id, in one commit with all that its handler does; sent again, in
+        whatever entry, it gets that outcome and no handler runs. Raises Asking for a clarification that is open.
+        """
         ...
 
     async def pin_version(self, change_id: str, version: int) -> int:

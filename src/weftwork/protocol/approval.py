@@ -18,6 +18,8 @@ ENDING: Final = frozenset(ACTIONS) - {"ask"}
 """appr-01 (OpenWOP interrupt): the actions that end the wait; `ask` leaves it open."""
 GRANTS: Final = frozenset({"accept", "edit-accept"})
 OUTCOMES: Final = {"accept": "accepted", "edit-accept": "accepted", "reject": "rejected", "refine": "refined"}
+GATES: Final = frozenset({"approval", "low-confidence"})
+"""appr-05 (RFC 0021, trust): the kinds of questions that only a person decides."""
 AUTH_REQUIRED: Final = "openwop-interrupt-auth-required"
 MAX_TEXT: Final = 10_000
 MAX_NAME: Final = 256
@@ -130,7 +132,7 @@ def tally(data: dict[str, Any], votes: Mapping[str, str], last: str) -> Tally:
 
 def check_trust(kind: str, by: Answerer) -> None:
     """appr-05 (RFC 0021, trust): nothing that an untrusted source says advances an approval. Raises ClientFault."""
-    if kind in ("approval", "low-confidence") and by.trust != "trusted":
+    if kind in GATES and by.trust != "trusted":
         raise ClientFault("untrusted_content_blocks_approval", "An approval takes no answer from an untrusted source.")
 
 

@@ -5,6 +5,7 @@ Sources: OpenWOP run-event-payloads, interrupt (migration), RFC 0005 B.
 
 from typing import Any, Final
 
+from weftwork.protocol.approval import GATES
 from weftwork.protocol.conversation import closed, exchanged, opened, out_of_order
 from weftwork.protocol.events import Draft
 from weftwork.protocol.interrupt import KINDS, Interrupt, payload_of
@@ -15,8 +16,10 @@ _OLDER: Final = {"edit-accept": "edit"}
 _RECEIVED: Final = ("comment", "feedback", "refineFeedback", "editedArtifactData")
 
 
-def misplaced(state: RunState, asked: Interrupt) -> str | None:
-    """Why a question cannot be asked now in this run; None if it can."""
+def misplaced(state: RunState, asked: Interrupt, passes: bool = False) -> str | None:
+    """Why a question cannot be asked now in this run; None if it can. `passes`: the node has the answer itself."""
+    if passes and asked.kind in GATES:
+        return "No node answers an approval itself."
     for each in state.asked.values():
         if each.key == asked.key and (each.kind, each.data, each.resume_schema) != (
             asked.kind,

@@ -56,8 +56,8 @@ class Told(msgspec.Struct, frozen=True):
     """The child's last sequence: a later word counts instead of an earlier one."""
     status: Status
     outcome: bytes = b"{}"
-    """Of an ended child, as JSON: `error`, the `variables` and `outputs` that the parent wants, and the names of those
-    variables that are `hidden` and not given."""
+    """Of an ended child, as JSON: `error`, the `variables` and `outputs` that the parent wants, the names of those
+    variables that are `hidden` and not given, and whether any of it is `untrusted`."""
 
 
 class Order(msgspec.Struct, frozen=True):

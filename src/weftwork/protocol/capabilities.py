@@ -1,7 +1,8 @@
 """Discovery: what the host offers, from the very values that enforce it.
 
 Every family stands at the document root, and once more, identical, under `capabilities` for older
-readers (readings, Discovery layout). A block is shown only when what it says is wired.
+readers (readings, Discovery layout); so do the kinds of envelopes and the limits. A block is shown only when what it
+says is wired.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from weftwork.protocol.agent_capabilities import agent_families
 from weftwork.protocol.annotation import SIGNALS, TARGETS
 from weftwork.protocol.approval import AUTH_REQUIRED
 from weftwork.protocol.bulk import MAX_BULK
+from weftwork.protocol.envelope_capabilities import envelope_families
 from weftwork.protocol.gated import GATED
 from weftwork.protocol.idempotency import RETENTION_SECONDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
@@ -30,8 +32,6 @@ INTERRUPT_PROFILES: Final = (
     "openwop-interrupt-parent-child",
 )
 """disc-06 (interrupt-profiles): what approvals, outside events and the cancelling of parents keep to."""
-SUPPORTED_ENVELOPES: Final[tuple[str, ...]] = ()
-"""disc-02 (readings, Advertising): empty until models' envelopes pass a live gate."""
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -48,16 +48,21 @@ class Offer(msgspec.Struct, frozen=True):
     tokens: bool = False
     """Whether interrupts are answered by signed tokens too."""
     host_id: str = "weftwork"
+    envelopes: dict[str, int] = {}
+    """Kinds of envelopes that pass the gate, with their versions."""
+    providers: tuple[str, ...] = ()
+    prompts: dict[str, Any] | None = None
+    bundles: bool = False
 
 
 def discovery(offer: Offer) -> dict[str, Any]:
-    """disc-01 (OpenWOP capabilities): the discovery document."""
+    """disc-01 (OpenWOP capabilities): the discovery document.
+
+    disc-02 (readings, Advertising): kinds of envelopes are those that the gate of this host lets pass.
+    """
     families = _families(offer)
     return {
         "protocolVersion": PROTOCOL_VERSION,
-        "supportedEnvelopes": list(SUPPORTED_ENVELOPES),
-        "schemaVersions": {},
-        "limits": _limits(offer.limits),
         "implementation": {"name": "weftwork", "version": offer.version, "vendor": "weftwork"},
         "engineVersion": ENGINE_VERSION,
         "eventLogSchemaVersion": EVENT_LOG_SCHEMA_VERSION,
@@ -70,6 +75,9 @@ def discovery(offer: Offer) -> dict[str, Any]:
 
 def _families(offer: Offer) -> dict[str, Any]:
     families: dict[str, Any] = {
+        "supportedEnvelopes": list(offer.envelopes),
+        "schemaVersions": offer.envelopes,
+        "limits": _limits(offer.limits),
         "idempotency": {
             "supported": True,
             "layer1RetentionSeconds": RETENTION_SECONDS,
@@ -84,8 +92,15 @@ def _families(offer: Offer) -> dict[str, Any]:
         "runtimeCapabilities": sorted(offer.provided),
         "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
     }
-    if MOCK_PROVIDERS:
+    if offer.providers:
         families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
+    if offer.envelopes:
+        families |= envelope_families(offer.limits, offer.providers)
+    if offer.prompts is not None:
+        families["prompts"] = offer.prompts
+    if offer.bundles:
+        families["debugBundle"] = {"supported": True}
+        families["observability"]["testSeams"]["debugBundleExport"] = offer.test_seams
     if offer.fetch is not None:
         families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
     for type_id, capability in GATED.items():

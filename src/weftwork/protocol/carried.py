@@ -10,7 +10,9 @@ from weftwork.protocol.events import (
     DECIDED,
     EFFECT_CLAIMED,
     EFFECT_RECORDED,
+    ENVELOPE_RECORDED,
     MAP_ITEM,
+    MODEL_ANSWERED,
     PAUSE_REQUESTED,
     REMARK,
     is_authors_type,
@@ -44,6 +46,10 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     "agent.toolReturned": ("outcome", "result"),
     "agent.handoff": ("reason", "context"),
     "agent.decided": ("decision", "reasoning"),
+    "output.chunk": ("chunk",),
+    MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail"),
+    ENVELOPE_RECORDED: ("payload",),
+    "envelope.refusal": ("refusalText", "safetyCategory"),
 }
 """Members that are made by a node: hidden whole when the node hides what it makes."""
 
@@ -59,6 +65,7 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     "variable.changed": ("previous", "next"),
     "channel.written": ("value",),
     "version.pinned": ("changeId",),
+    "prompt.composed": ("composed", "systemPrompt", "userPrompt", "variableBindings"),
     EFFECT_CLAIMED: ("step",),
     CHILD_STARTED: ("workflowId",),
     "node.dispatched": ("childWorkflowId",),

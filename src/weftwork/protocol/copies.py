@@ -1,17 +1,23 @@
-"""Copies: the texts of sensitive values, and how they are found inside other texts. Bounded in every direction.
+"""Copies: the texts of sensitive values and of secrets, and how they are found inside other texts.
 
-This is the second line of hiding. It works on texts alone, and only on the first ones: the first line,
-data flow, does not depend on it. Source: readings (What the log may hide).
+This is the second line of hiding. Of sensitive values it works on texts alone, and only on the first ones: the first
+line, data flow, does not depend on it. A secret is a text that the host itself knows to be one; it is found whole,
+however short or long it is. Source: readings (What the log may hide).
 
 Theory. Whether there is a copy anywhere in a value is asked of a linear-time engine, once for the whole value:
-mostly there is none. Where exactly copies stand is found by a pattern that a hostile text can make slow, so
-the caller gives it little text at a time.
+mostly there is none. Where exactly copies stand is found by going from one to the next, the leftmost first and of
+those that begin at the same place the longest. Every text is looked for from there on and never from the beginning
+again, so a hostile text cannot make this slow.
 """
 
+import json
 import re
-from typing import Any, Final
+from bisect import bisect_left
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, Literal
 
 import jsonschema_rs
+import msgspec
 
 from weftwork.protocol.json_value import is_array, is_object
 
@@ -21,8 +27,15 @@ MAX_TEXT: Final = 64
 """Characters that are compared. Where a text that long or longer begins, the rest of the string is masked with it."""
 MAX_TEXTS: Final = 64
 """Texts per run that are searched for: the first ones, objects taken in the order of their names."""
+MAX_MARKER: Final = 80
+"""Characters of a marker that stands for a copy; a longer name is cut, so that masking cannot make a text huge."""
 MAX_VALUES: Final = 4096
 """Values inside one sensitive value that are looked at for texts."""
+_MARKER: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
+_ESCAPE: Final = re.compile(r"\\u([0-9a-f]{4})")
+_encode = msgspec.json.Encoder().encode
+_Check = jsonschema_rs.Validator | Literal[False]
+"""False where there are too many letters for one pattern: then every text is gone through."""
 
 
 class Copies:
@@ -30,8 +43,10 @@ class Copies:
 
     def __init__(self) -> None:
         self._markers: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
-        self._free: jsonschema_rs.Validator | None = None
+        self._secrets: dict[str, str] = {}
+        self._whole: list[str] = []
+        self._free: _Check | None = None
+        self._unmentioned: _Check | None = None
 
     def learn(self, marker: str, value: Any) -> None:
         """From now on the texts inside `value` are searched for, as far as the bounds allow."""
@@ -42,59 +57,132 @@ class Copies:
             item = open_values.pop()
             if isinstance(item, str):
                 if len(item) >= MIN_TEXT and item[:MAX_TEXT] not in self._markers:
-                    self._markers[item[:MAX_TEXT]] = marker
-                    self._pattern = self._free = None
+                    for text in _forms(item):
+                        self._markers.setdefault(text[:MAX_TEXT], _short(marker))
+                        self._whole.append(text)
+                    self._free = self._unmentioned = None
             elif is_object(item):
                 # By name, because that is the order in which a restarted host finds them in the log.
                 open_values += [item[name] for name in sorted(item, reverse=True)]
             elif is_array(item):
                 open_values += reversed(item)
 
+    def learn_secret(self, secret_id: str, value: str) -> None:
+        """From now on `value`, of any length, is replaced by `[REDACTED:<secret_id>]`; its first id stays."""
+        if value and value not in self._secrets:
+            for text in _forms(value):
+                self._secrets.setdefault(text, _short(f"[REDACTED:{secret_id}]"))
+            self._free = self._unmentioned = None
+
     def absent(self, value: Any) -> bool:
         """Whether no text inside the value holds a learnt one; member names are not looked at."""
-        if not self._markers:
+        if not self._markers and not self._secrets:
             return True
         if self._free is None:
-            self._free = _free_of(list(self._markers))
-        return self._free.is_valid(value)
+            self._free = _free_of(self._texts())
+        return self._free.is_valid(value) if self._free else False
+
+    def unmentioned(self, encoded: bytes) -> bool:
+        """Whether no learnt text stands anywhere in this JSON, names included. May say no where there is none, for
+        it looks at the JSON as one text, but never yes where there is one."""
+        if not self._markers and not self._secrets:
+            return True
+        if self._unmentioned is None:
+            texts = [_encode(text)[1:-1].decode() for text in self._texts()]
+            self._unmentioned = _compiled({"not": {"pattern": _any_of(texts)}} if texts else {})
+        return self._unmentioned.is_valid(encoded.decode()) if self._unmentioned else False
+
+    @property
+    def whole_texts(self) -> tuple[str, ...]:
+        """All that is searched for, each from its beginning to its end."""
+        return (*self._whole, *self._secrets)
+
+    def _texts(self) -> list[str]:
+        return [text for text in (*self._markers, *self._secrets) if _is_unicode(text)]
 
     def mask(self, text: str) -> str:
-        """The text with every learnt one in it replaced, the longest first."""
-        if not self._markers:
-            return text
-        if self._pattern is None:
-            self._pattern = re.compile(_alternation(list(self._markers)), re.DOTALL)
-        return self._pattern.sub(lambda found: self._markers[found[0][:MAX_TEXT]], text)
+        """The text with every learnt one in it replaced."""
+        return self.mask_counted(text)[0]
+
+    def mask_counted(self, text: str) -> tuple[str, int]:
+        """The text with every learnt one in it replaced, and how many there were. A marker that stands in it already
+        stays as it is, unless it is none of ours and has a learnt text inside."""
+        learnt = {**self._markers, **self._secrets}
+        nearest = [(start, -len(each), each) for each in learnt if (start := text.find(each)) >= 0]
+        if not nearest:
+            return text, 0
+        heapify(nearest)
+        kept = _Kept(text, learnt)
+        shown: list[str] = []
+        at = count = 0
+        while nearest:
+            start, _, found = heappop(nearest)
+            end = start + len(found)
+            again = max(start + 1, at)
+            if start >= at and not kept.cut(start, end):
+                shown += (text[at:start], learnt[found])
+                count += 1
+                at = again = len(text) if found not in self._secrets and len(found) == MAX_TEXT else end
+            if (following := text.find(found, again)) >= 0:
+                heappush(nearest, (following, -len(found), found))
+        return "".join((*shown, text[at:])), count
 
 
-def _free_of(texts: list[str]) -> jsonschema_rs.Validator:
+class _Kept:
+    """The markers in a text that are left alone."""
+
+    def __init__(self, text: str, learnt: dict[str, str]) -> None:
+        ours = frozenset(learnt.values())
+        self._spans = [
+            found.span()
+            for found in _MARKER.finditer(text)
+            if found[0] in ours or not any(each in found[1] for each in learnt)
+        ]
+
+    def cut(self, start: int, end: int) -> bool:
+        """Whether what stands between these places begins or ends inside of a marker."""
+        return self._inside(start) or self._inside(end)
+
+    def _inside(self, place: int) -> bool:
+        index = bisect_left(self._spans, (place, 0)) - 1
+        return index >= 0 and self._spans[index][1] > place
+
+
+def _short(marker: str) -> str:
+    return marker if len(marker) <= MAX_MARKER else f"{marker[: MAX_MARKER - 1]}]"
+
+
+def _forms(text: str) -> list[str]:
+    """The text, and how it stands inside JSON: models quote JSON in their texts."""
+    plain, spelled = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+    capital = _ESCAPE.sub(lambda found: f"\\u{found[1].upper()}", spelled)
+    return list(dict.fromkeys((text, plain, spelled, capital, plain.replace("/", "\\/"))))
+
+
+def _free_of(texts: list[str]) -> _Check:
     """Accepts every value in which none of the texts stands."""
-    found = "|".join("".join(map(_literally, text)) for text in texts)
-    plain = {"anyOf": [{"not": {"type": "string"}}, {"not": {"pattern": found}}]}
-    everywhere = {**plain, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}}
-    return jsonschema_rs.validator_for(everywhere, pattern_options=jsonschema_rs.RegexOptions(), offline=True)
+    if not texts:
+        return _compiled({})
+    plain = {"anyOf": [{"not": {"type": "string"}}, {"not": {"pattern": _any_of(texts)}}]}
+    return _compiled({**plain, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}})
+
+
+def _compiled(schema: dict[str, Any]) -> _Check:
+    try:
+        return jsonschema_rs.validator_for(schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True)
+    except jsonschema_rs.ValidationError:
+        # Its words are the texts themselves: nothing of them goes any further.
+        return False
+
+
+def _any_of(texts: list[str]) -> str:
+    return "|".join("".join(map(_literally, text)) for text in texts)
 
 
 def _literally(letter: str) -> str:
     return letter if letter.isascii() and letter.isalnum() else f"\\x{{{ord(letter):x}}}"
 
 
-def _alternation(texts: list[str], depth: int = 0) -> str:
-    """A pattern that finds the longest of the texts. What several of them start with is written once, so that
-    a character costs at most one comparison per character of the longest text, not of all of them."""
-    groups: dict[str, list[str]] = {}
-    for text in texts:
-        groups.setdefault(text[:1], []).append(text)
-    ends = groups.pop("", None)
-    branches: list[str] = []
-    for group in groups.values():
-        length = _shared(min(group), max(group))
-        branches.append(re.escape(group[0][:length]) + _alternation([t[length:] for t in group], depth + length))
-    if ends:
-        branches.append(".*" if depth == MAX_TEXT else "")
-    return f"(?:{'|'.join(branches)})"
-
-
-def _shared(first: str, last: str) -> int:
-    pairs = zip(first, last, strict=False)
-    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
+def _is_unicode(text: str) -> bool:
+    """Whether the text can be written down; one with half a character stands in no JSON."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)

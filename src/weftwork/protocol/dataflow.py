@@ -7,7 +7,7 @@ import msgspec
 from weftwork.protocol.definition import Edge, Port
 from weftwork.protocol.expression import ExpressionFault
 from weftwork.protocol.json_value import ABSENT, Absent
-from weftwork.protocol.scope import names_for, output_of
+from weftwork.protocol.scope import is_untrusted_output, names_for, output_of, reads_untrusted
 from weftwork.protocol.state import RunState
 
 
@@ -68,6 +68,43 @@ def brought(state: RunState, edge: Edge) -> Any:
     elif outputs is not None and state.settled.get(edge.id, "completed") != "completed":
         outputs = None
     return ABSENT if outputs is None else outputs.get(edge.source_output, ABSENT)
+
+
+def untrusted_inputs(state: RunState, node_id: str) -> frozenset[str]:
+    """trust-02 (RFC 0143): the ports whose value came from outside, or is made of something that did."""
+    if state.untrusted is None:
+        return frozenset()
+    ports = state.plan.nodes[node_id].node.ports
+    found = {name for name, port in ports.items() if _is_untrusted_port(state, node_id, port)}
+    filled = set(ports)
+    for edge in _bringing(state, node_id):
+        if edge.target_input not in filled and not isinstance(brought(state, edge), Absent):
+            filled.add(edge.target_input)
+            if _brings_untrusted(state, edge):
+                found.add(edge.target_input)
+    return frozenset(found)
+
+
+def arriving_untrusted(state: RunState, node_id: str) -> bool:
+    """The same of all that the edges bring."""
+    return any(_brings_untrusted(state, edge) for edge, _ in arrivals(state, node_id))
+
+
+def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
+    known = state.untrusted
+    if known is None or port.type == "static":
+        return False
+    if port.type == "variable":
+        return known.is_variable(state.nodes[node_id].view, port.variable)
+    if port.expression is not None:
+        return reads_untrusted(state, node_id, port.expression.references)
+    gives = output_of(state, node_id, port.node_id)
+    return gives is not None and port.output_key in gives and is_untrusted_output(state, node_id, port.node_id)
+
+
+def _brings_untrusted(state: RunState, edge: Edge) -> bool:
+    node = state.nodes[edge.source]
+    return node.distrusted if edge in state.plan.nodes[edge.target].back else node.untrusted
 
 
 def _bringing(state: RunState, node_id: str) -> list[Edge]:

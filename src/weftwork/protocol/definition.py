@@ -5,6 +5,8 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.channel import Channel
+from weftwork.protocol.envelope.contract import OPEN, Contract
+from weftwork.protocol.envelope.kind import Kind
 from weftwork.protocol.expression import Expression, Template
 from weftwork.protocol.node_type import NodeDeclaration
 
@@ -72,6 +74,14 @@ class Node(msgspec.Struct, frozen=True):
     """The AgentRef that the definition gives it."""
     reads: tuple[tuple[str, str], ...] = ()
     """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
+    outside: bool = False
+    """Whether what it gives comes from outside, by its type or by that of a node inside it."""
+    contract: Contract = OPEN
+    """Which envelopes of a model it takes."""
+    prompt_refs: dict[str, Any] = {}
+    """References to prompt templates by kind, of the workflow, if its type uses such."""
+    composes: bool = False
+    """Whether prompt templates tell what it asks, which may read any variable."""
 
     @property
     def writes_channel(self) -> str | None:
@@ -115,6 +125,8 @@ class Workflow(msgspec.Struct, frozen=True):
     supervised_loopbacks: int = 5
     """Of a loop that leads back to a supervisor, which has limits of its own."""
     log_level: str = "debug"
+    kinds: tuple[Kind, ...] = ()
+    """Kinds of envelopes that its own nodes know beside those of the host."""
 
 
 _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.answerer import Trust
 from weftwork.protocol.timestamp import iso
 
 CATALOGUE: Final[frozenset[str]] = frozenset(
@@ -53,6 +54,10 @@ CHILD_STATUS: Final = "weftwork.child.status"
 CHILD_ENDED: Final = "weftwork.child.ended"
 DECIDED: Final = "runOrchestrator.decided"
 REMINDER: Final = "weftwork.interrupt.reminder"
+OUTSIDE: Final = "weftwork.content.outside"
+"""Content from outside has come into a node, beside what it was given."""
+MODEL_ANSWERED: Final = "weftwork.model.answered"
+ENVELOPE_RECORDED: Final = "weftwork.envelope.recorded"
 OWN: Final = "weftwork."
 """Names that no author may use."""
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
@@ -92,6 +97,8 @@ class Draft(msgspec.Struct, frozen=True):
     """ports.nodes.NewChild: the run that comes into being with this event."""
     cancels: tuple[str, ...] = ()
     """Run ids of children that are to be cancelled because of it."""
+    content_trust: Trust | None = None
+    """Of what it carries, where that is known to whoever decided it; what its node was given counts anyway."""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -104,6 +111,7 @@ class Fact(msgspec.Struct, frozen=True):
     node_id: str | None = None
     event_id: str = ""
     """Only where it was given in advance, or the log was read again."""
+    content_trust: Trust | None = None
 
 
 class Event(msgspec.Struct):
@@ -121,6 +129,8 @@ class Event(msgspec.Struct):
     engine_version: int = 1
     interrupt_id: str | None = None
     """On the events of an interrupt, whose payloads have no room for it."""
+    content_trust: Trust | None = None
+    """Of what it carries. None: nothing of it came from outside."""
     shown: dict[frozenset[str], bytes] | None = None
     """Frames by stream modes; `streams.shown` fills it."""
     _document: bytes | None = None
@@ -162,6 +172,8 @@ def _document(event: Event) -> bytes:
     cause = b'"causationId":%b,' % _quote(event.causation_id) if event.causation_id is not None else b""
     if event.interrupt_id is not None:
         cause += b'"interruptId":%b,' % _quote(event.interrupt_id)
+    if event.content_trust is not None:
+        cause += b'"contentTrust":%b,' % _quote(event.content_trust)
     head = (
         f'{{"eventId":"{event.event_id}","runId":"{event.run_id}","type":"{event.type}",'
         f'"sequence":{event.sequence},"timestamp":"{iso(event.timestamp)}",'

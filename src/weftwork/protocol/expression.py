@@ -7,7 +7,7 @@ here and in expression_cost, what it reads and what it gives in expression_value
 that hold no value of the run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -66,6 +66,15 @@ class Expression:
     _sources: tuple[Any, ...] = field(repr=False)
     """Programs for what map and filter go over, where it could be an object."""
 
+    def members(self, name: str) -> frozenset[str] | None:
+        """What of a name is read: these members of it, or all if None."""
+        below = self._reads.get(name)
+        return None if below == {} else frozenset(below or ())
+
+    def reads(self, name: str) -> bool:
+        """Whether it reads anything of a name."""
+        return name in self._reads
+
     def evaluate(self, scope: Mapping[str, Any]) -> Any:
         """The JSON value in this scope. Raises ExpressionFault; its message holds no value of the scope."""
         return self.evaluate_within(MAX_WORK, scope)[0]
@@ -101,8 +110,11 @@ class Template:
     references: References
     _parts: tuple[str | Expression, ...] = field(repr=False)
 
-    def render(self, scope: Mapping[str, Any]) -> str:
-        """The text with values filled in: strings as they are, others as compact JSON. Raises ExpressionFault."""
+    def render(self, scope: Mapping[str, Any], shown: Callable[[Expression, str], str] | None = None) -> str:
+        """The text with values filled in: strings as they are, others as compact JSON; or as they are `shown`.
+
+        Raises ExpressionFault.
+        """
         left = MAX_WORK
         rendered: list[str] = []
         for at, part in enumerate(self._parts):
@@ -111,7 +123,8 @@ class Template:
                     value, left = part.evaluate_within(left, scope)
                 except ExpressionFault as fault:
                     raise _numbered(at, fault) from None
-                rendered.append(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+                value = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+                rendered.append(value if shown is None else shown(part, value))
             else:
                 rendered.append(part)
         text = "".join(rendered)

@@ -47,6 +47,7 @@ def enter(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | No
     )
     if known is not None:
         node.previous, node.interrupts, node.visits = known.previous, known.interrupts, known.visits
+        node.distrusted = known.distrusted
     state.nodes[node_id] = node
     if fault is not None and not place.node.disabled:
         node.error = {"code": fault[0], "message": f"A condition before this node cannot be judged: {fault[1]}"}
@@ -179,7 +180,9 @@ def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
     for node_id in body:
         old = state.nodes[node_id]
         previous = old.outputs if old.status == "completed" else old.previous
-        state.nodes[node_id] = NodeState("pending", previous=previous, interrupts=old.interrupts, visits=old.visits + 1)
+        node = NodeState("pending", previous=previous, interrupts=old.interrupts, visits=old.visits + 1)
+        node.distrusted = old.untrusted if old.status == "completed" else old.distrusted
+        state.nodes[node_id] = node
         state.touched.add(("node", node_id))
     node = state.nodes[loop.target]
     node.epoch, node.view = epoch, view

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 from weftwork.protocol.channel_state import Stamp, initial, reduce
+from weftwork.protocol.envelope.handling import CAPS
+from weftwork.protocol.envelope_facts import ENVELOPE_CHANGES
 from weftwork.protocol.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, Fact
 from weftwork.protocol.flow import begin
 from weftwork.protocol.graph import Plan
@@ -17,6 +19,9 @@ from weftwork.protocol.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.node_facts import NODE_CHANGES
 from weftwork.protocol.run import WAITS, RunHeader, Status, next_status
 from weftwork.protocol.state import Artifact, NodeState, RunState, Stop
+from weftwork.protocol.trust import UNTRUSTED
+from weftwork.protocol.trust_flow import begin as begin_trust
+from weftwork.protocol.trust_flow import receive
 from weftwork.protocol.view import first_view, written
 
 BREACH_CODES: Final = {
@@ -50,6 +55,8 @@ def apply(state: RunState, fact: Fact) -> None:
     state.last_sequence = fact.sequence
     kind = fact.type
     state.status = next_status(state.status, kind)
+    if fact.content_trust == UNTRUSTED:
+        receive(state, fact)
     change = _CHANGES.get(kind)
     if change is not None:
         change(state, fact)
@@ -78,6 +85,7 @@ def _see_who_waits(state: RunState) -> None:
 
 def _start(state: RunState, fact: Fact) -> None:
     state.started_at = fact.timestamp
+    begin_trust(state)
     state.variables = initial_variables(state.plan, state.inputs)
     state.touched.update(("variable", name) for name in state.variables)
     for name, channel in state.plan.workflow.channels.items():
@@ -107,6 +115,8 @@ def _cancel(state: RunState, fact: Fact) -> None:
 
 def _breach(state: RunState, fact: Fact) -> None:
     payload = fact.payload
+    if payload["kind"] in CAPS:
+        return
     code, message = BREACH_CODES.get(payload["kind"], ("cap_breached", "The run reached a limit."))
     details = {"kind": payload["kind"], "limit": payload["limit"], "observed": payload["observed"]}
     state.stop = Stop({"code": code, "message": message, "details": details})
@@ -222,6 +232,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "channel.written": _write_channel,
     "version.pinned": _pin_version,
     "artifact.created": _create_artifact,
+    **ENVELOPE_CHANGES,
     **INTERRUPT_CHANGES,
 }
 

@@ -18,6 +18,8 @@ MAX_NODE_ID: Final = 128
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ID_PATTERN: Final = "^[A-Za-z0-9._~-]{1,128}$"
 _ID = re.compile(ID_PATTERN[1:-1])
+SCHEMA_FILE_PATTERN: Final = r"^[A-Za-z0-9._~-]{1,256}\.schema\.json$"
+_SCHEMA_FILE = re.compile(SCHEMA_FILE_PATTERN[1:-1])
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -34,6 +36,11 @@ def is_path_id(text: str) -> bool:
 def is_node_id(text: str) -> bool:
     """Whether a path segment can name a node: any text of 1 to 128 characters, as definitions allow it."""
     return 1 <= len(text) <= MAX_NODE_ID
+
+
+def is_schema_file(text: str) -> bool:
+    """Whether a path segment can name a schema: that of a kind may have a long name."""
+    return _SCHEMA_FILE.fullmatch(text) is not None
 
 
 def is_idempotency_key(text: str) -> bool:

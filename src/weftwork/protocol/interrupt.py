@@ -72,6 +72,8 @@ class Resolution(msgspec.Struct, frozen=True):
     node_id: str = ""
     data: Any = None
     """Who asked, and what."""
+    untrusted: bool = False
+    """Whether what was answered came from outside."""
 
     @property
     def timed_out(self) -> bool:

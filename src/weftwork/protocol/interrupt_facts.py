@@ -9,6 +9,7 @@ from weftwork.protocol.events import REMARK, REMINDER, Fact
 from weftwork.protocol.interrupt import Resolution, interrupt_id
 from weftwork.protocol.json_value import is_object
 from weftwork.protocol.state import InterruptState, RunState
+from weftwork.protocol.trust import UNTRUSTED
 
 
 def _ask(state: RunState, fact: Fact) -> None:
@@ -48,6 +49,7 @@ def _answer(state: RunState, fact: Fact) -> None:
         found.kind,
         found.node_id,
         found.data,
+        fact.content_trust == UNTRUSTED,
     )
     if found.node_id in state.suspended:
         insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))

@@ -34,8 +34,12 @@ class Limits(msgspec.Struct, frozen=True):
     max_descendants: int = 100_000
     """Runs below the one at the top of a tree."""
     clarification_rounds: int = 3
+    """Clarifications that one node may ask for."""
     schema_rounds: int = 2
+    """Answers of a model that are sent back, and schemas it may ask for, for one envelope."""
     envelopes_per_turn: int = 5
+    max_retry_attempts: int = 3
+    """Calls of a model for one envelope, the first included."""
 
 
 def execution_limit(limits: Limits, configurable: dict[str, Any]) -> int:

@@ -8,6 +8,7 @@ import msgspec
 
 from weftwork.protocol.child import ChildState
 from weftwork.protocol.effect import NODE, EffectState, Place, asks_about_node, place_of
+from weftwork.protocol.envelope_facts import let_go
 from weftwork.protocol.events import (
     CHILD_ENDED,
     CHILD_STARTED,
@@ -21,6 +22,8 @@ from weftwork.protocol.events import (
 from weftwork.protocol.flow import settle
 from weftwork.protocol.run import WAITS
 from weftwork.protocol.state import Decided, NodeState, RunState
+from weftwork.protocol.trust import UNTRUSTED
+from weftwork.protocol.trust_flow import is_reached
 
 YOUNG_MS: Final = 60_000
 
@@ -52,6 +55,8 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         node.decided = _pending(state, node_id)
     if declared.agent is not None:
         _know(state, "agent", declared.agent)
+    if (declared.outside or state.untrusted is not None) and is_reached(state, node_id):
+        node.untrusted = True
     _drop(state.ready, state.plan.nodes[node_id].index, node_id)
     state.touched.add(("node", node_id))
 
@@ -130,7 +135,8 @@ def _decided(state: RunState, fact: Fact, node_id: str) -> None:
     """orch-11 (RFC 0006): the newest decision of a supervisor is the one that counts."""
     payload = fact.payload
     state.decisions.pop(node_id, None)
-    state.decisions[node_id] = Decided(fact.event_id, payload["decision"], payload["agentId"])
+    untrusted = fact.content_trust == UNTRUSTED
+    state.decisions[node_id] = Decided(fact.event_id, payload["decision"], payload["agentId"], untrusted)
     state.ticks += 1
     agent = state.plan.nodes[node_id].node.agent or {}
     _know(state, "runOrchestrator", {**agent, "agentId": payload["agentId"]})
@@ -172,6 +178,8 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     _leave_children(node)
     node.status = "retrying"
     node.failures += 1
+    node.turns = {}
+    let_go(state, node)
     node.due = fact.timestamp + fact.payload.get("delayMs", 0)
     node.error = fact.payload.get("lastError")
     if (whole := node.effects.get(Place(NODE))) is not None:
@@ -187,6 +195,8 @@ def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
     node.items[index] = fact.payload["output"]
     for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
         del node.effects[place]
+    for call in [each for each in node.turns if each.startswith(f"{index}/")] if node.turns else ():
+        del node.turns[call]
 
 
 def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
@@ -210,7 +220,7 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
-    node.items, node.effects = {}, {}
+    node.items, node.effects, node.turns = {}, {}, {}
     settle(state, node_id)
 
 
@@ -252,6 +262,8 @@ def _ended(state: RunState, node_id: str) -> NodeState:
     state.touched.add(("node", node_id))
     node = _node(state, node_id)
     _leave_children(node)
+    if node.sent:
+        let_go(state, node)
     return node
 
 

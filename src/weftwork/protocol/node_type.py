@@ -43,8 +43,12 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     maps_in, maps_out: where the config maps variables of a child run to those that it is given, and variables of this
     run to those of the child that they take, by pointer pattern.
     asks_under: the config member with the key under which such a node asks.
+    alike: output ports that hold the same value: who hides one of them hides all.
     spoken: output ports with words of people or of the protocol, which hold nothing of what the node was given.
     bodies: where the config holds another node to run, as {typeId, config, inputs}; one without a typeId is none.
+    composes: it can be told by prompt templates, which may read any variable: where its config or the workflow names
+    some, or `always`.
+    outside: what it gives comes from outside, and nobody vouches for it.
     role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
     check: what a config that fits its schema breaks all the same, by pointer below the config.
     notes: what the reference page says beyond the schemas, in Markdown.
@@ -74,6 +78,9 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     maps_out: tuple[str, ...] = ()
     asks_under: str = ""
     bodies: tuple[str, ...] = ()
+    composes: Literal["", "named", "always"] = ""
+    outside: bool = False
+    alike: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
     role: Literal["", "supervisor", "dispatch"] = ""
     check: "Callable[[dict[str, Any]], list[Violation]] | None" = None

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS
-from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.ids import ID_PATTERN, SCHEMA_FILE_PATTERN
 from weftwork.protocol.interrupt_token import TOKEN_PATTERN
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.route import REPLAY_HEADER, Param, Route
@@ -27,13 +27,18 @@ _BODY_NEEDED: Final[frozenset[str]] = frozenset(
     {
         "createRun",
         "bulkCancelRuns",
+        "acceptEnvelope",
         "createAnnotation",
+        "emitEnvelopeReliability",
+        "programMockAi",
         "registerWorkflow",
         "registerSampleWorkflow",
         "resolveApproval",
         "resolveInterruptByRun",
         "resolveInterruptByToken",
         "safeFetch",
+        "toggleCapability",
+        "wrapPrompt",
     }
 )
 _WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
@@ -104,7 +109,7 @@ def _responses(route: Route) -> dict[str, Any]:
     ok: dict[str, Any] = {"description": "OK"}
     if route.ok != 204:
         shape = _ref(route.response) if route.response else {"type": "object"}
-        ok["content"] = {"application/json": {"schema": shape}}
+        ok["content"] = {route.content: {"schema": shape}}
     if route.stream:
         ok["content"]["text/event-stream"] = {}
     responses: dict[str, Any] = {str(status): dict(ok) for status in (route.ok, *route.also)}
@@ -121,11 +126,16 @@ def _responses(route: Route) -> dict[str, Any]:
         refusals.add((422, "validation_error"))
     for status in sorted({status for status, _ in refusals}):
         codes_of = sorted({code for each, code in refusals if each == status})
-        content = {"application/json": {"schema": _ref("error-envelope")}}
+        content = {"application/json": {"schema": _refusal(route, status)}}
         responses[str(status)] = {"description": ", ".join(codes_of), "content": content}
     for status, response in responses.items():
         response["headers"] = _headers(status, names)
     return responses
+
+
+def _refusal(route: Route, status: int) -> dict[str, Any]:
+    usual = _ref("error-envelope")
+    return {"anyOf": [usual, _ref(route.refusal)]} if route.refusal is not None and status == 400 else usual
 
 
 def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
@@ -156,7 +166,7 @@ def _names(path: str) -> list[str]:
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
-    pattern = TOKEN_PATTERN if name == "token" else ID_PATTERN
+    pattern = {"token": TOKEN_PATTERN, "schemaFile": SCHEMA_FILE_PATTERN}.get(name, ID_PATTERN)
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
 
 

@@ -11,6 +11,7 @@ from weftwork.protocol.definition import Variable, has_type
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.mock_provider import MOCKS, check_mock_config
 from weftwork.protocol.reasoning import VERBOSITIES, VERBOSITY
 from weftwork.protocol.schema import MAX_REPORTED
 
@@ -18,7 +19,7 @@ MAX_INPUTS: Final = 5000
 """Members of `inputs`: each becomes a variable of the run, with a row of its own in the store."""
 MAX_METADATA_BYTES: Final = 8192
 MAX_METADATA_DEPTH: Final = 4
-MOCK_PROVIDERS: Final[tuple[str, ...]] = ()
+MOCK_PROVIDERS: Final[tuple[str, ...]] = tuple(MOCKS)
 """Mock providers this host offers to test keys; discovery advertises the same list."""
 _WEB_ADDRESS = re.compile(r"(?=.{1,2048}$)https?://[^\s/?#@]+(?:[/?#]\S*)?", re.IGNORECASE)
 
@@ -126,3 +127,4 @@ def check_mock_provider(configurable: dict[str, Any], mode: Mode) -> None:
     if wanted["id"] not in supported:
         message = "This host does not offer that mock provider."
         raise ClientFault("unsupported_mock_provider", message, {"supportedProviders": supported})
+    check_mock_config(wanted["id"], wanted.get("config", {}))

@@ -55,21 +55,21 @@ class Redactor:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._copies = Copies()
+        self.copies = Copies()
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the values given for sensitive variables, and the definition's defaults for them."""
         for variable in self._plan.workflow.variables:
             if variable.sensitive:
-                self._copies.learn(mask(variable.name), inputs.get(variable.name, variable.default))
+                self.copies.learn(mask(variable.name), inputs.get(variable.name, variable.default))
 
     def learn_state(self, state: RunState) -> None:
         """Learn what a log that was written before must keep hidden: sensitive variables and outputs so far."""
-        for value in state.hidden:
-            self._copies.learn(mask(COPY), value)
         self.learn_inputs(state.variables)
         for node_id, node in state.nodes.items():
             self._learn_outputs(node_id, node.outputs)
+        for value in state.hidden:
+            self.copies.learn(mask(COPY), value)
 
     def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, Removed]:
         """The inputs as the header may show them, with what was removed."""
@@ -118,7 +118,7 @@ class Redactor:
             made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}
             return self._made_places(node_id, made, words_of(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive:
-            self._copies.learn(mask(payload["name"]), payload.get("next"))
+            self.copies.learn(mask(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
         if kind == "node.completed" and node_id is not None:
             outputs: dict[str, Any] = payload.get("outputs", {})
@@ -155,7 +155,7 @@ class Redactor:
     def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
         for port in sorted(outputs):
             if is_hidden_output(self._plan.nodes, node_id, port):
-                self._copies.learn(mask(f"{node_id}.{port}"), self._made(node_id, outputs[port]))
+                self.copies.learn(mask(f"{node_id}.{port}"), self._made(node_id, outputs[port]))
 
     def _made(self, node_id: str, value: Any) -> Any:
         """Of a decision, what is no word of the protocol."""
@@ -182,10 +182,10 @@ class Redactor:
         that are words."""
         named: Removed = []
         shown = _hide_places(value, pointer, places, named) if places else value
-        if self._copies.absent(shown):
+        if self.copies.absent(shown):
             removed += named
             return shown
-        search = _Search(self._copies, {*places, *(f"{pointer}/{word}" for word in FIXED.intersection(words))})
+        search = _Search(self.copies, {*places, *(f"{pointer}/{word}" for word in FIXED.intersection(words))})
         shown = search.hide(shown, pointer)
         for at, hidden in named:
             # What is inside a part that was hidden whole goes with it.

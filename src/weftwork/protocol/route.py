@@ -28,7 +28,7 @@ class Route(msgspec.Struct, frozen=True):
     """One operation. `scope` None means public; `seam` routes exist only with --test-seams.
 
     `ok` is the status of success, `also` holds others with the same body. `unprocessable`: a body can be refused with
-    422 for what it means.
+    422 for what it means. `content` is the media type of success, `refusal` the schema of one more form of 400.
     """
 
     operation: str
@@ -45,6 +45,8 @@ class Route(msgspec.Struct, frozen=True):
     stream: bool = False
     also: tuple[int, ...] = ()
     unprocessable: bool = False
+    content: str = "application/json"
+    refusal: str | None = None
 
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}

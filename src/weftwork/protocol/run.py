@@ -93,6 +93,8 @@ class Parent(msgspec.Struct, frozen=True, omit_defaults=True):
     """The child's variables that the parent wants when it has completed."""
     outputs: bool = False
     """Whether the parent wants its outputs."""
+    untrusted: tuple[str, ...] = ()
+    """The inputs that hold content from outside, or something made of it."""
 
 
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):

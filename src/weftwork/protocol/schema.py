@@ -28,6 +28,7 @@ MAX_DETAILED: Final = 1_000
 because the validator builds every error before it returns and a hostile document has one per value."""
 
 _SUFFIX: Final = ".schema.json"
+_KINDS: Final = "envelopes/"
 _MAX_OPTIONS: Final = 24
 
 _TEXT: Final[dict[str, str]] = {
@@ -64,8 +65,13 @@ class Violation(msgspec.Struct, frozen=True):
 
 
 def names() -> list[str]:
-    """The names of all schemas, sorted."""
-    return sorted(_sources())
+    """The names of all schemas but those of envelope kinds, sorted."""
+    return sorted(name for name in _sources() if not name.startswith(_KINDS))
+
+
+def kinds() -> list[str]:
+    """The kinds of envelopes that have a schema, sorted; that schema is called `envelopes/<kind>`."""
+    return sorted(name.removeprefix(_KINDS) for name in _sources() if name.startswith(_KINDS))
 
 
 def document(name: str) -> dict[str, Any]:
@@ -108,19 +114,24 @@ def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violati
 def _sources() -> dict[str, bytes]:
     folder = files("weftwork.protocol").joinpath("schemas", "v1")
     return {
-        entry.name.removesuffix(_SUFFIX): entry.read_bytes()
-        for entry in folder.iterdir()
+        prefix + entry.name.removesuffix(_SUFFIX): entry.read_bytes()
+        for prefix in ("", _KINDS)
+        for entry in folder.joinpath(prefix).iterdir()
         if entry.name.endswith(_SUFFIX)
     }
 
 
 @cache
 def _registry() -> jsonschema_rs.Registry:
-    documents = [document(name) for name in names()]
+    documents = [document(name) for name in _sources()]
     return jsonschema_rs.Registry([(each["$id"], each) for each in documents])
 
 
-def _compile(schema: dict[str, Any]) -> Draft202012Validator:
+def compiled(schema: dict[str, Any]) -> Draft202012Validator:
+    """A validator for a schema written by us or by the author of a package, never by a client.
+
+    Raises HostFault if the schema is broken.
+    """
     try:
         return Draft202012Validator(
             schema,
@@ -137,35 +148,35 @@ def _compile(schema: dict[str, Any]) -> Draft202012Validator:
 
 @cache
 def _validator(name: str) -> Draft202012Validator:
-    return _compile(document(name))
+    return compiled(document(name))
 
 
 @cache
 def _payload_validators() -> dict[str, Draft202012Validator]:
     schema = document("run-event-payloads")
     index: dict[str, dict[str, str]] = schema["$defs"]["_typeIndex"]["properties"]
-    return {name: _compile({"$ref": schema["$id"] + entry["$ref"]}) for name, entry in index.items()}
+    return {name: compiled({"$ref": schema["$id"] + entry["$ref"]}) for name, entry in index.items()}
 
 
 @lru_cache(maxsize=256)
 def _inline_validator(schema: bytes) -> Draft202012Validator:
-    return _compile(msgspec.json.decode(schema))
+    return compiled(msgspec.json.decode(schema))
 
 
-_Path = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 
 def _violations(validator: Draft202012Validator, document: Any, at: str) -> list[Violation]:
     if validator.is_valid(document):
         return []
-    return explained(validator.iter_errors(document) if _is_small(document) else first_error(validator, document), at)
+    return explained(validator.iter_errors(document) if is_small(document) else first_error(validator, document), at)
 
 
 def explained(errors: Iterable[ValidationError], at: str) -> list[Violation]:
     """The violations that errors of the validator stand for, below the pointer `at`; at most 50."""
-    places = list(islice((place for error in errors for place in _explain(error)), MAX_VIOLATIONS))
+    places = list(islice((place for error in errors for place in explain(error)), MAX_VIOLATIONS))
     places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])
-    found = (Violation(at + _pointer(path), rule, message) for path, rule, message in places)
+    found = (Violation(at + _pointer(path), rule, message) for path, _, rule, message in places)
     return list(dict.fromkeys(found))
 
 
@@ -173,7 +184,8 @@ def _pointer(path: Iterable[str | int]) -> str:
     return "".join(f"/{escape(str(token))}" for token in path)
 
 
-def _is_small(document: Any) -> bool:
+def is_small(document: Any) -> bool:
+    """Whether a document has so few values that all its violations may be listed."""
     budget = MAX_DETAILED
     stack: list[Any] = [document]
     while stack:
@@ -200,20 +212,21 @@ def first_error(validator: Draft202012Validator, document: Any) -> list[Validati
     return []
 
 
-def _explain(error: ValidationError) -> Iterator[tuple[_Path, str, str]]:
-    """Path, rule and message of an error; of the branch that was meant where a choice of forms failed."""
+def explain(error: ValidationError) -> Iterator[tuple[Path, Path, str, str]]:
+    """Path in the document, path in the schema, rule and message of an error; of the branch that was meant where a
+    choice of forms failed. Path and message are safe to show but for member names that the sender chose."""
     kind = error.kind
-    path = tuple(error.instance_path)
+    path, where = tuple(error.instance_path), tuple(error.schema_path)
     if isinstance(kind, Kind.AdditionalProperties | Kind.UnevaluatedProperties):
         for name in kind.unexpected:
-            yield (*path, name), kind.name, "is not a member known here"
+            yield (*path, name), where, kind.name, "is not a member known here"
     elif isinstance(kind, Kind.PropertyNames):
-        yield (*path, str(kind.error.instance)), kind.name, f"has a name that {_message(kind.error.kind)}"
+        yield (*path, str(kind.error.instance)), where, kind.name, f"has a name that {_message(kind.error.kind)}"
     elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (meant := _meant(kind.context, len(path))):
         for inner in meant:
-            yield from _explain(inner)
+            yield from explain(inner)
     else:
-        yield path, kind.name, _message(kind)
+        yield path, where, kind.name, _message(kind)
 
 
 def _meant(branches: list[list[ValidationError]], depth: int) -> list[ValidationError] | None:

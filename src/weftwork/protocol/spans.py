@@ -1,48 +1,120 @@
 """Spans as a projection of the log: nothing is recorded that the log does not already say.
 
-Names and attributes: OpenWOP observability (openwop.run, openwop.node.<typeId>). The fields of a span are those
-of a debug bundle (OpenWOP debug-bundle).
+Names and attributes: OpenWOP observability (openwop.run, openwop.node.<typeId>), RFC 0021 (openwop.envelope). The
+fields of a span are those of a debug bundle (OpenWOP debug-bundle).
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from weftwork.protocol.events import TERMINAL_TYPES, Fact
+import msgspec
+
+from weftwork.protocol.events import ENVELOPE_RECORDED, TERMINAL_TYPES, Event, Fact
 from weftwork.protocol.run import RunHeader
+from weftwork.protocol.span_attributes import RELIABILITY, add_cost, envelope_attributes, reliability_attributes
 from weftwork.protocol.timestamp import iso
 from weftwork.protocol.trace import TraceContext, parse_traceparent, span_id
 
-_NODE_ENDS = {
+RUN: Final = "openwop.run"
+ENVELOPE: Final = "openwop.envelope"
+SPAN_EVENTS: Final = 16
+"""Most events that one span lists; its attributes are those of the last one all the same."""
+
+_NODE_ENDS: Final = {
     "node.completed": "ok",
     "node.failed": "error",
     "node.cancelled": "unset",
 }
+_USAGE: Final = "provider.usage"
+TOLD: Final = frozenset(
+    {"run.started", "node.started", ENVELOPE_RECORDED, _USAGE, *_NODE_ENDS, *RELIABILITY, *TERMINAL_TYPES}
+)
+"""Types of events that a span tells something of; the payloads of all others need not be looked at."""
 
 
 def trace_of(header: RunHeader) -> TraceContext:
     """trace-03 (OpenWOP debug-bundle): the caller's trace if it sent one, else one derived from the run id."""
-    derived = TraceContext(span_id(header.run_id, "trace", 0) + span_id(header.run_id, "trace", 1))
-    return parse_traceparent(header.traceparent) or derived
+    return parse_traceparent(header.traceparent) or _own_trace(header.run_id)
 
 
 def spans(header: RunHeader, facts: Iterable[Fact]) -> list[dict[str, Any]]:
     """trace-04: one span for the run and one per node attempt, in order of their start."""
-    context = trace_of(header)
-    run = _span("openwop.run", context.trace_id, span_id(header.run_id), context.parent_id, header.created_at)
-    run["attributes"] = {"openwop.run_id": header.run_id, "openwop.workflow_id": header.workflow_id}
-    found = [run]
-    open_nodes: dict[str, dict[str, Any]] = {}
+    found = Spans(header)
     for fact in facts:
+        found.add(fact)
+    return found.all
+
+
+def envelope_spans(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+    """trace-05: those of events that belong to no run of the host."""
+    trace = _own_trace(run_id).trace_id
+    return [_envelope_span(run_id, trace, None, fact_of(event)) for event in events if event.type == ENVELOPE_RECORDED]
+
+
+def fact_of(event: Event) -> Fact:
+    """An event as spans see it: what is hidden in the log stays hidden."""
+    payload = msgspec.json.decode(event.payload)
+    return Fact(
+        event.sequence,
+        event.type,
+        payload,
+        event.timestamp,
+        event.node_id,
+        event.event_id,
+        content_trust=event.content_trust,
+    )
+
+
+class Spans:
+    """The spans of one run, as its log is read on. `most` bounds them, and `cut` says that there would be more."""
+
+    def __init__(self, header: RunHeader, most: int | None = None) -> None:
+        self._header = header
+        self._most = most
+        self._trace = trace_of(header)
+        run = _span(RUN, self._trace.trace_id, span_id(header.run_id), self._trace.parent_id, header.created_at)
+        run["attributes"] = {"openwop.run_id": header.run_id, "openwop.workflow_id": header.workflow_id}
+        self._run = run
+        self._open: dict[str, dict[str, Any]] = {}
+        self.all: list[dict[str, Any]] = [run]
+        self.cut = False
+
+    def add(self, fact: Fact) -> dict[str, Any] | None:
+        """Take in the next event; the span that is new or has changed."""
+        node_id = fact.node_id
         if fact.type == "run.started":
-            run["startedAt"] = iso(fact.timestamp)
-        elif fact.type == "node.started" and fact.node_id is not None:
-            open_nodes[fact.node_id] = node = _node_span(header, context, run, fact)
-            found.append(node)
-        elif fact.type in _NODE_ENDS and fact.node_id in open_nodes:
-            _close(open_nodes.pop(fact.node_id), fact, _NODE_ENDS[fact.type])
-        elif fact.type in TERMINAL_TYPES:
-            _close(run, fact, "error" if fact.type == "run.failed" else "ok")
-    return found
+            self._run["startedAt"] = iso(fact.timestamp)
+            return self._run
+        if fact.type in TERMINAL_TYPES:
+            _close(self._run, fact, "error" if fact.type == "run.failed" else "ok")
+            return self._run
+        if fact.type == "node.started" and node_id is not None:
+            return self._begin(_node_span(self._header, self._trace, self._run, fact), node_id)
+        node = self._open.get(node_id) if node_id is not None else None
+        if fact.type == ENVELOPE_RECORDED:
+            parent = (node or self._run)["spanId"]
+            return self._begin(_envelope_span(self._header.run_id, self._trace.trace_id, parent, fact))
+        if node is None:
+            return None
+        if fact.type in _NODE_ENDS:
+            del self._open[str(node_id)]
+            _close(node, fact, _NODE_ENDS[fact.type])
+        elif fact.type in RELIABILITY:
+            _tell(node, fact)
+        elif fact.type == _USAGE:
+            add_cost(node["attributes"], fact.payload)
+        else:
+            return None
+        return node
+
+    def _begin(self, span: dict[str, Any], node_id: str | None = None) -> dict[str, Any] | None:
+        if self._most is not None and len(self.all) >= self._most:
+            self.cut = True
+            return None
+        if node_id is not None:
+            self._open[node_id] = span
+        self.all.append(span)
+        return span
 
 
 def _node_span(header: RunHeader, context: TraceContext, run: dict[str, Any], fact: Fact) -> dict[str, Any]:
@@ -60,6 +132,21 @@ def _node_span(header: RunHeader, context: TraceContext, run: dict[str, Any], fa
     return node
 
 
+def _envelope_span(run_id: str, trace_id: str, parent: str | None, fact: Fact) -> dict[str, Any]:
+    """An outcome is there at once, so the span has no length."""
+    span = _span(ENVELOPE, trace_id, span_id(run_id, ENVELOPE, fact.sequence), parent, fact.timestamp)
+    attributes = {"openwop.run_id": run_id, **envelope_attributes(fact.payload, fact.content_trust)}
+    if fact.node_id is not None:
+        attributes["openwop.node_id"] = fact.node_id
+    span["attributes"] = attributes
+    _close(span, fact, "ok" if fact.payload.get("status") == "accepted" else "error")
+    return span
+
+
+def _own_trace(run_id: str) -> TraceContext:
+    return TraceContext(span_id(run_id, "trace", 0) + span_id(run_id, "trace", 1))
+
+
 def _span(name: str, trace_id: str, identity: str, parent: str | None, start: int) -> dict[str, Any]:
     return {
         "name": name,
@@ -70,6 +157,14 @@ def _span(name: str, trace_id: str, identity: str, parent: str | None, start: in
         "endedAt": None,
         "status": "unset",
     }
+
+
+def _tell(span: dict[str, Any], fact: Fact) -> None:
+    said = reliability_attributes(fact.type, fact.payload)
+    span["attributes"] |= said
+    listed: list[dict[str, Any]] = span.setdefault("events", [])
+    if len(listed) < SPAN_EVENTS:
+        listed.append({"name": fact.type, "timestamp": iso(fact.timestamp), "attributes": said})
 
 
 def _close(span: dict[str, Any], fact: Fact, status: str) -> None:

@@ -1,111 +1,22 @@
 """The state of a run: what the fold of its log has found so far."""
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from weftwork.protocol.channel_state import ChannelState, Stamp
-from weftwork.protocol.child import ChildState
 from weftwork.protocol.conversation import Conversation
 from weftwork.protocol.definition import Edge
-from weftwork.protocol.effect import EffectState, Place
+from weftwork.protocol.envelope.rules import Known
 from weftwork.protocol.graph import Plan, Tally
 from weftwork.protocol.interrupt import Resolution
+from weftwork.protocol.interrupt_state import InterruptState
+from weftwork.protocol.node_state import Decided, NodeState, NodeStatus
 from weftwork.protocol.projection import RowKind
 from weftwork.protocol.run import RunHeader, Status
-from weftwork.protocol.view import NOTHING, View
+from weftwork.protocol.untrusted import Untrusted
 
-NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
-
-
-class Decided(msgspec.Struct, frozen=True):
-    """What a supervisor decided last."""
-
-    event_id: str
-    decision: dict[str, Any]
-    agent_id: str
-
-
-class NodeState(msgspec.Struct):
-    """What is known of one node, in the present round of the loops around it."""
-
-    status: NodeStatus
-    attempt: int = 0
-    entered: int = -1
-    """The sequence of the event that last let it run: no two entries of a node share it, in whatever round."""
-    failures: int = 0
-    """Attempts that failed and were followed by another one."""
-    started_at: int = 0
-    first_at: int = 0
-    """When its first attempt in this round started."""
-    crashes: int = 0
-    """Attempts that ended with their process, and were followed by another one."""
-    resumed_at: int = 0
-    """When it was last entered again with an answer; time in which it waited for one does not count."""
-    due: int = 0
-    """When a retrying node starts again."""
-    outputs: dict[str, Any] = {}
-    error: dict[str, Any] | None = None
-    epoch: int = 0
-    """Rounds of all loops that lie behind it: never less than before it in the graph, more with each round."""
-    view: View = NOTHING
-    """Variables as it sees them; once it has written, as those after it do."""
-    previous: dict[str, Any] | None = None
-    """Its outputs of the round before."""
-    items: dict[int, Any] = {}
-    effects: dict[Place, EffectState] = {}
-    visits: int = 0
-    """How often loops have come round to it, over the whole run."""
-    interrupts: int = 0
-    """How often it has asked, over the whole run."""
-    children: dict[str, ChildState] = {}
-    """Child runs of this entry by key, in the order of their start."""
-    open_children: int = 0
-    """How many of them it waits for."""
-    failed_children: int = 0
-    """How many ended, and not well."""
-    heard: int = -1
-    """The sequence of the newest fact about them."""
-    decided: Decided | None = None
-    """Of a dispatch: the decision that it carries out."""
-    waiting: dict[str, str] = {}
-    """Those of them that wait for people, with their status."""
-
-    @property
-    def began_at(self) -> int:
-        """From when its time limit counts."""
-        return max(self.started_at, self.resumed_at)
-
-
-class InterruptState(msgspec.Struct):
-    """A question and what became of it."""
-
-    interrupt_id: str
-    node_id: str
-    kind: str
-    key: str
-    data: Any
-    requested_at: int
-    resume_schema: dict[str, Any] | None = None
-    timeout_ms: int | None = None
-    status: Literal["open", "resolved", "cancelled", "closed"] = "open"
-    """`cancelled` with its run; `closed` when the run ended in another way first."""
-    votes: dict[str, str] = {}
-    """Who has voted how, of several who approve; the newest vote of each counts."""
-    said: int = 0
-    """Votes and remarks so far."""
-    remind_after_ms: tuple[int, ...] = ()
-    reminded: int = 0
-
-    @property
-    def due(self) -> int | None:
-        """When its time is up."""
-        return self.requested_at + self.timeout_ms if self.timeout_ms is not None else None
-
-    @property
-    def next_reminder(self) -> int | None:
-        left = self.remind_after_ms[self.reminded :]
-        return self.requested_at + left[0] if left else None
+__all__ = ["Artifact", "Decided", "InterruptState", "NodeState", "NodeStatus", "RunState", "Stop", "Touched"]
 
 
 class Artifact(msgspec.Struct):
@@ -147,6 +58,7 @@ class RunState:
         "deferred",
         "dispatches",
         "doomed",
+        "envelopes",
         "error",
         "executions",
         "failing",
@@ -181,6 +93,7 @@ class RunState:
         "tallies",
         "ticks",
         "touched",
+        "untrusted",
         "variables",
         "versions",
     )
@@ -206,6 +119,8 @@ class RunState:
         self.stamps: dict[str, Stamp] = {}
         self.channels: dict[str, ChannelState] = {}
         self.artifacts: dict[str, Artifact] = {}
+        self.envelopes: dict[str, Known] = {}
+        """What became of the envelopes of models, by correlation id."""
         self.interrupts: dict[str, InterruptState] = {}
         self.asked: dict[str, InterruptState] = {}
         """Those of them that are open."""
@@ -257,6 +172,7 @@ class RunState:
         """Pinned versions by the id of the change."""
         self.executions = 0
         self.stop: Stop | None = None
+        self.untrusted: Untrusted | None = None
         self.touched: set[Touched] = set()
         """What changed since the caller last cleared it: the cached rows that must be written again."""
 

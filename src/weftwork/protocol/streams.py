@@ -163,6 +163,7 @@ def chunk_frame(event: Event, frame_id: str) -> Frame:
         "sequence": event.sequence,
         "timestamp": iso(event.timestamp),
         "schemaVersion": event.schema_version,
+        **({"contentTrust": event.content_trust} if event.content_trust is not None else {}),
         **{name: payload[name] for name in ("nodeId", "chunk", "isLast", "meta") if name in payload},
         "payload": payload,
     }

@@ -13,7 +13,7 @@ import msgspec
 
 from weftwork.protocol.definition import Edge, Node, Workflow
 from weftwork.protocol.expression import References
-from weftwork.protocol.mapping import variables_read, variables_written
+from weftwork.protocol.mapping import formulas_of, variables_read, variables_written
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -121,5 +121,4 @@ def _formulas(node: Node) -> Iterator[References]:
     for port in node.ports.values():
         if port.expression is not None:
             yield port.expression.references
-    for formula in node.formulas.values():
-        yield formula.references
+    yield from formulas_of(node)

@@ -25,10 +25,13 @@ from weftwork.protocol.route import (
 from weftwork.protocol.run import STATUSES
 from weftwork.protocol.streams import MAX_BUFFER_MS
 from weftwork.protocol.submission import MAX_VERSION
+from weftwork.protocol.wire_v1_bundle import BUNDLE
 from weftwork.protocol.wire_v1_control import CONTROL
+from weftwork.protocol.wire_v1_envelopes import ENVELOPES
 from weftwork.protocol.wire_v1_fetch import FETCH
 from weftwork.protocol.wire_v1_interrupts import INTERRUPTS
 from weftwork.protocol.wire_v1_kinship import KINSHIP
+from weftwork.protocol.wire_v1_models import MODELS
 from weftwork.protocol.wire_v1_nodes import NODES
 from weftwork.protocol.wire_v1_review import REVIEW
 from weftwork.protocol.wire_v1_steering import STEERING
@@ -215,23 +218,17 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         errors=("not_found", "rate_limited"),
     ),
-    Route(
-        "scrapeSpans",
-        "GET",
-        "/v1/host/sample/test/otel/spans",
-        "Spans of a run, projected from its log.",
-        scope="runs:read",
-        params=(Param("runId", TEXT, "The run."), Param("name", TEXT, "Only spans of this name.")),
-        seam=True,
-    ),
     *STEERING,
     *INTERRUPTS,
     *CONTROL,
     *KINSHIP,
     *REVIEW,
+    *BUNDLE,
     *WORKFLOWS,
     *NODES,
     *FETCH,
+    *MODELS,
+    *ENVELOPES,
 )
 
 UNVERSIONED: Final[frozenset[str]] = frozenset(

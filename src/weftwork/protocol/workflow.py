@@ -16,12 +16,16 @@ from weftwork.protocol.canonical import digest, encode_stored
 from weftwork.protocol.channel import parse_channels
 from weftwork.protocol.decode import escape
 from weftwork.protocol.definition import Edge, Node, Port, Retry, Variable, Workflow, has_type
+from weftwork.protocol.envelope.contract import OPEN, parse_contract
+from weftwork.protocol.envelope.registry import parse_kinds
 from weftwork.protocol.formulas import check_config, parse_condition, parse_config, parse_port, reads
 from weftwork.protocol.graph import check_reads
 from weftwork.protocol.ids import MAX_NODE_ID
-from weftwork.protocol.mapping import variables_written
+from weftwork.protocol.mapping import comes_from_outside, variables_written, with_prompts
+from weftwork.protocol.node_settings import NODE_SETTINGS, retry_of
 from weftwork.protocol.node_type import NodeDeclaration
 from weftwork.protocol.orchestration import check_orchestrators
+from weftwork.protocol.prompt_ref import defaults_of
 from weftwork.protocol.schema import Violation
 from weftwork.protocol.shared_keys import check_keys
 
@@ -30,17 +34,6 @@ __all__ = ["Edge", "Node", "Port", "Retry", "Variable", "Workflow", "has_type", 
 MAX_EXPRESSIONS: Final = 4_000
 MAX_ROUNDS: Final = 10_000
 """Rounds of a loop, whatever a definition asks for."""
-_NODE_SETTINGS: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "maxRetries": {"type": "integer", "minimum": 0, "maximum": 100},
-        "retryDelayMs": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
-        "retryBackoff": {"type": "number", "minimum": 1, "maximum": 10},
-        "retryMaxDelayMs": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
-        "timeoutMs": {"type": "integer", "minimum": 0, "maximum": 31_536_000_000},
-    },
-}
-"""wf-13 (readings, Node settings): the text leaves a node's settings open; these are ours."""
 
 
 def parse_workflow(
@@ -59,6 +52,8 @@ def parse_workflow(
     # whether its host was restarted.
     stored = msgspec.json.decode(encode_stored(document["nodes"]))
     nodes = _nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
+    refs = defaults_of(document)
+    nodes = [with_prompts(node, types, refs) for node in nodes] if not violations else nodes
     edges = [_edge(index, item, violations) for index, item in enumerate(document["edges"])]
     variables = [_variable(item) for item in document["variables"]]
     channels, found = parse_channels(document.get("channels", {}))
@@ -75,6 +70,8 @@ def parse_workflow(
     configurable = document.get("configurableSchema")
     if configurable is not None:
         violations += check_caller_schema(configurable, "/configurableSchema")
+    kinds, found = parse_kinds(document["metadata"])
+    violations += found if not pinned else []
     violations += _check_count(nodes, edges)
     violations += _check_outputs(document, nodes, edges) if not pinned else []
     if violations:
@@ -95,6 +92,7 @@ def parse_workflow(
         max_loopbacks=min(settings.get("maxLoopbackIterations", 5), MAX_ROUNDS),
         supervised_loopbacks=min(settings.get("maxLoopbackIterations", MAX_ROUNDS), MAX_ROUNDS),
         log_level=settings.get("logLevel", "debug"),
+        kinds=kinds,
     )
     return workflow, []
 
@@ -122,16 +120,20 @@ def _nodes(
             declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
         found = check_config(declaration, item["config"], f"{at}/config")
         settings: dict[str, Any] = item.get("settings", {})
-        wrong = schema.check_inline(_NODE_SETTINGS, settings, f"{at}/settings") if settings else []
+        wrong = schema.check_inline(NODE_SETTINGS, settings, f"{at}/settings") if settings else []
         if wrong and pinned:
             settings, wrong = {}, []
-        found += wrong
+        declared = item.get("envelopeContract")
+        contract, broken = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN, [])
+        found += [*wrong, *(broken if not pinned else ())]
         violations += found
         formulas = parse_config(declaration, types, item["config"], f"{at}/config", violations) if not found else {}
         ports = {
             name: parse_port(port, f"{at}/inputs/{escape(name)}", violations) for name, port in item["inputs"].items()
         }
         hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
+        if hidden & {*declaration.alike}:
+            hidden |= {*declaration.alike}
         nodes.append(
             Node(
                 id=item["id"],
@@ -141,11 +143,13 @@ def _nodes(
                 disabled=item.get("disabled", False),
                 primary=item.get("outputRole") == "primary",
                 sensitive_outputs=hidden,
-                retry=_retry(settings, retries),
+                retry=retry_of(settings, retries),
                 timeout_ms=settings.get("timeoutMs", 0),
                 agent=item.get("agent"),
                 formulas={key: formula for key, (formula, _) in formulas.items()},
                 reads=tuple(reads(ports, formulas)),
+                outside=comes_from_outside(declaration, types, item["config"]) if not found else declaration.outside,
+                contract=contract,
             )
         )
     return nodes
@@ -154,18 +158,6 @@ def _nodes(
 def _unknown(type_id: str, types: Mapping[str, NodeDeclaration]) -> str:
     near = get_close_matches(type_id, types, 1, 0.8)
     return f"this host has no such node type; did you mean {near[0]}?" if near else "this host has no such node type"
-
-
-def _retry(settings: dict[str, Any], most: int) -> Retry:
-    if not most and "maxRetries" not in settings:
-        return Retry()
-    plain = Retry()
-    return Retry(
-        most=settings.get("maxRetries", most),
-        delay_ms=settings.get("retryDelayMs", plain.delay_ms),
-        factor=settings.get("retryBackoff", plain.factor),
-        max_delay_ms=settings.get("retryMaxDelayMs", plain.max_delay_ms),
-    )
 
 
 def _edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge:

@@ -7,6 +7,7 @@ from weftwork.testing.offered import look_up as __getattr__  # noqa: F401
 if TYPE_CHECKING:
     from weftwork.testing.clock import ManualClock
     from weftwork.testing.fault import Crash, Fault, LostAnswer, Outage
+    from weftwork.testing.model import FakeModel
     from weftwork.testing.outbound import FakeOutbound, respond
     from weftwork.testing.question import TIMEOUT, Question, find_out
     from weftwork.testing.result import Failure, NodeResult, RunResult
@@ -18,6 +19,7 @@ __all__ = [
     "TIMEOUT",
     "Crash",
     "Failure",
+    "FakeModel",
     "FakeOutbound",
     "Fault",
     "LostAnswer",

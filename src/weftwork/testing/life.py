@@ -20,11 +20,14 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
 from weftwork.engine.signer import Signer
 from weftwork.ports.outbound import Request, Response
+from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelope.kind import Kind
 from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.fault import Faults
 from weftwork.testing.faulty_log import FaultyLog
 from weftwork.testing.ids import SequentialIds
+from weftwork.testing.model import FakeModel, FakeModels
 from weftwork.testing.outbound import FakeOutbound
 from weftwork.testing.watched import Living, Seen, watched
 
@@ -46,17 +49,21 @@ class World:
         outbound: FakeOutbound,
         faults: Faults,
         limits: Limits,
+        model: FakeModel,
         first_attempt: int = 1,
+        kinds: Iterable[Kind] = (),
     ) -> None:
         self.nodes = [*nodes]
         self.clock = clock
         self.outbound = outbound
         self.faults = faults
         self.limits = limits
+        self.models = FakeModels(clock, model)
         self.ids = SequentialIds()
         self.store = MemoryStore()
         self.seen = Seen()
         self.first_attempt = first_attempt
+        self.kinds = BUILTIN.with_kinds(kinds)
 
 
 class Life:
@@ -73,7 +80,8 @@ class Life:
         types = {node.declaration.type_id: node for node in (*builtin(outbound), *library.types.values())}
         types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
-        runtime = Runtime(log, Feeds(log), world.clock, world.ids, types, world.limits)
+        ports = log, Feeds(log), world.clock, world.ids
+        runtime = Runtime(*ports, types, world.limits, models=world.models, kinds=world.kinds)
         self.catalog = Catalog(world.store.definitions, {name: node.declaration for name, node in types.items()})
         self.executor = Executor(runtime, self.catalog)
         self.service = Service(runtime, self.catalog, self.executor)

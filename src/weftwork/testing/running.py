@@ -9,10 +9,11 @@ from weftwork.protocol.effect import UNKNOWN
 from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.fault import Crash, Fault
+from weftwork.testing.model import FakeModel
 from weftwork.testing.outbound import FakeOutbound
 from weftwork.testing.question import find_out
 from weftwork.testing.result import NodeResult, RunResult
-from weftwork.testing.setup import SECONDS, Document, Fetch, Functions, Setup, json_of, nodes_of
+from weftwork.testing.setup import SECONDS, Document, Fetch, Functions, Kinds, Model, Setup, json_of, nodes_of
 from weftwork.testing.unmet import Unmet, Unreached
 
 P = ParamSpec("P")
@@ -33,6 +34,8 @@ def run_node(
     attempt: int = 1,
     faults: Iterable[Fault] = (),
     fetch: Fetch | None = None,
+    model: Model | None = None,
+    kinds: Kinds = (),
     seconds: float = SECONDS,
 ) -> NodeResult:
     """Run one decorated function as the only node of a workflow. Its id is `node`.
@@ -54,7 +57,7 @@ def run_node(
     empty: dict[str, Any] = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
     document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [only], **empty}
     setup = Setup(document=document, nodes=[function], answers=answers, clock=clock, faults=faults, fetch=fetch)
-    setup.seconds, setup.first_attempt = seconds, attempt
+    setup.seconds, setup.first_attempt, setup.model, setup.kinds = seconds, attempt, model, kinds
     return _met(setup).nodes[NODE]
 
 
@@ -68,15 +71,18 @@ def run_workflow(
     clock: ManualClock | None = None,
     faults: Iterable[Fault] = (),
     fetch: Fetch | None = None,
+    model: Model | None = None,
+    kinds: Kinds = (),
     limits: Limits | None = None,
     seconds: float = SECONDS,
 ) -> RunResult:
     """Run a whole workflow: a definition, or the path of a file that holds one.
 
     `nodes` are the decorated functions that it uses. `answers` are found by the key, name or kind of a question, or
-    by its node; a function is called with the Question. `faults` are what goes wrong; one that never happens raises
-    Unreached. Delays, retries and time limits pass on the clock, which is moved whenever nothing else can happen.
-    Raises Refused, Unending or UnexpectedRequest; no run takes longer than `seconds`.
+    by its node; a function is called with the Question. `model` answers for models, and `kinds` are envelope kinds
+    that the host knows beside those of the protocol and of the modules of the nodes. `faults` are what goes wrong; one
+    that never happens raises Unreached. Delays, retries and time limits pass on the clock, which is moved whenever
+    nothing else can happen. Raises Refused, Unending or UnexpectedRequest; no run takes longer than `seconds`.
     """
     return _met(
         Setup(
@@ -88,6 +94,8 @@ def run_workflow(
             clock=clock,
             faults=faults,
             fetch=fetch,
+            model=model,
+            kinds=kinds,
             limits=limits,
             seconds=seconds,
         )
@@ -103,16 +111,18 @@ def crash_everywhere(
     answers: Mapping[str, Any] | None = None,
     fresh: Callable[[], object] | None = None,
     fetch: Callable[[], FakeOutbound] | None = None,
+    model: Callable[[], FakeModel] | None = None,
+    kinds: Kinds = (),
     limits: Limits | None = None,
     seconds: float = SECONDS,
 ) -> Iterator[RunResult]:
     """Run a workflow as it is, and then once for each of its commits with a crash before it and one after it.
 
     Each result comes when it is there, so that the test can look at its own world; `fresh` is called before every
-    run, and `fetch` makes its way out. Questions about effects of unknown outcome are answered by what really
-    happened, unless `answers` has something for them. The faults of a result say where it crashed.
+    run, `fetch` makes its way out and `model` its model. Questions about effects of unknown outcome are answered by
+    what really happened, unless `answers` has something for them. The faults of a result say where it crashed.
     """
-    listed = [*nodes]
+    listed, known = [*nodes], [*kinds]
     replies = {UNKNOWN: find_out, **(answers or {})}
 
     def once(faults: list[Fault]) -> tuple[RunResult, list[Fault]]:
@@ -121,6 +131,7 @@ def crash_everywhere(
         setup = Setup(document=document, nodes=listed, inputs=inputs, configurable=configurable, answers=replies)
         setup.faults, setup.limits, setup.seconds = faults, limits, seconds
         setup.fetch = fetch() if fetch is not None else None
+        setup.model, setup.kinds = model() if model is not None else None, known
         return setup.run()
 
     whole, _ = once([])

@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.python.declare import NodeFunction
-from weftwork.adapters.python.found import NodesUnusable, nodes_among
+from weftwork.adapters.python.found import NodesUnusable, kinds_beside, nodes_among
+from weftwork.adapters.python.kinds import EnvelopeKind
 from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault
@@ -16,6 +17,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.fault import Fault, Faults
 from weftwork.testing.life import World
+from weftwork.testing.model import FakeModel, ModelAnswers
 from weftwork.testing.outbound import Answers, FakeOutbound
 from weftwork.testing.result import RunResult, run_result
 from weftwork.testing.story import Story
@@ -28,6 +30,8 @@ SECONDS: Final = 30.0
 Document = Mapping[str, Any] | str | Path
 Functions = Iterable[Callable[..., Any]]
 Fetch = FakeOutbound | Answers
+Model = FakeModel | ModelAnswers
+Kinds = Iterable[EnvelopeKind]
 
 
 class Setup(msgspec.Struct, kw_only=True):
@@ -41,6 +45,8 @@ class Setup(msgspec.Struct, kw_only=True):
     clock: ManualClock | None = None
     faults: Iterable[Fault] = ()
     fetch: Fetch | None = None
+    model: Model | None = None
+    kinds: Kinds = ()
     limits: Limits | None = None
     seconds: float = SECONDS
     first_attempt: int = 1
@@ -51,7 +57,10 @@ class Setup(msgspec.Struct, kw_only=True):
         clock = self.clock or ManualClock()
         faults = Faults(self.faults)
         outbound = self.fetch if isinstance(self.fetch, FakeOutbound) else FakeOutbound(self.fetch)
-        world = World(nodes_of(self.nodes), clock, outbound, faults, self.limits or Limits(), self.first_attempt)
+        model = self.model if isinstance(self.model, FakeModel) else FakeModel(self.model)
+        limits, nodes = self.limits or Limits(), nodes_of(self.nodes)
+        kinds = [each.kind for each in (*kinds_beside(nodes), *self.kinds)]
+        world = World(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
         request = {"inputs": json_of("inputs", self.inputs), "configurable": json_of("configurable", self.configurable)}
         story = Story(world, _read(self.document), request, self.answers or {})
         loop = TurningLoop(clock, self.seconds, lambda: story.busy)
@@ -60,8 +69,9 @@ class Setup(msgspec.Struct, kw_only=True):
         finally:
             loop.finish()
             story.close()
-        if outbound.unexpected is not None:
-            raise outbound.unexpected
+        unexpected = outbound.unexpected or model.unexpected
+        if unexpected is not None:
+            raise unexpected
         return result, faults.unreached
 
 

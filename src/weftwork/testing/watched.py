@@ -7,6 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from weftwork.adapters.python.errors import Exited
+from weftwork.ports.emission import Emission
+from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.nodes import (
     AppendLog,
     Asking,
@@ -22,7 +24,10 @@ from weftwork.ports.nodes import (
     StepFailed,
     WaitingNode,
 )
+from weftwork.protocol.envelope.kind import Kind
+from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
 from weftwork.protocol.interrupt import Interrupt, Resolution
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import Effect
 
 
@@ -161,6 +166,32 @@ class _Watching:
     async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
         self._living.check()
         return await self._host.child(*given, **more)
+
+    @property
+    def untrusted(self) -> bool:
+        return self._host.untrusted
+
+    def distrust(self) -> None:
+        self._living.check()
+        self._host.distrust()
+
+    @property
+    def limits(self) -> Limits:
+        return self._host.limits
+
+    async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
+        self._living.check()
+        return await self._host.generate(request, along)
+
+    def kind(self, name: str) -> Kind | None:
+        return self._host.kind(name)
+
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        return self._host.judge(document, emission)
+
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        self._living.check()
+        return await self._host.emit(document, emission)
 
     def event_id(self) -> str:
         return self._host.event_id()

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from tests.engine.bench import run
 from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.ports.emission import Emission
+from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.nodes import (
     AppendLog,
     Arrival,
@@ -23,9 +25,13 @@ from weftwork.ports.nodes import (
     WaitingNode,
 )
 from weftwork.protocol.child import SUB_WORKFLOW
+from weftwork.protocol.envelope.builtin import BUILTIN as BUILTIN_KINDS
+from weftwork.protocol.envelope.kind import Kind
+from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
 from weftwork.protocol.expression import ExpressionFault, parse_expression, parse_template
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.run import Owner, Parent, RunHeader
 from weftwork.testing.clock import ManualClock
@@ -62,8 +68,11 @@ class Scope:
         value = self.values[source]
         return value(names) if callable(value) else value
 
-    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
+    def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
         return str(self.evaluate(text, more)) if text in self.values or text == FAULT else text
+
+    def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
+        return False
 
 
 class RunScope(Scope):
@@ -73,7 +82,7 @@ class RunScope(Scope):
         names = dict(more or {})
         return parse_expression(source, tuple(names)).evaluate(self._run() | names)
 
-    def render(self, text: str, more: Mapping[str, Any] | None = None) -> str:
+    def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
         names = dict(more or {})
         return parse_template(text, tuple(names)).render(self._run() | names)
 
@@ -85,6 +94,22 @@ class Unused:
     """What no built-in type asks of its host, but for requests to others, which have tests of their own."""
 
     now = 0
+    limits = Limits()
+    untrusted = False
+
+    def distrust(self) -> None:
+        raise NotImplementedError
+
+    async def generate(
+        self, request: ModelRequest, along: Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
+    ) -> ModelAnswer:
+        raise NotImplementedError
+
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        raise NotImplementedError
+
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        raise NotImplementedError
 
     def effect_key(self, step: str = "") -> str:
         raise NotImplementedError
@@ -97,6 +122,9 @@ class Unused:
 
     async def pin_version(self, change_id: str, version: int) -> int:
         raise NotImplementedError
+
+    def kind(self, name: str) -> Kind | None:
+        return BUILTIN_KINDS.find(name)
 
     def event_id(self) -> str:
         return "event"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, new_child, outcome
+from tests.engine.nodes.fakes import TYPES, RunScope, call, new_child, outcome
+from tests.engine.nodes.speaking import Speaking
 from weftwork.adapters.nodes.aliases import ALIASES
 from weftwork.adapters.nodes.conversation import MOCK_ANSWER
 from weftwork.adapters.nodes.mock_agent import SUMMARY
@@ -24,6 +25,7 @@ from weftwork.ports.nodes import (
     Suspended,
     WriteChannel,
 )
+from weftwork.protocol.envelope.kind import Kind
 from weftwork.protocol.events import DECIDED
 from weftwork.protocol.expression import parse_expression, parse_template
 from weftwork.protocol.interrupt import Interrupt
@@ -51,6 +53,19 @@ TOTAL = {"total": 5}
 SEARCH = {"kind": "next-worker", "nextWorkerIds": ["search"]}
 MOCK = {"agentId": "host:mock-agent:node"}
 CHILD = new_child("child", "check-order", {"order": ORDER}, variables=("verdict",), outputs=True)
+TOLD = {
+    "model": "scripted-1",
+    "finishReason": "stop",
+    "usage": {"inputTokens": 3, "outputTokens": 2, "totalTokens": 5},
+}
+SPOKEN = {
+    "core.ai.callPrompt": "The lamp is broken.",
+    "core.ai.chatCompletion": "We do.",
+    "core.ai.structuredOutput": '{"article": "chair", "amount": 2}',
+    "core.ai.generateEnvelope": '{"type": "vendor.example.ticket", "payload": '
+    '{"title": "Broken lamp", "urgent": true}}',
+}
+"""What the model says in the examples that ask one."""
 
 ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
     "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
@@ -152,6 +167,40 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
         {"order": ORDER},
         Failed("fetch_failed", "This host sends no requests.", retryable=False),
     ),
+    "core.ai.callPrompt": (
+        {"letter": "It does not work."},
+        Completed({"text": "The lamp is broken.", "content": "The lamp is broken.", **TOLD}),
+    ),
+    "core.ai.chatCompletion": (
+        {"messages": [{"role": "user", "content": "Do you sell seeds?"}]},
+        Completed({"content": "We do.", "message": {"role": "assistant", "content": "We do."}, **TOLD}),
+    ),
+    "core.ai.structuredOutput": (
+        {"mail": "Two chairs, please."},
+        Completed({"data": {"article": "chair", "amount": 2}, **TOLD}),
+    ),
+    "core.ai.generateEnvelope": (
+        {"complaint": "It does not work!"},
+        Completed(
+            {
+                "envelopeType": "vendor.example.ticket",
+                "payload": {"title": "Broken lamp", "urgent": True},
+                "envelopeId": "env-67d0ded6edd16ba2ecd009b9780a4d85",
+                "contentTrust": "trusted",
+                **TOLD,
+            }
+        ),
+    ),
+    # What it asks with templates is in test_mock_ai.
+    "local.sample.demo.mock-ai": (
+        {},
+        Failed(
+            "prompt_ref_unresolved",
+            "This host has no prompt template prompt:conformance.prompt.writer-system@1.0.0.",
+            {"ref": "prompt:conformance.prompt.writer-system@1.0.0"},
+            retryable=False,
+        ),
+    ),
     "local.sample.demo.uppercase": ({"text": "hello"}, Completed({"text": "HELLO", "output": "HELLO"})),
 }
 
@@ -173,7 +222,7 @@ def test_an_example_does_what_it_says(type_id: str) -> None:
     node = example(TYPES[type_id].declaration)
     assert node["inputs"].keys() <= inputs.keys()
     scope = RunScope({}, RUN)
-    context = Context(scope)
+    context = Speaking(SPOKEN.get(type_id, ""), scope=scope, kinds=[Kind("vendor.example.ticket", 1, {})])
     context.clock.advance(366 * 86_400_000)
     arrivals = (Arrival("a", "output", 1), Arrival("b", "output", 2))
     assert outcome(type_id, call(node["config"], inputs, scope, arrivals=arrivals), context) == answer

@@ -14,7 +14,7 @@ from weftwork.engine.principal import require
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.ids import Ids
 from weftwork.protocol.errors import ClientFault, error_document
-from weftwork.protocol.ids import is_node_id, is_path_id
+from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.interrupt_token import without_tokens
 from weftwork.protocol.route import Route
 from weftwork.protocol.trace import parse_traceparent, traceparent
@@ -26,6 +26,8 @@ log = logging.getLogger("weftwork.http")
 Handler = Callable[[Request], Awaitable[Response | None]]
 """Answers a request. None means the handler has sent its own response, a stream."""
 
+_NAMED = {"nodeId": is_node_id, "schemaFile": is_schema_file}
+"""Parts of a path that may be more than an id."""
 _NO_STORE = (b"cache-control", b"no-store")
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
@@ -140,7 +142,7 @@ def _params(found: dict[str, str]) -> dict[str, str]:
             params[name] = segment(text)
         except UnicodeDecodeError:
             raise ClientFault("not_found", "There is nothing at this path.") from None
-        if not (is_node_id if name == "nodeId" else is_path_id)(params[name]):
+        if not _NAMED.get(name, is_path_id)(params[name]):
             raise ClientFault("not_found", "There is nothing at this path.")
     return params
 

@@ -1,4 +1,4 @@
-"""Routes about the host itself: discovery, OpenAPI, health, readiness, and the span seam."""
+"""Routes about the host itself: discovery, OpenAPI, health, readiness."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from weftwork.adapters.http.faults import shutting_down
-from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.adapters.http.message import JSON, Request, Response, json_response
 from weftwork.engine.service import Service
 from weftwork.protocol.capabilities import etag
-from weftwork.protocol.ids import is_path_id
 
 _PUBLIC = (b"cache-control", b"public, max-age=300")
 
@@ -17,8 +16,9 @@ _PUBLIC = (b"cache-control", b"public, max-age=300")
 class Document:
     """A document that does not change while the host runs, with its validator."""
 
-    def __init__(self, content: dict[str, Any], *extra: bytes) -> None:
+    def __init__(self, content: dict[str, Any], *extra: bytes, content_type: bytes = JSON) -> None:
         self._body = msgspec.json.encode(content)
+        self._content_type = content_type
         self._etag = etag(self._body).encode()
         self._headers = [_PUBLIC, (b"etag", self._etag), *((name, self._etag) for name in extra)]
 
@@ -26,11 +26,11 @@ class Document:
         wanted = {tag.strip().removeprefix(b"W/") for tag in request.headers.get(b"if-none-match", b"").split(b",")}
         if self._etag in wanted or b"*" in wanted:
             return Response(304, b"", list(self._headers))
-        return Response(200, self._body, list(self._headers))
+        return Response(200, self._body, list(self._headers), self._content_type)
 
 
 class MetaRoutes:
-    """getHealth, getReadiness, scrapeSpans."""
+    """getHealth, getReadiness."""
 
     def __init__(self, service: Service, draining: Callable[[], bool]) -> None:
         self._service = service
@@ -44,15 +44,3 @@ class MetaRoutes:
             raise shutting_down()
         await self._service.ready()
         return json_response(200, {"status": "ready"})
-
-    async def spans(self, request: Request) -> Response:
-        """A run's spans; a probe for an id that is not there gets an empty list."""
-        run_id = request.query("runId") or ""
-        found = await self._service.run_spans(request.caller, run_id) if is_path_id(run_id) else []
-        name = request.query("name")
-        shown = [
-            {**span, "runId": run_id, "timestamp": span["startedAt"]}
-            for span in found
-            if name is None or span["name"] == name
-        ]
-        return json_response(200, {"spans": shown})

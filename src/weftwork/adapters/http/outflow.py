@@ -47,13 +47,17 @@ class Outflow:
 
     async def write(self, data: bytes, more: bool = False) -> None:
         """Send a document. Raises Broken when the client does not take it."""
+        await self.part(data, more)
+        self._between = more
+        self._ended = not more
+
+    async def part(self, data: bytes, more: bool = True) -> None:
+        """Send some of a document, which is worth nothing without the rest: ended here, it is broken off."""
         self._between = False
         for at in range(0, len(data) or 1, PIECE):
             goes_on = more or at + PIECE < len(data)
             await self._pass({"type": "http.response.body", "body": data[at : at + PIECE], "more_body": goes_on})
             point("response.piece")
-        self._between = more
-        self._ended = not more
 
     async def offer(self, data: bytes, at: int = 0) -> int:
         """Send frames from there on, as long as the client takes them; returns how far it came."""

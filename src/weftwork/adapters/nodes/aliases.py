@@ -23,6 +23,8 @@ ALIASES: Final[dict[str, str]] = {
     "core.hitl.approval-request": "core.approvalGate",
     "core.hitl.ask-user": "core.clarificationGate",
     "core.hitl.form-request": "core.clarificationGate",
+    "core.llm.chat": "core.ai.chatCompletion",
+    "core.llm.completion": "core.ai.callPrompt",
     "core.openwop.http.fetch": "core.http.request",
     "core.openwop.http.get": "core.http.request",
     "core.trigger.event": "core.start",

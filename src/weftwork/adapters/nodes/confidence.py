@@ -53,8 +53,9 @@ async def confirm(
     asked = Interrupt(ESCALATION_KIND, f"{default_key(call)}:floor", {"questions": [question]})
     if asked.key not in call.answers:
         return Suspended(asked, (EmitEvent(ESCALATED, _escalated(call, decision), cause),))
-    answers: dict[str, Any] = (await context.ask(asked)).value["answers"]
-    return None if answers["proceed"] == PROCEED else REFUSED
+    resolution = await context.ask(asked)
+    # appr-05: a gate, though it has the form of a question; nothing from outside opens it.
+    return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else REFUSED
 
 
 def _escalated(call: NodeCall, decision: dict[str, Any]) -> dict[str, Any]:

@@ -160,6 +160,7 @@ HTTP_REQUEST: Final = NodeDeclaration(
     effect="idempotent",
     instant=False,
     continued=False,
+    outside=True,
     inputs=ports(
         {
             "url": {"type": "string", "description": "Where to; wins over the config."},
@@ -210,7 +211,8 @@ HTTP_REQUEST: Final = NodeDeclaration(
 The request goes out by the [guarded client](../../operate/security.md#requests-to-others): to public addresses, by
 https, within the host's caps. What the guard refuses fails the node with `ssrf_blocked`; what it could not send or
 read, with `fetch_failed`; a status of 400 or more, with `http_status` and `details.status`, unless `failOnStatus` is
-false. No error repeats anything of the answer. An answer is at most 4 MiB.
+false. No error repeats anything of the answer. An answer is at most 4 MiB, and
+[content from outside](../../concepts.md#trust).
 
 GET, HEAD and OPTIONS are sent again in another attempt. All other methods are sent as a step, with an
 `Idempotency-Key` that is the same in every attempt, unless the config names one. PUT and DELETE, and POST and PATCH

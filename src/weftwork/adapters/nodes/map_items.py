@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
 from weftwork.adapters.nodes.reading import faulty
-from weftwork.ports.nodes import Awaits, Completed, Failed, NodeCall, NodeContext, Outcome, Suspended
+from weftwork.ports.nodes import Awaits, Completed, EmitEvent, Failed, NodeCall, NodeContext, Outcome, Suspended
 from weftwork.protocol.effect import asks_for_outcome
 from weftwork.protocol.expression import ExpressionFault
 
@@ -143,7 +143,11 @@ class MapItems:
                     message = "The body of a map must not change the run, and this one would."
                     raise _ItemFailed(index, "map_body_effect", message, retryable=False)
                 return outputs.get("output", outputs)
-            case Failed(code, message, _, retryable):
+            case Failed(code, message, _, retryable, effects):
+                for effect in effects:
+                    # What an answer of a model came to is told, whatever becomes of the item.
+                    if isinstance(effect, EmitEvent):
+                        self._context.say(effect)
                 raise _ItemFailed(index, code, message, retryable)
             case Suspended(interrupt, _):
                 if asks_for_outcome(interrupt.data):

@@ -7,14 +7,19 @@ from weftwork.adapters.python.answer import Headers, Response, request_of
 from weftwork.adapters.python.asks import Asks
 from weftwork.adapters.python.errors import missing
 from weftwork.adapters.python.fate import Call
+from weftwork.adapters.python.models import Answer, Envelope
 from weftwork.adapters.python.question import Question
 from weftwork.adapters.python.returned import bound, returned
+from weftwork.adapters.python.speaks import Speaks
 from weftwork.protocol.node_type import Effect
 
 T = TypeVar("T")
 
 
-class Context(Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]]):
+class Context(
+    Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]],
+    Speaks[Coroutine[Any, Any, Answer], Coroutine[Any, Any, Envelope]],
+):
     """The first argument of a node that is an async function. Good for one call of it."""
 
     __slots__ = ()
@@ -44,6 +49,9 @@ class Context(Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]
 
     def _ask(self, name: str, asked: Question) -> Coroutine[Any, Any, Any]:
         return Call(self._entry.fate, name, lambda: self._entry.ask(asked))
+
+    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
+        return Call(self._entry.fate, name, work)
 
     def fetch(
         self,
@@ -75,14 +83,6 @@ class Context(Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]
         To be awaited.
         """
         return Call(self._entry.fate, "ctx.get_version", lambda: self._entry.get_version(change_id, min, max))
-
-    async def call_ai(self, *arguments: Any, **named: Any) -> Any:
-        """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing("models")
-
-    async def generate_envelope(self, *arguments: Any, **named: Any) -> Any:
-        """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing("envelopes")
 
     async def secret(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""

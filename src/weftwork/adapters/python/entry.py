@@ -10,14 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused
+from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused, node_error
 from weftwork.adapters.python.fate import Fate, step_here
+from weftwork.adapters.python.models import Models
 from weftwork.adapters.python.question import Question, answered_otherwise, interrupt_of
 from weftwork.adapters.python.received import received
 from weftwork.adapters.python.steps import CallPlain, Steps
 from weftwork.adapters.python.threads import Threads
 from weftwork.adapters.python.values import is_storable
-from weftwork.ports.nodes import AppendLog, Asking, EmitEvent, Failed, NodeCall, NodeContext, StepFailed
+from weftwork.ports.nodes import AppendLog, Asking, EmitEvent, NodeCall, NodeContext, StepFailed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.version import version_problem
@@ -47,6 +48,7 @@ class Entry:
         self.heard_at = self.loop.time()
         self.fate = Fate()
         self.steps = Steps(type_id, effect, call, host, self.fate)
+        self.models = Models(effect, call, host, self.fate)
         self.own_thread = 0
         """The thread that a plain function runs in."""
         self._asked: dict[str, str] = {}
@@ -97,7 +99,7 @@ class Entry:
             self.host.say(effect)
         except StepFailed as error:
             # Kept, because a thread that said it has gone on.
-            self.fate.failure = _node_error(error.failure)
+            self.fate.failure = node_error(error.failure)
 
     def later(self, call: Callable[..., object], *arguments: Any) -> None:
         """Call something on the event loop, from another thread. Raises Abandoned when there is no loop any more."""
@@ -128,6 +130,7 @@ class Entry:
     def close(self) -> Asking | None:
         """End the entry, and the steps in it; the question that the node waits for, if it does."""
         self.steps.cut()
+        self.models.cut()
         fate = self.fate
         asking, fate.asking, fate.failure, fate.over = fate.asking, None, None, True
         return asking
@@ -148,7 +151,7 @@ class Entry:
             self.fate.asking = asking
             raise
         except StepFailed as error:
-            raise _node_error(error.failure) from None
+            raise node_error(error.failure) from None
         return received(asked, resolution)
 
     async def fetch(self, request: Request) -> Response:
@@ -156,11 +159,13 @@ class Entry:
         if self.tools.outbound is None:
             raise missing("requests to others")
         try:
-            return await self.tools.outbound.fetch(request)
+            response = await self.tools.outbound.fetch(request)
         except FetchRefused as refused:
             raise NodeError("ssrf_blocked", str(refused), {"blocked": refused.blocked}) from None
         except FetchFailed as error:
             raise FetchError(str(error), error.sent) from None
+        self.host.distrust()
+        return response
 
     async def get_version(self, change_id: str, least: int, most: int) -> int:
         self.fate.check_going_on()
@@ -173,7 +178,3 @@ class Entry:
             if wrong is None:
                 return pinned
         raise NodeError(*wrong)
-
-
-def _node_error(failure: Failed) -> NodeError:
-    return NodeError(failure.code, failure.message, failure.details, failure.retryable)

@@ -97,6 +97,11 @@ def failed(error: NodeError) -> Failed:
     return Failed(error.code, shown(error.message, MAX_MESSAGE), details if usable else None, error.retryable)
 
 
+def node_error(failure: Failed) -> NodeError:
+    """What an author gets to see of a failure, and may catch."""
+    return NodeError(failure.code, failure.message, failure.details, failure.retryable)
+
+
 def misused(message: str) -> NodeError:
     """A mistake in the code of the node. No attempt gets further."""
     return NodeError("node_misused", message)

@@ -1,4 +1,4 @@
-"""Finding nodes: the modules that the operator names, and those that installed packages offer."""
+"""Finding nodes and envelope kinds: the modules that the operator names, and those that installed packages offer."""
 
 import importlib
 import os
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from weftwork.adapters.python.declare import NodeFunction, node_of, place_of
+from weftwork.adapters.python.kinds import EnvelopeKind
 
 GROUP: Final = "weftwork.nodes"
 
@@ -29,21 +30,40 @@ def find_nodes(modules: Iterable[str], installed: bool = True) -> list[NodeFunct
 
     Raises NodesUnusable.
     """
+    found: list[NodeFunction] = []
+    for label, module in _modules(modules, installed):
+        nodes = [node for each in _below(module) for node in _made_in(each, label)]
+        if not nodes and not _kinds_of(module):
+            raise NodesUnusable(
+                f"{label}: the module {module.__name__} has no nodes; a node is a function with @weftwork.node(...), "
+                f"in the module itself or in one below it that it imports"
+            )
+        found += nodes
+    return distinct(found)
+
+
+def find_kinds(modules: Iterable[str], installed: bool = True) -> list[EnvelopeKind]:
+    """The envelope kinds of the same modules. Raises NodesUnusable."""
+    found = [kind for _, module in _modules(modules, installed) for kind in _kinds_of(module)]
+    return list(dict.fromkeys(found))
+
+
+def kinds_beside(nodes: Iterable[NodeFunction]) -> list[EnvelopeKind]:
+    """The envelope kinds that are made in the modules of these nodes, as a host finds them that loads the modules."""
+    names = dict.fromkeys(each.function.__module__ for each in nodes)
+    modules = [sys.modules[name] for name in names if name in sys.modules]
+    return [kind for module in modules for kind in _kinds_of(module)]
+
+
+def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, ModuleType]]:
+    """Each module, imported, with the words for where it was named."""
     named = [(f"--nodes {name}", name) for name in modules]
     if named and "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     if installed:
         named += [(f"entry point {each.name}", each.value) for each in sorted(entry_points(group=GROUP))]
-    found: list[NodeFunction] = []
     for label, name in named:
-        nodes = _nodes_of(_imported(label, name), label)
-        if not nodes:
-            raise NodesUnusable(
-                f"{label}: the module {name} has no nodes; a node is a function with @weftwork.node(...), "
-                f"in the module itself or in one below it that it imports"
-            )
-        found += nodes
-    return distinct(found)
+        yield label, _imported(label, name)
 
 
 def nodes_among(functions: Iterable[Any]) -> list[NodeFunction]:
@@ -105,14 +125,24 @@ def _is_standard(filename: str) -> bool:
     return filename.startswith(_STANDARD) and not any(f"{os.sep}{part}{os.sep}" in filename for part in _INSTALLED)
 
 
-def _nodes_of(module: ModuleType, label: str) -> list[NodeFunction]:
-    """Nodes made in the module, or in those below it that are loaded; not what they import from elsewhere."""
+def _below(module: ModuleType) -> list[ModuleType]:
+    """The module, and those below it that are loaded."""
     below = f"{module.__name__}."
-    modules = [module, *(each for name, each in [*sys.modules.items()] if name.startswith(below))]
-    return [node for each in modules for node in _made_in(each, label)]
+    return [module, *(each for name, each in [*sys.modules.items()] if name.startswith(below))]
+
+
+def _kinds_of(module: ModuleType) -> list[EnvelopeKind]:
+    """Kinds made there; not what is imported from elsewhere."""
+    return [
+        value
+        for each in _below(module)
+        for value in [*vars(each).values()]
+        if isinstance(value, EnvelopeKind) and value.module == each.__name__
+    ]
 
 
 def _made_in(module: ModuleType, label: str) -> Iterator[NodeFunction]:
+    """Nodes made in the module; not what it imports from elsewhere."""
     for name, value in [*vars(module).items()]:
         node = node_of(value)
         if node is None or getattr(value, "__module__", None) != module.__name__:

@@ -23,10 +23,21 @@ from weftwork.adapters.python.errors import (
 from weftwork.adapters.python.fate import step_here
 from weftwork.adapters.python.plain import PlainContext, Ways
 from weftwork.adapters.python.signature import Signature
-from weftwork.adapters.python.spawned import ended, in_node
+from weftwork.adapters.python.spawned import Branch, branch, ended, in_node
 from weftwork.adapters.python.threads import ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted
-from weftwork.ports.nodes import Asking, Completed, Failed, NodeCall, NodeContext, NotDone, Outcome, WaitingNode
+from weftwork.ports.nodes import (
+    AppendLog,
+    Asking,
+    Completed,
+    EmitEvent,
+    Failed,
+    NodeCall,
+    NodeContext,
+    NotDone,
+    Outcome,
+    WaitingNode,
+)
 from weftwork.protocol import schema
 from weftwork.protocol.json_value import is_object
 
@@ -72,6 +83,7 @@ class _Runner:
             if isinstance(error, asyncio.CancelledError) and entry.fate.stopped:
                 raise
             if entry.fate.asking is None:
+                _say(entry)
                 if isinstance(error, Exception | Asking):
                     raise
                 raise exited(error) from error
@@ -81,6 +93,7 @@ class _Runner:
             step_here.reset(outside)
             asking = entry.close()
         if asking is None:
+            outcome = _with_unsaid(entry, outcome)
             if entry.fate.undone and entry.effect == "once" and isinstance(outcome, Failed):
                 # The step did not happen, but what stands around it may have.
                 return msgspec.structs.replace(outcome, retryable=False)
@@ -94,6 +107,7 @@ class _Runner:
     async def _call(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
         """What the function comes to, once its steps are over: what they do is recorded."""
         node = self._node
+        branch.set(Branch())
         try:
             if node.is_async:
                 result = await node.function(Context(entry), **arguments)
@@ -136,6 +150,24 @@ class _Runner:
         except asyncio.CancelledError:
             ways.leave()
             raise
+
+
+def _with_unsaid(entry: Entry, outcome: Outcome) -> Outcome:
+    """What models that failed leave to be said is said once, with the end of the node, whatever that is."""
+    unsaid = entry.models.unsaid
+    if not unsaid or not isinstance(outcome, Completed | Failed):
+        return outcome
+    if entry.call.part:
+        _say(entry)
+        return outcome
+    return msgspec.structs.replace(outcome, effects=(*outcome.effects, *unsaid))
+
+
+def _say(entry: Entry) -> None:
+    """The same where the end of the node has no place for it: with an error of its own, and in a part of a map."""
+    for effect in entry.models.unsaid:
+        if isinstance(effect, AppendLog | EmitEvent):
+            entry.host.say(effect)
 
 
 async def _heard(entry: Entry, work: Coroutine[Any, Any, Outcome], limit: float | None) -> Outcome:

@@ -11,8 +11,10 @@ from weftwork.adapters.python.answer import Headers, Response, request_of
 from weftwork.adapters.python.asks import Asks
 from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import Abandoned, missing
+from weftwork.adapters.python.models import Answer, Envelope
 from weftwork.adapters.python.question import Question
 from weftwork.adapters.python.returned import bound, returned
+from weftwork.adapters.python.speaks import Speaks
 from weftwork.adapters.python.steps import CallPlain
 from weftwork.adapters.python.threads import Outcome, outcome_of
 from weftwork.protocol.node_type import Effect
@@ -113,7 +115,7 @@ class Ways:
         return _Hop(self, work).wait()
 
 
-class PlainContext(Asks[Any, dict[str, Any]]):
+class PlainContext(Asks[Any, dict[str, Any]], Speaks[Answer, Envelope]):
     """The first argument of a node that is a plain function. The same as Context, without await."""
 
     __slots__ = ("_ways",)
@@ -140,6 +142,9 @@ class PlainContext(Asks[Any, dict[str, Any]]):
     def _ask(self, name: str, asked: Question) -> Any:
         return self._ways.hop(lambda _: self._entry.ask(asked))
 
+    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return self._ways.hop(lambda _: work())
+
     def fetch(
         self,
         url: str,
@@ -164,14 +169,6 @@ class PlainContext(Asks[Any, dict[str, Any]]):
     def get_version(self, change_id: str, min: int, max: int) -> int:  # noqa: A002
         """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after."""
         return self._ways.hop(lambda _: self._entry.get_version(change_id, min, max))
-
-    def call_ai(self, *arguments: Any, **named: Any) -> Any:
-        """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing("models")
-
-    def generate_envelope(self, *arguments: Any, **named: Any) -> Any:
-        """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing("envelopes")
 
     def secret(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""

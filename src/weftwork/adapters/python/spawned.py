@@ -2,11 +2,15 @@
 
 Theory. asyncio lets SystemExit and KeyboardInterrupt of any task out of the loop, which ends the host; and since the
 run is taken up again at the next start, it would end that one too. So the tasks that are made while a node runs, which
-a context variable tells, raise something else in their place.
+a context variable tells, raise something else in their place. Another one tells where in the node such a task
+belongs, which is the same whenever the node does the same again.
 """
 
 import asyncio
 import contextvars
+import hashlib
+import itertools
+from collections import Counter
 from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar, cast
 
@@ -15,6 +19,31 @@ from weftwork.adapters.python.errors import exited
 T = TypeVar("T")
 
 in_node: contextvars.ContextVar[bool] = contextvars.ContextVar("weftwork_in_node", default=False)
+
+
+class Branch:
+    """Where in a node a task belongs: the function itself, or what it started, by name and number."""
+
+    __slots__ = ("_begun", "_numbers", "_path")
+
+    def __init__(self, path: str = "") -> None:
+        self._path = path
+        self._begun: Counter[str] = Counter()
+        self._numbers = itertools.count()
+
+    def child(self, name: str) -> "Branch":
+        """The next task of this name that is started here."""
+        # By name, because libraries start tasks of their own whenever they like.
+        place = f"{self._path}/{name}/{self._begun[name]}"
+        self._begun[name] += 1
+        return Branch(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+
+    def number(self) -> str:
+        """The name of the next call that is made here. Good in any thread."""
+        return f"{self._path}{':' if self._path else ''}{next(self._numbers)}."
+
+
+branch: contextvars.ContextVar[Branch | None] = contextvars.ContextVar("weftwork_branch", default=None)
 
 
 def guard_tasks(loop: asyncio.AbstractEventLoop) -> None:
@@ -34,7 +63,11 @@ async def ended(task: "asyncio.Future[Any]") -> None:
 
 def _task(loop: asyncio.AbstractEventLoop, work: Any, **given: Any) -> "asyncio.Task[Any]":
     if in_node.get() and isinstance(work, Coroutine):
-        work = _Guarded(cast("Coroutine[Any, Any, Any]", work))
+        guarded = work = _Guarded(cast("Coroutine[Any, Any, Any]", work))
+        here = branch.get()
+        if here is not None and given.get("context") is None:
+            given["context"] = contextvars.copy_context()
+            given["context"].run(branch.set, here.child(guarded.__name__))
     return asyncio.Task(work, loop=loop, **given)
 
 

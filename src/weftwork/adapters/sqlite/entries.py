@@ -22,10 +22,11 @@ MOST_AT_ONCE: Final = 8
 def _insert_events(count: int) -> str:
     into = """
         INSERT INTO events
-        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version, interrupt_id)
+        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version, interrupt_id,
+        content_trust)
         VALUES
     """
-    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
 
 
 @cache
@@ -55,6 +56,7 @@ def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
                 event.schema_version,
                 event.engine_version,
                 event.interrupt_id,
+                event.content_trust,
             )
         connection.execute(_insert_events(len(events)), values)
     for rows in _pieces(batch.rows):

@@ -34,7 +34,7 @@ _HIDDEN = """
 """
 _EVENTS = f"""
     SELECT e.id & {(1 << SEQUENCE_BITS) - 1}, e.event_id, e.type, e.timestamp, e.payload, e.node_id,
-           e.causation_id, e.schema_version, e.engine_version, e.interrupt_id
+           e.causation_id, e.schema_version, e.engine_version, e.interrupt_id, e.content_trust
     FROM runs r CROSS JOIN events e
          ON e.id > (r.run_no << {SEQUENCE_BITS}) + ? AND e.id < (r.run_no + 1) << {SEQUENCE_BITS}
     WHERE r.partition = ? AND r.run_id = ? ORDER BY e.id LIMIT ?

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from weftwork.ports.eventlog import Batch, Created, Hidden, Projection, StateRow
+from weftwork.protocol.events import Event
 from weftwork.protocol.run import RunKey
 from weftwork.testing.storage.sample import NOW, OTHER, batch, event, header, make_run
 from weftwork.testing.storage.store import Check, Store
@@ -47,6 +48,23 @@ async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> Non
             assert seen == list(range(len(sizes)))
     assert await store.log.read(run, -1, 0, 10) == []
     assert await store.log.read(run, len(sizes) - 1, 10, 10) == []
+
+
+async def an_event_keeps_its_trust(store: Store) -> None:
+    """`read` tells of each event whether what it carries came from outside, that it did not, or that nobody said."""
+    run = await make_run(store)
+    said = (None, "untrusted", "trusted", None, *(["untrusted"] * 20), None)
+    first = batch(run, -1, len(said))
+    events = tuple(replace(item, content_trust=trust) for item, trust in zip(first.events, said, strict=True))
+    await store.log.append(run, -1, replace(first, events=events))
+    assert [item.content_trust for item in await store.log.read(run, -1, 100)] == [*said]
+    assert [item.content_trust for item in await store.log.read(run, 0, 2, 10_000)] == ["untrusted", "trusted"]
+    await store.log.create(header("run-b"), first=replace(first, events=tuple(_of("run-b", item) for item in events)))
+    assert [item.content_trust for item in await store.log.read(RunKey(run.partition, "run-b"), -1, 100)] == [*said]
+
+
+def _of(run_id: str, item: Event) -> Event:
+    return replace(item, run_id=run_id)
 
 
 async def a_row_is_the_last_one_written(store: Store) -> None:
@@ -132,6 +150,7 @@ async def a_stored_run_is_one_view(store: Store) -> None:
 CHECKS: Final[tuple[Check, ...]] = (
     a_page_of_events_starts_after_its_cursor,
     a_page_of_events_ends_where_its_budget_is_reached,
+    an_event_keeps_its_trust,
     a_row_is_the_last_one_written,
     a_projection_is_that_of_the_stored_run,
     hidden_values_come_back,

@@ -1,0 +1,59 @@
+"""The node type core.ai.chatCompletion: what a model says next in a conversation."""
+
+from typing import Final
+
+from weftwork.adapters.nodes.ai_request import ANSWERED, ASKED, MODEL, PROMPTS, answered, asked
+from weftwork.adapters.nodes.shape import closed, fixed, notes, ports
+from weftwork.engine.generation import say
+from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
+from weftwork.protocol.node_type import NodeDeclaration
+
+
+async def _chat(call: NodeCall, context: NodeContext) -> Outcome:
+    request = asked(call)
+    if isinstance(request, Failed):
+        return request
+    spoken = await say(context, call, request)
+    if isinstance(spoken, Failed):
+        return spoken
+    text = spoken.answer.text
+    return Completed({"content": text, "message": {"role": "assistant", "content": text}, **answered(spoken.answer)})
+
+
+AI_CHAT: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.ai.chatCompletion",
+            "Gives what a model says next in a conversation.",
+            effect="idempotent",
+            instant=False,
+            inputs=ports(ASKED),
+            outputs=fixed(
+                {
+                    "content": {"type": "string", "description": "What the model said."},
+                    "message": {"type": "object", "description": "The same as a message, to add to the others."},
+                    **ANSWERED,
+                }
+            ),
+            config=closed({**PROMPTS, **MODEL}),
+            templates={"/prompt": (), "/systemPrompt": ()},
+            alike=("content", "message"),
+            notes=notes(
+                """
+The answer is streamed, recorded and given like that of [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails
+in the same cases. The port `messages` brings the conversation. Without it the one message is the port `prompt`, else
+the config `prompt`, else the port `input`; without any of them the node fails with `node_input_missing`.
+
+The content of a message is a text, or a list of text parts, which are joined line by line. A part of another type
+fails the node with `unsupported_modality`; a text part without a text, with `node_config_invalid`. In a conversation
+that came from outside every message stands behind `<UNTRUSTED>` marks, and one of the role `system` becomes one of a
+user.
+""",
+                "core.ai.chatCompletion",
+                {"systemPrompt": "You answer customers of a garden shop.", "temperature": 0.3},
+                {"messages": {"type": "variable", "variableName": "conversation"}},
+            ),
+        ),
+        _chat,
+    ),
+)

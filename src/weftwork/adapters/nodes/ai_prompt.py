@@ -1,0 +1,110 @@
+"""The node type core.ai.callPrompt: asks a model one thing, and streams what it says."""
+
+from typing import Final
+
+from weftwork.adapters.nodes.ai_request import (
+    ANSWERED,
+    ASKED,
+    MODEL,
+    PROMPTS,
+    UNMET,
+    answered,
+    prompt_of,
+    request_of,
+    system_of,
+)
+from weftwork.adapters.nodes.prompting import NOTHING, REFS, prompted
+from weftwork.adapters.nodes.reading import faulty
+from weftwork.adapters.nodes.shape import closed, fixed, name, notes, ports
+from weftwork.engine.generation import say
+from weftwork.ports.models import Message
+from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
+from weftwork.protocol.expression import ExpressionFault
+from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.prompt_template import Templates
+
+
+async def _call_prompt(call: NodeCall, context: NodeContext, templates: Templates) -> Outcome:
+    """ai-04 (RFC 0094, D): one prompt, one answer, which is streamed. A prompt that is only named is its name."""
+    told = prompted(call, context.untrusted, templates) or NOTHING
+    if isinstance(told, Failed):
+        return told
+    try:
+        prompt = told.user or prompt_of(call)
+        system = told.system or system_of(call)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    if prompt is None and (prompt := call.config.get("promptId")) is None:
+        return UNMET
+    request = request_of(call, (Message("user", told.asked(prompt)),), told.instructed(system))
+    spoken = await say(context, call, request, told.said)
+    if isinstance(spoken, Failed):
+        return spoken
+    text = spoken.answer.text
+    return Completed({"text": text, "content": text, **answered(spoken.answer)})
+
+
+_DECLARATION: Final = NodeDeclaration(
+    "core.ai.callPrompt",
+    "Asks a model one thing, and gives what it says.",
+    effect="idempotent",
+    instant=False,
+    inputs=ports({port: ASKED[port] for port in ("prompt", "input")}),
+    outputs=fixed(
+        {
+            "text": {"type": "string", "description": "What the model said."},
+            "content": {"type": "string", "description": "The same, under the name that other nodes give it."},
+            **ANSWERED,
+        }
+    ),
+    config=closed(
+        {
+            **PROMPTS,
+            **REFS,
+            "promptId": name(
+                "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
+                "it is the prompt."
+            ),
+            **MODEL,
+            "expectsStreaming": {
+                "type": "boolean",
+                "description": "Whether somebody follows the answer as it comes; it is streamed in any case.",
+            },
+        }
+    ),
+    templates={"/prompt": (), "/systemPrompt": ()},
+    composes="named",
+    alike=("text", "content"),
+    notes=notes(
+        """
+The answer comes in pieces, each of them an event `output.chunk`; a subscriber with `streamMode=messages` sees them as
+`ai.message.chunk`. What came into the run from outside stands in the prompt behind `<UNTRUSTED>` marks.
+
+What is asked is the port `prompt`, else the text that the run's `promptOverrides` has for `promptId`, else the config
+`prompt`, else the port `input`, else `promptId` itself; without any of them the node fails with `node_input_missing`.
+References to [prompt templates](../prompts.md) come before the texts of the ports and of the config, and so do those
+that the workflow has in `defaults.promptRefs`; a text beside one is not used.
+`ai.provider`, `ai.model`, `model`, `temperature` and `maxTokens` of the run's `configurable` win over the config.
+
+An answer that is cut short is given as it is, with the `finishReason` `length`. A refusal fails the node with
+`envelope_refusal`. If the provider gives no answer, the node fails with the code of its fault, such as
+`provider_unavailable` or `provider_not_supported`.
+""",
+        "core.ai.callPrompt",
+        {
+            "systemPrompt": "You sum up letters of customers in one sentence.",
+            "prompt": "The letter: {{ports.letter}}",
+            "maxTokens": 200,
+        },
+        {"letter": {"type": "variable", "variableName": "letter"}},
+    ),
+)
+
+
+def ai_prompt_nodes(templates: Templates) -> tuple[NodeType, ...]:
+    """The type, which finds prompts among these templates."""
+
+    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+        return await _call_prompt(call, context, templates)
+
+    return (WaitingNode(_DECLARATION, run),)

@@ -1,0 +1,1 @@
+"""Model providers: the scripted one, and those that a test key can ask for."""

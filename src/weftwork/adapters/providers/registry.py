@@ -1,0 +1,59 @@
+"""The providers of a host, and who answers which request."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from weftwork.adapters.providers.mocks import Mock
+from weftwork.adapters.providers.programs import Programs
+from weftwork.adapters.providers.script import Script
+from weftwork.adapters.providers.scripted import Scripted
+from weftwork.ports.clock import Clock
+from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
+from weftwork.protocol.mock_provider import MOCKS
+
+MOCK: Final = "mock"
+MOCK_MODEL: Final = "mock-mini"
+"""What the conformance workflows name: the scripted provider under another name."""
+
+
+class Providers:
+    """Implements Models. The first provider is the default."""
+
+    def __init__(self, clock: Clock, providers: Iterable[ModelProvider]) -> None:
+        self._clock = clock
+        self._providers = {provider.name: provider for provider in providers}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._providers)
+
+    def find(self, request: ModelRequest) -> ModelProvider:
+        """model-15 (OpenWOP host capabilities): the one that is named, or the first; a mock before any of them."""
+        if request.mock is not None:
+            return self._mock(request.mock)
+        if not self._providers:
+            raise ProviderFault("host_capability_missing", "This host is connected to no model.", retryable=False)
+        provider = self._providers.get(request.provider) if request.provider else next(iter(self._providers.values()))
+        if provider is None:
+            raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
+        return provider
+
+    def _mock(self, option: Mapping[str, Any]) -> ModelProvider:
+        name = str(option.get("id", ""))
+        if name not in MOCKS:
+            raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
+        return Mock(self._clock, name, option.get("config") or {})
+
+
+def offered(
+    clock: Clock, script: Script | None = None, testing: bool = False, more: Iterable[ModelProvider] = ()
+) -> tuple[Providers, Programs]:
+    """What a host offers, `more` first; and what its tests program.
+
+    `testing`: the host has test seams or conformance workflows. Then there is `mock` too.
+    """
+    programs = Programs(script)
+    built_in = [Scripted(clock, programs)]
+    if testing:
+        built_in.append(Scripted(clock, programs, MOCK, MOCK_MODEL))
+    return Providers(clock, [*more, *built_in]), programs

@@ -1,0 +1,69 @@
+"""The scripted provider: a model without a model. For tests, for demos without a network, and to play faults."""
+
+from collections.abc import AsyncGenerator
+from typing import Final, Protocol
+
+from weftwork.adapters.providers.entry import REASONS, Entry
+from weftwork.adapters.providers.programs import Programs
+from weftwork.adapters.providers.words import pieces, tokens
+from weftwork.ports.clock import Clock
+from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop, Usage
+
+SCRIPTED: Final = "scripted"
+SCRIPTED_MODEL: Final = "scripted-1"
+
+
+class Source(Protocol):
+    """Where a scripted provider has its answers from."""
+
+    def take(self, request: ModelRequest) -> Entry: ...
+
+
+class Scripted:
+    """model-11 (host): implements ModelProvider. The same calls in the same order get the same answers.
+
+    A call takes its entry when it starts. One that is made again, because the host ended before its answer was
+    recorded, takes the next.
+    """
+
+    def __init__(
+        self, clock: Clock, source: Source | None = None, name: str = SCRIPTED, default_model: str = SCRIPTED_MODEL
+    ) -> None:
+        self._clock = clock
+        self._source = source or Programs()
+        self.name = name
+        self.default_model = default_model
+
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+        entry = self._source.take(request)
+        return self._say(request, entry, entry.model or request.model or self.default_model)
+
+    async def _say(self, request: ModelRequest, entry: Entry, model: str) -> AsyncGenerator[Delta | Stop]:
+        text = entry.text
+        parts = pieces(text) if entry.chunks is None else entry.chunks
+        for place, part in enumerate(parts, 1):
+            await pause(self._clock, entry.delay_ms_per_token)
+            yield Delta(part, last=place == len(parts) and entry.fault is None, model=model)
+        if entry.fault is not None:
+            raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
+        yield Stop(
+            REASONS.get(entry.stop_reason, "other"),
+            Usage(
+                _asked(request) if entry.input_tokens is None else entry.input_tokens,
+                tokens(text) if entry.output_tokens is None else entry.output_tokens,
+            ),
+            model,
+            entry.stop_reason,
+            entry.refusal_text,
+            entry.safety_category,
+        )
+
+
+async def pause(clock: Clock, milliseconds: int) -> None:
+    """Wait on the clock that was given, if there is anything to wait for."""
+    if milliseconds:
+        await clock.sleep_until(clock.now() + milliseconds)
+
+
+def _asked(request: ModelRequest) -> int:
+    return tokens(request.system) + sum(tokens(message.content) for message in request.messages)

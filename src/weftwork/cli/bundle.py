@@ -1,0 +1,179 @@
+"""`weftwork bundle`: a run in one file, for somebody else to look at."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client import Client, Refused, Unreachable, segment
+from weftwork.cli.connect import connected
+from weftwork.cli.plain import say, shown
+from weftwork.cli.suggest import suggest_runs
+
+LARGE: Final = 1_000_000
+"""Bytes from which on a terminal is shown how much has come."""
+MAX_NAME: Final = 100
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write it; - is standard output.  [default: bundle-RUN.json in this folder]",
+)
+@click.option("--max-events", type=click.IntRange(1), metavar="N", help="Most events to put in.  [default: what fits]")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@connected
+def bundle(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
+    """Save a run with its events and spans in one file.
+
+    It is for passing on: what the host hides is not in it, nor what looks like a credential. Look through it all the
+    same. Only you can read the file. What did not fit is said. --json prints what was written where.
+
+    \b
+    Examples:
+      weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb
+      weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb -o - | jq .run
+    """
+    to_stdout = output == "-"
+    place = Path(output or f"bundle-{_safe(run_id)}.json")
+    if not to_stdout:
+        _check(place, force)
+    data = _download(client, run_id, max_events)
+    told = _told(client, data)
+    if to_stdout:
+        click.echo(data, nl=False)
+    else:
+        _write(place, data, force)
+    summary = {"runId": run_id, "file": "-" if to_stdout else str(place), "bytes": len(data), **told}
+    if as_json:
+        say(json.dumps(summary, indent=2), err=to_stdout)
+        return
+    where = "" if to_stdout else f"{shown(str(place))}: "
+    say(f"{where}{_count(told['events'])}, {_size(len(data))}", err=to_stdout)
+    for line in _missing(run_id, told):
+        say(line, err=True)
+
+
+def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
+    path = f"/v1/runs/{segment(run_id)}/debug-bundle"
+    heard, clear = _progress()
+    try:
+        return client.download(path, heard, maxEvents=max_events)
+    except Refused as refused:
+        if refused.status in (404, 405, 501) and not _is_offered(client):
+            raise click.ClickException("this host does not offer debug bundles.") from None
+        raise
+    finally:
+        clear()
+
+
+def _is_offered(client: Client) -> bool:
+    from weftwork.protocol.json_value import is_object
+
+    found = client.get("/.well-known/openwop")
+    block = found.get("debugBundle") if is_object(found) else None
+    return is_object(block) and block.get("supported") is True
+
+
+def _progress() -> tuple[Callable[[int], None], Callable[[], None]]:
+    """Tells a terminal how much has come, on one line, which is gone in the end."""
+    width = 0
+
+    def heard(count: int) -> None:
+        nonlocal width
+        if count >= LARGE and sys.stderr.isatty():
+            text = f"received {_size(count)}"
+            click.echo(f"\r{text:<{width}}", err=True, nl=False)
+            width = len(text)
+
+    def clear() -> None:
+        if width:
+            click.echo(f"\r{'':<{width}}\r", err=True, nl=False)
+
+    return heard, clear
+
+
+def _told(client: Client, data: bytes) -> dict[str, Any]:
+    """What the bundle says of itself. Raises Unreachable for what is none."""
+    # Imported late: `weftwork --help` needs none of it.
+    import msgspec
+
+    from weftwork.protocol.json_value import is_array, is_object
+
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        events = msgspec.json.decode(found["events"], type=list[msgspec.Raw])
+        run, truncated, reason = (msgspec.json.decode(found.get(name, b"null")) for name in _MEMBERS)
+    except (msgspec.DecodeError, KeyError, RecursionError):
+        text = f"{client.url} answers with something that is no debug bundle; see that --url names an OpenWOP v1 host."
+        raise Unreachable(text) from None
+    told: dict[str, Any] = {"events": len(events), "truncated": truncated is True}
+    if truncated is True and isinstance(reason, str):
+        told["truncatedReason"] = reason
+    omitted = run.get("omitted") if is_object(run) else None
+    if is_array(omitted):
+        told["omitted"] = [each for each in omitted if isinstance(each, str)]
+    return told
+
+
+_MEMBERS: Final = ("run", "truncated", "truncatedReason")
+
+
+def _missing(run_id: str, told: dict[str, Any]) -> list[str]:
+    """What is not in the bundle, and how to get at it."""
+    lines: list[str] = []
+    if told.get("omitted"):
+        names = ", ".join(shown(each, 60) for each in told["omitted"][:20])
+        lines.append(f"too large for it: {names} of the run; see `weftwork runs show {shown(run_id)} --json`")
+    if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
+        why = f" ({shown(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
+        then = f"weftwork events {shown(run_id)} --json --from {told['events']}"
+        lines.append(f"it has only the first {_count(told['events'])}{why}; `{then}` prints the others")
+    return lines
+
+
+def _check(place: Path, force: bool) -> None:
+    if place.is_dir():
+        raise click.UsageError(f"{place} is a folder; name a file with -o.")
+    if not force and place.exists():
+        raise click.UsageError(f"{place} is there; write over it with --force, or name another file with -o.")
+
+
+def _write(place: Path, data: bytes, force: bool) -> None:
+    """Whole or not at all; nobody else may read it."""
+    import contextlib
+    import os
+
+    made = place.with_name(f".{place.name}.{os.getpid()}") if force else place
+    try:
+        # Fails if somebody has made it meanwhile.
+        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            try:
+                file.write(data)
+                file.flush()
+                if force:
+                    made.replace(place)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    made.unlink()
+                raise
+    except OSError as error:
+        raise click.ClickException(f"{place} cannot be written: {error.strerror}.") from None
+
+
+def _safe(run_id: str) -> str:
+    return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)[:MAX_NAME]
+
+
+def _count(events: int) -> str:
+    return f"{events} event{'' if events == 1 else 's'}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:.1f} MB" if count >= 100_000 else f"{count / 1000:.1f} kB"

@@ -1,0 +1,48 @@
+"""Emitting: what follows when a model has answered, and when it has sent an envelope. Pure."""
+
+from typing import Final
+
+from weftwork.engine.answering import suspend
+from weftwork.engine.decision import NOTHING, Decision
+from weftwork.engine.inputs import EnvelopeSent, ModelAnswered, NodeSuspended
+from weftwork.protocol.asking import misplaced
+from weftwork.protocol.envelope.handling import caused, projected
+from weftwork.protocol.events import MODEL_ANSWERED, Draft
+from weftwork.protocol.state import NodeState, RunState
+
+_LEVELS: Final = ("debug", "info", "warn", "error")
+
+
+def keep(state: RunState, given: ModelAnswered) -> Decision:
+    """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
+    node = _running(state, given.node_id, given.entered)
+    if node is None or given.answer["call"] in node.turns:
+        return NOTHING
+    return Decision((Draft(MODEL_ANSWERED, given.answer, given.node_id), *given.along))
+
+
+def send(state: RunState, given: EnvelopeSent) -> Decision:
+    """env-26 (RFC 0021, deduplication): the first under a correlation id is recorded, and its handler runs with that.
+
+    A clarification makes its node wait in the very commit that records it.
+    """
+    judged, question = given.judged, given.interrupt
+    running = _running(state, given.node_id, given.entered)
+    if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
+        return NOTHING
+    drafts = tuple(draft for draft in projected(judged, given.contract) if _is_told(state, draft))
+    if question is not None and question.key not in state.answers and misplaced(state, question) is None:
+        asked = suspend(state, NodeSuspended(given.node_id, question, given.entered))
+        drafts += caused(asked, judged.correlation_id, judged.outcome.content_trust)
+    return Decision(drafts)
+
+
+def _is_told(state: RunState, draft: Draft) -> bool:
+    if draft.type != "log.appended":
+        return True
+    return _LEVELS.index(draft.payload["level"]) >= _LEVELS.index(state.plan.workflow.log_level)
+
+
+def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
+    node = state.running.get(node_id)
+    return node if node is not None and entered in (-1, node.entered) else None

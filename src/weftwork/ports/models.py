@@ -1,0 +1,124 @@
+"""Models: one port for every provider. A request goes in, pieces of an answer come out, and a last one says why it
+ended."""
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from weftwork.protocol.envelope.answer import ModelAnswer, StopReason, Usage
+
+__all__ = [
+    "Delta",
+    "Message",
+    "ModelAnswer",
+    "ModelProvider",
+    "ModelRequest",
+    "Models",
+    "ProviderFault",
+    "Role",
+    "Stop",
+    "StopReason",
+    "Usage",
+]
+
+Role = Literal["user", "assistant", "system"]
+
+
+class Message(msgspec.Struct, frozen=True):
+    role: Role
+    content: str
+
+
+class ModelRequest(msgspec.Struct, frozen=True):
+    """What a model is asked. No credential is in it: an adapter resolves its own."""
+
+    provider: str
+    model: str
+    messages: tuple[Message, ...]
+    system: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    response_schema: dict[str, Any] | None = None
+    """The shape that the answer is to have, for providers that can be told."""
+    payload_schema: dict[str, Any] | None = None
+    """The shape of the payload of the envelope that is wanted. No more than a hint: the model may send another."""
+    node_id: str = ""
+    run_id: str = ""
+    key: str = ""
+    """The identity of this call, the same whenever it is made again; for providers with idempotency keys."""
+    stream: bool = True
+    """Whether the pieces are shown as they come. What is to pass the gate first is not."""
+    mock: Mapping[str, Any] | None = None
+    """configurable.mockProvider of a run with a test key: the call goes there, whatever provider it names."""
+    voice: str = ""
+    """Which of the conversations that one entry of a node has side by side it belongs to. What a node does after a
+    call that failed is its own affair then, so that failure is recorded like an answer."""
+    partition: str = ""
+    """Whose run it is, for providers that are told things for one tenant. The engine fills it in, with the ids."""
+
+
+class Delta(msgspec.Struct, frozen=True):
+    """A piece of text. `last`: the adapter knows that none follows; one that cannot know says nothing."""
+
+    text: str
+    last: bool = False
+    model: str = ""
+    """As the provider names it with each piece; empty if it does not."""
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """The end of an answer; always the last item."""
+
+    reason: StopReason
+    usage: Usage = Usage()
+    model: str = ""
+    """As the provider names it; empty if it does not say."""
+    detail: str = ""
+    """The provider's own word for the reason: max_tokens, length, stop_sequence, safety."""
+    refusal: str | None = None
+    """What a model said when it refused."""
+    safety_category: str | None = None
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    """{id, name, arguments}; nobody acts on them yet."""
+
+
+class ProviderFault(Exception):
+    """No answer came. Code and message go on the wire, so neither holds anything of a request or a response."""
+
+    def __init__(self, code: str, message: str, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retryable = retryable
+
+
+class ModelProvider(Protocol):
+    """One vendor, or one that plays a vendor."""
+
+    @property
+    def name(self) -> str:
+        """The id that a request names: lowercase, as discovery advertises it."""
+        ...
+
+    @property
+    def default_model(self) -> str: ...
+
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+        """The answer, piece by piece, and then one Stop. Raises ProviderFault. Closed when nobody listens any more."""
+        ...
+
+
+class Models(Protocol):
+    """The providers of a host."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What discovery advertises, the default first."""
+        ...
+
+    def find(self, request: ModelRequest) -> ModelProvider:
+        """Who answers this request; `provider` empty is the default. Raises ProviderFault, provider_not_supported or
+        host_capability_missing."""
+        ...

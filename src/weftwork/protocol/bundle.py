@@ -1,0 +1,204 @@
+"""The debug bundle: one run with its events and spans as one document that can be passed on. Pure, made in pieces.
+
+Theory. The document is written in the order in which it can be known: what is fixed, the run, the events, and behind
+them what was counted on the way. An event is taken if the whole document, ended right after it, would still fit; so
+the document is never larger than it may be, and nothing that is written must ever be taken back.
+
+What the log hides stays hidden, because the log is what is read; what looks like a credential is masked on top of
+that. Source: OpenWOP debug-bundle; readings (Debug bundle).
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.credential_patterns import mask, suspect
+from weftwork.protocol.events import Event
+from weftwork.protocol.projection import Stored
+from weftwork.protocol.span_attributes import count_of
+from weftwork.protocol.spans import TOLD, Spans, fact_of
+from weftwork.protocol.timestamp import iso
+
+BUNDLE_VERSION: Final = "1.0"
+MAX_BYTES: Final = 8_000_000
+"""Of the body of an answer."""
+RUN_BYTES: Final = 2_000_000
+"""What the run itself may take; its largest members are left out until it fits."""
+MOST_SPANS: Final = 1000
+EVENTS_CUT: Final = "events_truncated_to_size_cap"
+RUN_CUT: Final = "run_truncated_to_size_cap"
+DEBUG_BUNDLE: Final[dict[str, Any]] = {"supported": True}
+"""How discovery tells of it."""
+
+STATUS: Final[dict[str, str]] = {
+    "paused": "running",
+    "cancelling": "running",
+    "waiting-input": "waiting-clarification",
+    "waiting-external": "waiting-clarification",
+}
+"""bundle-03 (readings, Debug bundle): the statuses that bundles have no word for; all others are said as they are."""
+
+_USAGE: Final = "provider.usage"
+_NEEDED: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
+
+
+def host_of(version: str) -> dict[str, str]:
+    """Which product wrote the bundle; nothing of the machine it runs on."""
+    return {"name": "weftwork", "version": version, "vendor": "weftwork"}
+
+
+def shown_run(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """bundle-03 (OpenWOP debug-bundle): the snapshot with a status out of the bundle's list, the host's own beside it,
+    and its end under the name that bundles give it."""
+    status: str = snapshot["status"]
+    ended = snapshot.get("completedAt")
+    told = {"status": STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
+    return {**snapshot, **told, "error": snapshot.get("error")}
+
+
+class Bundle:
+    """bundle-01 (OpenWOP debug-bundle): a run as it stood when it was read, with its log up to then.
+
+    `last` is its last event, `full` says that no more is taken.
+    """
+
+    def __init__(
+        self,
+        run: Stored,
+        snapshot: dict[str, Any],
+        version: str,
+        now: int,
+        most_events: int | None = None,
+        cap: int = MAX_BYTES,
+    ) -> None:
+        self.last = run.projection.last_sequence
+        self._most = self.last + 1 if most_events is None else min(most_events, self.last + 1)
+        self._cap = cap
+        self._nodes = sum(row.kind == "node" for row in run.rows)
+        self._spans = Spans(run.header, MOST_SPANS)
+        self._shown = {self._spans.all[0]["spanId"]: _masked(msgspec.json.encode(self._spans.all[0]))}
+        self._spans_size = sum(map(len, self._shown.values()))
+        self._tokens: tuple[int, int] | None = None
+        self._count = 0
+        self._cut: str | None = None
+        shown, left_out = _bounded(shown_run(snapshot), min(RUN_BYTES, cap // 4))
+        if left_out:
+            self._cut = RUN_CUT
+        head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_of(version)}
+        # bundle-02: whatever the log hides is masked, and so is what looks like a credential.
+        head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(shown)}
+        self.head = msgspec.json.encode(head)[:-1] + b',"events":['
+        self._size = len(self.head)
+
+    @property
+    def full(self) -> bool:
+        return self._cut == EVENTS_CUT or self._count > self.last
+
+    def take(self, events: list[Event]) -> bytes:
+        """The next events of the log, as far as they fit."""
+        documents = [event.document for event in events]
+        if suspect(b"".join(documents)):
+            documents = [_masked(document) for document in documents]
+        taken: list[bytes] = []
+        for event, document in zip(events, documents, strict=True):
+            if event.sequence > self.last or not self._add(event, document):
+                break
+            taken.append(document)
+        before = b"," if self._count > len(taken) and taken else b""
+        return before + b",".join(taken)
+
+    def _add(self, event: Event, document: bytes) -> bool:
+        """bundle-04 (OpenWOP debug-bundle): an event fits, or the bundle ends before it and says so."""
+        if self._count >= self._most:
+            self._cut = EVENTS_CUT
+            return False
+        before = self._tokens, self._spans_size
+        changed = self._project(event) if event.type in TOLD else None
+        size = self._size + len(document) + (1 if self._count else 0)
+        self._count += 1
+        cut = self._cut if event.sequence == self.last else EVENTS_CUT
+        if size + self._spans_size + max(len(self._shown) - 1, 0) + len(self._ending(cut)) > self._cap:
+            self._count -= 1
+            self._tokens, self._spans_size = before
+            if changed is not None:
+                self._forget(*changed)
+            self._cut = EVENTS_CUT
+            return False
+        self._size = size
+        return True
+
+    def tail(self) -> bytes:
+        """Everything behind the events. Call it when the bundle is full, or the log is at its end."""
+        return b'],"spans":[' + b",".join(self._shown.values()) + self._ending(self._cut)[len(b'],"spans":[') :]
+
+    def _project(self, event: Event) -> tuple[str, bytes | None] | None:
+        """Keep the span that the event adds or changes, and say which one, and what it was."""
+        fact = fact_of(event)
+        if event.type == _USAGE:
+            given, made = self._tokens or (0, 0)
+            used = [count_of(fact.payload.get(member)) for member in ("inputTokens", "outputTokens")]
+            self._tokens = given + used[0], made + used[1]
+        span = self._spans.add(fact)
+        if span is None:
+            return None
+        name: str = span["spanId"]
+        old, new = self._shown.get(name), _masked(msgspec.json.encode(span))
+        self._shown[name] = new
+        self._spans_size += len(new) - len(old or b"")
+        return name, old
+
+    def _forget(self, name: str, old: bytes | None) -> None:
+        if old is None:
+            del self._shown[name]
+        else:
+            self._shown[name] = old
+
+    def _ending(self, cut: str | None) -> bytes:
+        """The end of a bundle without spans."""
+        cost = None
+        if self._tokens is not None:
+            cost = {"tokens": {"input": self._tokens[0], "output": self._tokens[1]}}
+        metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self._count}
+        end: dict[str, Any] = {"metrics": metrics, "truncated": cut is not None}
+        if cut is not None:
+            end["truncatedReason"] = cut
+        if self._spans.cut:
+            end["spansTruncated"] = True
+        return b'],"spans":[],' + msgspec.json.encode(end)[1:]
+
+
+def bare_bundle(run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str) -> dict[str, Any]:
+    """A bundle of events that belong to no run of the host."""
+    return {
+        "bundleVersion": BUNDLE_VERSION,
+        "generatedAt": now,
+        "host": host_of(version),
+        "redactionApplied": True,
+        "redactionMode": "mask",
+        "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
+        "events": mask(events),
+        "spans": mask(spans),
+        "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
+        "truncated": False,
+    }
+
+
+def _bounded(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
+    """The run within so many bytes, and the members that are left out for that, the largest first."""
+    members = {name: _masked(msgspec.json.encode(value)) for name, value in run.items()}
+    left_out: list[str] = []
+    size = sum(len(value) + len(name) + 4 for name, value in members.items())
+    for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
+        if size <= most:
+            break
+        if name not in _NEEDED:
+            size -= len(members.pop(name)) + len(name) + 4
+            left_out.append(name)
+    if left_out:
+        members["omitted"] = msgspec.json.encode(left_out)
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), left_out
+
+
+def _masked(document: bytes) -> bytes:
+    """bundle-02: JSON without what looks like a credential."""
+    return msgspec.json.encode(mask(msgspec.json.decode(document))) if suspect(document) else document

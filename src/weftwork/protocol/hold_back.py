@@ -1,0 +1,70 @@
+"""Holding back: no secret is cut in two by the pieces in which a text is streamed.
+
+Theory. Each piece is searched for secrets by itself, so one that stands in two pieces would be found in neither. The
+end of a piece that may be the beginning of a secret is therefore moved to the next piece. Pieces change their length,
+never their number. The text is gone through as the redactor does it, from the left and the longest first, so that both
+agree on what is one secret. Source: readings (Text streaming).
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from heapq import heapify, heappop, heappush
+
+
+class HoldBack:
+    """Cuts a stream anew. Without texts to look for it changes nothing and holds nothing."""
+
+    __slots__ = ("_all", "_held", "_longest", "_texts")
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._held = ""
+        self._look_for(texts)
+
+    def know(self, texts: Collection[str]) -> None:
+        """All that is looked for by now; it only grows."""
+        if len(texts) != len(self._all):
+            self._look_for(texts)
+
+    def _look_for(self, texts: Iterable[str]) -> None:
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)
+        self._all = sorted(texts, key=len, reverse=True)
+        self._longest = len(self._all[0]) if self._all else 0
+        for text in self._all:
+            self._texts[text[:1]].append(text)
+
+    def cut(self, piece: str, last: bool = False) -> str:
+        """hide-06 (readings, Text streaming): what may be shown by now: the piece, with what was held before it and
+        without what is held now. A secret is in it whole, for the redactor to find, or not yet."""
+        if not self._texts:
+            return piece
+        whole = self._held + piece
+        at = len(whole) if last else self._clear(whole)
+        self._held = whole[at:]
+        return whole[:at]
+
+    def _clear(self, whole: str) -> int:
+        """Up to where no secret has begun that may go on after the end."""
+        at = self._passed(whole, len(whole) - self._longest + 1)
+        while at < len(whole):
+            found = 1
+            for text in self._texts.get(whole[at], ()):
+                if len(whole) - at < len(text):
+                    if text.startswith(whole[at:]):
+                        return at
+                elif found == 1 and whole.startswith(text, at):
+                    found = len(text)
+            at += found
+        return at
+
+    def _passed(self, whole: str, edge: int) -> int:
+        """The first place at or after `edge` that is in no secret from before it. Up to there none can go on after the
+        end, so they are looked for as the redactor does it, from one to the next."""
+        at = 0
+        nearest = [(start, -len(each), each) for each in self._all if (start := whole.find(each)) >= 0]
+        heapify(nearest)
+        while nearest and nearest[0][0] < edge:
+            start, _, found = heappop(nearest)
+            at = max(at, start + len(found)) if start >= at else at
+            if (following := whole.find(found, max(start + 1, at))) >= 0:
+                heappush(nearest, (following, -len(found), found))
+        return max(at, edge, 0)

@@ -1,0 +1,59 @@
+"""A host that forgets what models said, so that a proof can show that it would notice.
+
+Started as a program of its own: `envelope_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched
+like this.
+"""
+
+import sys
+from typing import Any
+
+import msgspec
+
+from weftwork.cli.main import main
+from weftwork.engine import decide, emitting
+from weftwork.engine.speech import Speech
+
+
+def repeated() -> None:
+    """A record that is there is made again."""
+    send, judge = emitting.send, Speech.emit
+
+    def trusting(state: Any, given: Any) -> Any:
+        known, state.envelopes = state.envelopes, {}
+        try:
+            return send(state, given)
+        finally:
+            state.envelopes = known
+
+    async def emit(self: Any, document: Any, emission: Any) -> Any:
+        known = self._state.envelopes
+        self._gate._state = _Forgetting(self._state)
+        assert known is self._state.envelopes
+        return await judge(self, document, emission)
+
+    decide.send = trusting
+    Speech.emit = emit  # type: ignore[method-assign]
+
+
+class _Forgetting:
+    """A state that knows of no envelope."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+        self.envelopes: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+
+def apart() -> None:
+    """The question of a clarification is not stored with its record."""
+    send = emitting.send
+    decide.send = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
+
+
+MISCHIEFS = {"repeated": repeated, "apart": apart}
+
+if __name__ == "__main__":
+    MISCHIEFS[sys.argv.pop(1)]()
+    main()

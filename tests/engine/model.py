@@ -1,0 +1,44 @@
+"""A model for the bench: says what the test says, piece by piece, and outlives every process."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop, Usage
+
+Piece = str | Stop | ProviderFault | asyncio.Event
+
+
+class Model:
+    """Each call says the next of `answers`: one text, or pieces, among which it may wait, fail or stop."""
+
+    name = "test"
+    default_model = "test-1"
+    names = ("test",)
+
+    def __init__(self, *answers: str | Sequence[Piece]) -> None:
+        self.answers = list(answers)
+        self.requests: list[ModelRequest] = []
+        self.closed = 0
+
+    def find(self, request: ModelRequest) -> "Model":
+        return self
+
+    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+        said = self.answers[len(self.requests)]
+        self.requests.append(request)
+        pieces: Sequence[Piece] = [said] if isinstance(said, str) else said
+        texts = [at for at, piece in enumerate(pieces) if isinstance(piece, str)]
+        try:
+            for at, piece in enumerate(pieces):
+                if isinstance(piece, str):
+                    yield Delta(piece, at == texts[-1])
+                elif isinstance(piece, Stop):
+                    yield piece
+                    return
+                elif isinstance(piece, ProviderFault):
+                    raise piece
+                else:
+                    await piece.wait()
+            yield Stop("stop", Usage(3, len(texts)))
+        finally:
+            self.closed += 1

@@ -1,0 +1,40 @@
+"""A host that does not hide what models repeat, so that a proof can show that it would notice.
+
+Started as a program of its own: `canary_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched like
+this.
+"""
+
+import logging
+import sys
+from typing import Any
+
+from weftwork.cli.main import main
+from weftwork.engine import speech
+from weftwork.protocol.copies import Copies
+from weftwork.protocol.hold_back import HoldBack
+
+
+def blind() -> None:
+    """No copy of a secret is found anywhere, and what models say is logged."""
+    Copies.absent = lambda self, value: True  # type: ignore[method-assign]
+    Copies.unmentioned = lambda self, encoded: True  # type: ignore[method-assign]
+    generate = speech.Speech.generate
+
+    async def chatty(self: Any, request: Any, along: Any) -> Any:
+        answer = await generate(self, request, along)
+        logging.getLogger("weftwork.node").warning("%s %s", answer.text, answer.refusal)
+        return answer
+
+    speech.Speech.generate = chatty  # type: ignore[method-assign]
+
+
+def hasty() -> None:
+    """No piece waits for the next one."""
+    HoldBack.cut = lambda self, piece, last=False: piece  # type: ignore[method-assign]
+
+
+MISCHIEFS = {"blind": blind, "hasty": hasty}
+
+if __name__ == "__main__":
+    MISCHIEFS[sys.argv.pop(1)]()
+    main()

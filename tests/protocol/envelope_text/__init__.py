@@ -1,0 +1,1 @@
+"""Proofs of what is made of a model's text."""

@@ -1,0 +1,129 @@
+"""Names of envelope kinds: which ones somebody may register, and that those which almost are one are none."""
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weftwork.protocol.envelope import naming
+from weftwork.protocol.envelope.accept import accept
+from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelope.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelope.naming import LEGACY, MAX_NAME, check_name
+from weftwork.protocol.envelope.outcome import Accepted, Gated, Invalid, Outcome
+from weftwork.protocol.envelope.registry import KindRefused, Registration, register
+from weftwork.protocol.envelope.rules import Rules
+
+GOOD = [
+    *("vendor.acme.plan", "vendor.acme-2.plan_v2", "vendor.a.b.c.d", "vendor.acme.planOfRecord"),
+    *("community.ada.plan", "private.intranet.plan", "local.plan", "local.team.plan"),
+    f"local.{'a' * (MAX_NAME - 6)}",
+]
+
+
+def near_misses() -> list[str]:
+    """Names that are one step away from a good one, or from one of the protocol."""
+    found: set[str] = set()
+    for name in (*UNIVERSAL, *SHOWN):
+        found |= {name, f"{name}.", f".{name}", f"{name} ", f" {name}", f"{name}\n", name.upper(), name.title()}
+        found |= {name.replace(".", ".."), name.replace("e", "\u0435"), f"{name}\u200b"}
+        found |= {f"{name}.v2", f"openwop.{name}", f"core.{name}", f"vendor.weftwork.{name}"}
+    for name in ("vendor.acme.plan", "community.ada.plan", "private.host.plan", "local.plan"):
+        prefix, _, rest = name.partition(".")
+        found |= {
+            prefix,
+            f"{prefix}.",
+            f"{prefix}..{rest}",
+            f"{name}.",
+            f".{name}",
+            f"{name}\n",
+            f"\n{name}",
+            f"{name}\0",
+        }
+        found |= {
+            name.upper(),
+            prefix.title() + "." + rest,
+            name.replace(".", "/"),
+            name.replace(".", ":"),
+            f"{name} x",
+        }
+        found |= {f"{prefix}s.{rest}", f"{prefix[:-1]}.{rest}", f"x{name}", f"{prefix}.1{rest}", f"{prefix}.-{rest}"}
+        found |= {
+            f"{name}/../x",
+            f"{name}%2e",
+            f"{name}.schema.json/x",
+            f"{name}.é",
+            f"{name}.\uff41",
+            f"{name}#1",
+            f"{name}?x",
+        }
+    found |= {f"{taken}{rest}" for taken, rest in product(naming.TAKEN, ("plan", "acme.plan", "a2ui-surface"))}
+    found |= {"vendor.acme", "community.ada", "private.host", "local", "", ".", "..", "vendor.Acme.plan", "plan"}
+    found |= {*LEGACY, "prd.creates", "prd", "prd.create.v2", f"local.{'a' * (MAX_NAME - 5)}", "vendor.acme.plan.1"}
+    return sorted(found - {"vendor.acme.plan.v2"})
+
+
+@pytest.mark.rule("env-40")
+@pytest.mark.parametrize("name", GOOD)
+def test_good_names(name: str) -> None:
+    assert check_name(name) is None
+
+
+@pytest.mark.rule("env-40")
+def test_names_that_almost_are_one() -> None:
+    names = near_misses()
+    assert len(names) >= 200
+    assert [name for name in names if check_name(name) is None] == []
+    nothing = Kinds({})
+    for name in names:
+        with pytest.raises(KindRefused, match="cannot be registered"):
+            register(nothing, [Registration(Kind(name, 1, {}), "here")])
+
+
+@pytest.mark.rule("env-40")
+def test_names_that_almost_are_one_do_not_pass_the_gate() -> None:
+    """A host that takes the kinds that they are near to takes none of them."""
+    known = BUILTIN.with_kinds(Kind(name, 1, {}) for name in ("vendor.acme.plan", "community.ada.plan", "local.plan"))
+    rules = Rules(known, frozenset(known.advertised))
+    meta = {"source": "ai-generation", "ts": "2026-01-01T00:00:00Z"}
+
+    def outcome(name: str) -> Outcome:
+        sent = {"type": name, "schemaVersion": 1, "envelopeId": "e", "correlationId": "c", "payload": {}, "meta": meta}
+        return accept(sent, rules).outcome
+
+    assert isinstance(outcome("vendor.acme.plan"), Accepted)
+    near = [name for name in near_misses() if name not in UNIVERSAL]
+    assert len(near) >= 200
+    assert [name for name in near if not isinstance(outcome(name), Gated | Invalid)] == []
+    assert sum(isinstance(outcome(name), Gated) for name in near) >= 200
+
+
+def test_without_the_check_they_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sabotage: a pattern that takes anything, and a name that is not compared."""
+    monkeypatch.setattr(naming, "_NAME", re.compile(".*", re.DOTALL))
+    monkeypatch.setattr(naming, "TAKEN", ())
+    assert len([name for name in near_misses() if check_name(name) is None]) >= 150
+
+
+@pytest.mark.rule("env-40")
+def test_old_names_are_for_operators() -> None:
+    for name in LEGACY:
+        assert check_name(name) is not None
+        assert check_name(name, legacy=True) is None
+    assert check_name("prd.delete", legacy=True) is not None
+    assert check_name("clarification.request", legacy=True) is not None
+
+
+@given(st.text(max_size=40))
+def test_no_text_raises_and_what_passes_can_stand_in_a_path(name: str) -> None:
+    if check_name(name) is None:
+        assert re.fullmatch("[A-Za-z0-9._-]+", name)
+        assert ".." not in name
+
+
+@given(st.sampled_from(("vendor", "community", "private")), st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True))
+def test_every_organisation_has_its_own(prefix: str, organisation: str) -> None:
+    expected = prefix == "vendor" and organisation == "weftwork"
+    assert (check_name(f"{prefix}.{organisation}.plan") is not None) is expected

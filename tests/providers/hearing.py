@@ -1,0 +1,32 @@
+"""Listening to providers."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from weftwork.ports.models import Delta, Message, ModelProvider, ModelRequest, Stop
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    async def bounded() -> T:
+        async with asyncio.timeout(30):
+            return await work
+
+    return asyncio.run(bounded())
+
+
+def asking(said: str = "Hello", node: str = "n", **more: Any) -> ModelRequest:
+    return ModelRequest(more.pop("provider", ""), more.pop("model", ""), (Message("user", said),), node_id=node, **more)
+
+
+async def hear(provider: ModelProvider, request: ModelRequest) -> tuple[list[Delta], Stop]:
+    items = [item async for item in provider.generate(request)]
+    stop = items.pop()
+    assert isinstance(stop, Stop)
+    return [item for item in items if isinstance(item, Delta)], stop
+
+
+async def text_of(provider: ModelProvider, request: ModelRequest) -> str:
+    return "".join(delta.text for delta in (await hear(provider, request))[0])
