@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from bench.accept_cost import judging
 from bench.fetch_cost import fetching
 from bench.graph_cost import chains, mapping, register
 from bench.host import Host, weftwork
@@ -15,6 +16,7 @@ from bench.meter import rss_mib
 from bench.plan import Plan, Sample
 from bench.python_cost import nodes as python_nodes
 from bench.python_cost import sleepers
+from bench.speech_cost import gating, streaming
 from bench.streams import Fanout, first_event_ms
 from bench.waiting_cost import waiting
 
@@ -98,4 +100,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
     "children": children,
     "trees": trees,
     "parents": parents,
+    "accept": judging,
+    "speech": streaming,
+    "gate": gating,
 }

@@ -11,7 +11,7 @@ import msgspec
 from bench.child import ROOT, Child, free_port
 from bench.load import drive
 from bench.meter import cpu_seconds
-from bench.plan import KEY, BenchError, Sample
+from bench.plan import KEY, TEST_KEY, BenchError, Sample
 
 READY: Final = "/.well-known/openwop"
 READY_SECONDS: Final = 60.0
@@ -110,13 +110,17 @@ class Host:
         return msgspec.json.decode(text)
 
 
-def weftwork(folder: Path, *workflows: Path, nodes: str = "") -> Host:
+def weftwork(folder: Path, *workflows: Path, nodes: str = "", model_script: Path | None = None) -> Host:
     """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python."""
-    arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data", "--api-key", f"{KEY}=bench"]
+    arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data"]
+    for key in (KEY, TEST_KEY):
+        arguments += ["--api-key", f"{key}=bench"]
     for one in (ROOT / "bench" / "workflows", *workflows):
         arguments += ["--workflows", one]
     if nodes:
         arguments += ["--nodes", nodes]
+    if model_script is not None:
+        arguments += ["--model-script", model_script]
     return Host("weftwork", "weftwork.cli.main", arguments, folder)
 
 

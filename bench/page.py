@@ -61,6 +61,16 @@ OWN: Final = {
     "parents_startup_ms": ("Start to first answer with 10,000 such parents", "ms"),
     "child_end_ms": ("From the end of a child to the next step of its parent, median", "ms"),
     "child_end_p99_ms": ("From the end of a child to the next step of its parent, p99", "ms"),
+    "accept_us": ("CPU of judging a good envelope of 1.2 KB", "µs"),
+    "accept_invalid_us": ("CPU of judging one that is not good", "µs"),
+    "accept_decode_us": ("CPU of decoding it first", "µs"),
+    "accept_plain_us": ("CPU of two checks of it by jsonschema", "µs"),
+    "accept_ratio": ("Two checks by jsonschema beside one judgement", "×"),
+    "chunks_ms": ("CPU of 20 chunks of a streamed answer, of 2,000 that come at once", "ms"),
+    "chunks_paced_ms": ("CPU of 20 chunks of a streamed answer, of 2,000 that come one by one", "ms"),
+    "gate_ms": ("From a recorded answer to the recorded envelope, median", "ms"),
+    "gate_p99_ms": ("From a recorded answer to the recorded envelope, p99", "ms"),
+    "gate_cpu_ms": ("CPU of that, median", "ms"),
 }
 
 

@@ -8,6 +8,8 @@ SUBJECTS: Final[tuple[str, ...]] = ("weftwork", "bare_memory", "bare_sqlite", "l
 CLIENTS: Final = {"clients1": 1, "clients16": 16}
 WORKFLOWS: Final = {"one_step": 1, "three_step": 3}
 KEY: Final = "key-of-the-bench"
+TEST_KEY: Final = "hk_test_key-of-the-bench"
+"""Of the same tenant."""
 LEAST_ROUNDS: Final = 5
 """Fewer are not written down."""
 
@@ -65,6 +67,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Children of every run of a tree that is three deep; of those above the last, one more."""
     pairs: int = 10_000
     """Parents that wait, with a child each."""
+    judgements: int = 2_000
+    """Envelopes that are judged between two readings of the CPU time."""
+    chunks: int = 2_000
+    """Of one streamed answer."""
+    answers_streamed: int = 5
+    """How often it is streamed, at each pace."""
+    turns: int = 2_000
+    """Turns of a model with an envelope each."""
+    turns_of_run: int = 50
 
 
 FULL: Final = Plan()
@@ -97,6 +108,11 @@ QUICK: Final = Plan(
     steps=5,
     tree=2,
     pairs=50,
+    judgements=20,
+    chunks=100,
+    answers_streamed=1,
+    turns=20,
+    turns_of_run=10,
 )
 """A smoke test: every part runs, no figure means anything."""
 

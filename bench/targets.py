@@ -88,6 +88,11 @@ TARGETS: Final = (
     Target("CPU while 10,000 parents wait for children that wait, in a second", "ms", _PARENTS_CPU, None, 5.0),
     Target("Memory of a parent that waits for a child that waits", "KiB", _ours("parent_kib"), None, 3.0),
     Target("From the end of a child to the next step of its parent, p99", "ms", _ours("child_end_p99_ms"), None, 50.0),
+    Target("CPU of judging a good envelope of 1.2 KB", "µs", _ours("accept_us"), None, 40.0),
+    Target("CPU of judging one that is not good", "µs", _ours("accept_invalid_us"), None, 80.0),
+    Target("Two checks of it by jsonschema beside one judgement", "×", _ours("accept_ratio"), 20.0, None),
+    Target("CPU of 20 chunks of a streamed answer to one reader", "ms", _ours("chunks_ms"), None, 1.0),
+    Target("What the gate and its commit add to a turn of a model, median", "ms", _ours("gate_ms"), None, 1.0),
 )
 """Those that name no clients are of 16 clients and one step."""
 

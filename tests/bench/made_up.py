@@ -56,6 +56,16 @@ OWN = {
     "parents_startup_ms": 310.0,
     "child_end_ms": 4.0,
     "child_end_p99_ms": 9.0,
+    "accept_us": 15.0,
+    "accept_invalid_us": 50.0,
+    "accept_decode_us": 40.0,
+    "accept_plain_us": 1500.0,
+    "accept_ratio": 100.0,
+    "chunks_ms": 0.6,
+    "chunks_paced_ms": 6.0,
+    "gate_ms": 0.7,
+    "gate_p99_ms": 3.0,
+    "gate_cpu_ms": 0.5,
 }
 META: dict[str, Any] = {
     "python": "3.11.9",

@@ -86,6 +86,11 @@ def test_targets_that_are_met() -> None:
         ({"parents_cpu_ms_per_s": 5.1}, "CPU while 10,000 parents wait for children that wait, in a second"),
         ({"parent_kib": 3.1}, "Memory of a parent that waits for a child that waits"),
         ({"child_end_p99_ms": 50.1}, "From the end of a child to the next step of its parent, p99"),
+        ({"accept_us": 40.1}, "CPU of judging a good envelope of 1.2 KB"),
+        ({"accept_invalid_us": 80.1}, "CPU of judging one that is not good"),
+        ({"accept_ratio": 19.9}, "Two checks of it by jsonschema beside one judgement"),
+        ({"chunks_ms": 1.1}, "CPU of 20 chunks of a streamed answer to one reader"),
+        ({"gate_ms": 1.1}, "What the gate and its commit add to a turn of a model, median"),
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:

@@ -1,0 +1,68 @@
+"""Watches the gate from inside a host, which imports this as a module of nodes.
+
+What models say is wrapped where the engine records it: the clock starts when an answer is recorded and stops when the
+envelope in it is. The time in which the answer is judged before it is recorded is added to that. So it is what the gate
+and its commit add to the turn, within that very turn, and nothing of the answer itself. One run at a time is watched.
+"""
+
+import time
+from typing import Any, Final, NamedTuple
+
+import weftwork
+from weftwork.engine.speech import Along, Speech
+from weftwork.ports.emission import Emission
+from weftwork.ports.models import ModelAnswer, ModelRequest
+
+
+class Moment(NamedTuple):
+    """Wall-clock time, and CPU time of all threads of the process."""
+
+    wall: float
+    cpu: float
+
+    def since(self, other: "Moment") -> "Moment":
+        return Moment(self.wall - other.wall, self.cpu - other.cpu)
+
+
+_generate: Final = Speech.generate
+_emit: Final = Speech.emit
+_seen: Final[list[Moment]] = []
+_answered = Moment(0.0, 0.0)
+
+
+def _now() -> Moment:
+    return Moment(time.perf_counter(), time.process_time())
+
+
+async def generate(self: Speech, request: ModelRequest, along: Along) -> ModelAnswer:
+    global _answered
+    spent = Moment(0.0, 0.0)
+
+    def watched(answer: ModelAnswer) -> Any:
+        nonlocal spent
+        began = _now()
+        said = along(answer)
+        spent = _now().since(began)
+        return said
+
+    answer = await _generate(self, request, watched)
+    _answered = _now().since(spent)
+    return answer
+
+
+async def emit(self: Speech, document: Any, emission: Emission) -> Any:
+    outcome = await _emit(self, document, emission)
+    _seen.append(_now().since(_answered))
+    return outcome
+
+
+Speech.generate = generate  # type: ignore[method-assign]
+Speech.emit = emit  # type: ignore[method-assign]
+
+
+@weftwork.node("bench.gate", version="1.0.0")
+async def gate(ctx: weftwork.Context) -> list[list[float]]:
+    """Milliseconds by the wall and of CPU of each envelope since this was asked last."""
+    found = [[each.wall * 1000, each.cpu * 1000] for each in _seen]
+    _seen.clear()
+    return found
