@@ -234,10 +234,11 @@ def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
     made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
     run_id = host.create(register(host, flow("limits-made", [made])))
     host.log(run_id)
-    path = route.path.replace("{runId}", run_id).replace("{workflowId}", "conformance-noop")
-    path = path.replace("{typeId}", "core.noop").replace("{artifactId}", "made") + (
-        f"?against={run_id}" if route.operation == "diffRun" else ""
-    )
+    named = {"runId": run_id, "workflowId": "conformance-noop", "typeId": "core.noop", "artifactId": "made"}
+    asked = {"diffRun": f"?against={run_id}", "getMockAiBudget": "?nodeId=made"}
+    served = "error" if route.operation == "getEnvelopeSchema" else "run-event"
+    named["schemaFile"] = f"{served}.schema.json"
+    path = route.path.format(**named) + asked.get(route.operation, "")
     got, only_head = host.call("GET", path), host.call("HEAD", path)
     if route.stream:
         assert (only_head.status, only_head.headers["allow"]) == (405, "GET")

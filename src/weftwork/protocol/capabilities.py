@@ -14,6 +14,7 @@ from weftwork.protocol.agent_capabilities import agent_families
 from weftwork.protocol.annotation import SIGNALS, TARGETS
 from weftwork.protocol.approval import AUTH_REQUIRED
 from weftwork.protocol.bulk import MAX_BULK
+from weftwork.protocol.bundle import DEBUG_BUNDLE
 from weftwork.protocol.envelope_capabilities import envelope_families
 from weftwork.protocol.gated import GATED
 from weftwork.protocol.idempotency import RETENTION_SECONDS
@@ -99,7 +100,7 @@ def _families(offer: Offer) -> dict[str, Any]:
     if offer.prompts is not None:
         families["prompts"] = offer.prompts
     if offer.bundles:
-        families["debugBundle"] = {"supported": True}
+        families["debugBundle"] = DEBUG_BUNDLE
         families["observability"]["testSeams"]["debugBundleExport"] = offer.test_seams
     if offer.fetch is not None:
         families["httpClient"] = _http_client(offer.fetch, offer.test_seams)

@@ -27,8 +27,6 @@ def receive(state: RunState, fact: Fact) -> None:
     if fact.type == "variable.changed":
         stamp = GIVEN if node is None else (node.epoch, state.plan.nodes[node_id].index, node_id)
         known.variables.setdefault(payload["name"], set()).add(stamp)
-    elif fact.type == "channel.written":
-        known.channels.add(payload["channel"])
     elif fact.type == "interrupt.resolved":
         known.answers.add(state.interrupts[payload["interruptId"]].key)
 

@@ -11,8 +11,6 @@ class Untrusted(msgspec.Struct):
 
     variables: dict[str, set[Stamp]] = {}
     """By name, the stamps of such writes."""
-    channels: set[str] = set()
-    """Those to which something of it was ever written."""
     answers: set[str] = set()
     """Keys of questions that were answered so."""
     inputs: frozenset[str] = frozenset()

@@ -23,8 +23,6 @@ CutReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
 UnfitReason = Literal["schema-violation", "parse-error", "type-drift", "type-mismatch", "unknown"]
 
 TRUNCATION_MULTIPLIER: Final = 2
-MAX_RETRY_ATTEMPTS: Final = 3
-"""Calls of a model for one envelope, the first one counted."""
 DEFAULT_BUDGET: Final = 4_096
 """Tokens that an answer is taken to have been given when nobody said."""
 MAX_VIOLATIONS: Final = 50
