@@ -64,8 +64,8 @@ def tardy() -> None:
     """A wait begins anew when its node is entered again."""
     begin = performer.Context.__init__
 
-    def anew(self: Any, runtime: Any, *rest: Any) -> None:
-        begin(self, runtime, *rest)
+    def anew(self: Any, runtime: Any, *rest: Any, **named: Any) -> None:
+        begin(self, runtime, *rest, **named)
         self.started_at = runtime.clock.now()
 
     performer.Context.__init__ = anew  # type: ignore[method-assign]

@@ -170,7 +170,7 @@ def test_a_cancellation_that_stays_at_the_top_is_seen(monkeypatch: pytest.Monkey
 
 
 def test_a_node_that_leaves_its_children_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "leaving", lambda state, draft: draft)
+    monkeypatch.setattr(decide, "leaving", lambda state, draft, cause=None: draft)
     with pytest.raises(AssertionError, match="is open though its node has ended"):
         storms(moves=SMALL)
 

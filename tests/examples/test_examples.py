@@ -47,6 +47,7 @@ ANSWERED = {
     "form": {"book": {"output": "A table for 4 in Basel, Monday"}},
     "event": {"ship": {"output": "o-7 is shipped, 12 is paid"}},
     "clarify": {"confirm": {"output": "A table for 4, Monday"}},
+    "complaint": {"ticket": {"title": "Lamp does not work", "urgent": True}},
 }
 """The outputs of runs that people answer, with the answers of the page."""
 

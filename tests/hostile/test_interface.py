@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, Host, start_host
-from tests.live.steering import asking, flow, register
+from tests.live.steering import asking, cancel, flow, register
 from tests.protocol.definition import edge, node
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
@@ -195,7 +195,8 @@ def test_the_document_is_kept_by_a_run_that_is_steered(tmp_path: Path, running: 
     events = running.call("GET", f"/v1/runs/{run_id}/events").document["events"]
     assert sum(event["type"] == "interrupt.resolved" for event in events) > 2
     # Whoever follows a run that goes on waits for it: generated readers would, one after the other.
-    running.call("POST", f"/v1/runs/{run_id}/cancel", {})
+    cancel(running, run_id)
+    assert running.call("DELETE", f"/v1/runs/{run_id}").status < 300
 
 
 @pytest.mark.slow
