@@ -164,3 +164,18 @@ def test_a_text_is_found_as_it_stands_in_json(shown: str) -> None:
     made = knowing("k\u00e5/77")
     assert made.mask(f"<{shown}>") == "<***>"
     assert not made.absent(shown)
+
+
+def test_the_forms_of_a_text_take_no_place_of_another() -> None:
+    """Each of these stands in JSON in three other ways."""
+    texts = [f"\u00e5/{number:03}" for number in range(MAX_TEXTS)]
+    made = knowing(texts)
+    for text in texts:
+        assert not made.absent(f"<{text}>")
+        assert made.mask(f"<{text}>") == "<***>"
+        assert not made.unmentioned(json.dumps([text], ensure_ascii=False).encode())
+
+
+def test_a_text_that_is_a_form_of_another_is_learnt_with_its_own() -> None:
+    made = knowing('ab"cd', r"ab\"cd")
+    assert made.mask(json.dumps(r"ab\"cd")) == '"***"'

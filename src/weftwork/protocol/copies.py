@@ -42,6 +42,7 @@ class Copies:
     """Texts to be found, each with the marker that replaces it."""
 
     def __init__(self) -> None:
+        self._learnt: set[str] = set()
         self._markers: dict[str, str] = {}
         self._secrets: dict[str, str] = {}
         self._whole: list[str] = []
@@ -52,11 +53,13 @@ class Copies:
         """From now on the texts inside `value` are searched for, as far as the bounds allow."""
         open_values = [value]
         budget = MAX_VALUES
-        while open_values and budget and len(self._markers) < MAX_TEXTS:
+        while open_values and budget and len(self._learnt) < MAX_TEXTS:
             budget -= 1
             item = open_values.pop()
             if isinstance(item, str):
-                if len(item) >= MIN_TEXT and item[:MAX_TEXT] not in self._markers:
+                if len(item) >= MIN_TEXT and item[:MAX_TEXT] not in self._learnt:
+                    # Its forms do not count: what is written with escapes would take the place of other texts.
+                    self._learnt.add(item[:MAX_TEXT])
                     for text in _forms(item):
                         self._markers.setdefault(text[:MAX_TEXT], _short(marker))
                         self._whole.append(text)

@@ -3,13 +3,17 @@
 Theory. Trust is a meet: what is composed of several things is untrusted if any of them is, and nothing raises it
 again. The engine stamps it on events; the model has no say in it. Where such content is shown to a model it stands
 between two markers, and nothing in it can look like the closing one: not to a parser, and not to a model, which reads
-over case, spaces, invisible signs, look-alikes and escapes. Sources: RFC 0021 (trust), RFC 0143.
+over case, spaces, invisible signs, look-alikes and escapes. So a text is read as such a reader does, sign by sign and
+once, from each bracket on; there is one way to read it, so a hostile one takes no longer. Sources: RFC 0021 (trust),
+RFC 0143.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
+from unicodedata import normalize
 
 import msgspec
 
@@ -21,62 +25,101 @@ UNTRUSTED: Final[Trust] = "untrusted"
 SOURCE: Final = "run-event"
 TAG: Final = "UNTRUSTED"
 
+_NAME: Final = TAG.lower()
 _JOINER: Final = "_"
 """Put between the bracket and the name: the text stays readable, and is no tag any more."""
-# fmt: off
 _LOOKS: Final = {
-    "<": "<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u1438\u02c2\u226e",
-    "U": "U\u1d41\u1d58\u1d64\u0555\u222a\u22c3\u1200\u144c", "N": "N\u039d\u0274\u1d3a\u207f\u2099\u2115",
-    "T": "T\u03a4\u0422\u13a2\u1d1b\u1d40\u1d57\u209c\u22a4",
-    "R": "R\u02b3\u13a1\u0280\u1d3f\u1d63\u211b-\u211d\U0001f12c",
-    "S": "S\u017f\u0405\u054f\ua731\u13da\u02e2\u209b", "D": "D\u13a0\u1d05\u1d30\u1d48\u2145\u2146\u216e\u217e",
-    "E": "E\u0395\u0415\u13ac\u1d07\u1d31\u1d49\u2091\u212f\u2130\u2147",
+    "<": "\u2039\u3008\u27e8\u2329\u276c\u276e\u1438\u02c2",
+    "u": "\u0555\u057d\u1d1c\u222a\u22c3\u1200\u144c",
+    "n": "\u039d\u0274\u0578",
+    "t": "\u03a4\u0422\u0442\u13a2\u1d1b\u22a4",
+    "r": "\u13a1\u0280",
+    "s": "\u0405\u0455\u054f\ua731\u13da",
+    "d": "\u13a0\u1d05",
+    "e": "\u0395\u0415\u0435\u13ac\u1d07",
 }
-"""The bracket and the letters, each with others that look the same."""
-_DRESSED: Final = (
-    0x1D400, 0x1D434, 0x1D468, 0x1D49C, 0x1D4D0, 0x1D504, 0x1D538, 0x1D56C, 0x1D5A0, 0x1D5D4, 0x1D608, 0x1D63C, 0x1D670,
-    0x24B6, 0x1F110, 0x1F130, 0x1F150, 0x1F170,
+"""The bracket and the letters, each with others that look the same and that Unicode does not fold to it."""
+_DRESSED: Final = (0x1F150, 0x1F170)
+"""Where alphabets of other capitals begin that it does not fold either."""
+_SAME: Final = {ord(look): sign for sign, looks in _LOOKS.items() for look in looks} | {
+    start + ord(sign) - ord("a"): sign for start in _DRESSED for sign in _NAME
+}
+_FILLERS: Final = frozenset("\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Letters, as Unicode has it, that nobody sees."""
+_BRACKETS: Final = "<\u226e\ufe3f\ufe64\uff1c" + _LOOKS["<"]
+_AND: Final = r"(?:&|\\u0026|\\x26|%(?:25)*26)(?:amp;?|#0*38;?|#x0*26;?)*"
+_UNSEEN: Final = (
+    "nbsp|shy|zwn?j|lrm|rlm|emsp1[34]|e[nm]sp|thinsp(?:ace)?|tab|newline|nobreak|zerowidthspace|ic|it|sol|bsol"
 )
-"""Where alphabets of other capitals begin; their small letters follow 26 later."""
-# fmt: on
-_AND: Final = "&(?:amp;)*"
-_UNSEEN: Final = "nbsp|shy|zwn?j|lrm|rlm|e[nm]sp|thinsp|tab|newline|nobreak|zerowidthspace|ic|it|sol|bsol"
-
-
-def _written(*points: int) -> str:
-    """All ways to write one of these characters by its number."""
-    plain, hexed = "|".join(map(str, points)), "|".join(f"{point:x}" for point in points)
-    four = "|".join(f"{point:04x}" for point in points if point < 0x10000)
-    two = "|".join(f"{point:02x}" for point in points if point < 0x100)
-    entity = rf"{_AND}#(?:0*(?:{plain})(?!\d)|x0*(?:{hexed})(?![0-9a-f]));?+"
-    return rf"{entity}|\\u(?:\{{0*(?:{hexed})\}}|(?:{four}))|(?:\\x|%)(?:{two})"
-
-
-def _shapes(letter: str) -> str:
-    at = ord(letter) - ord("A")
-    wide = chr(0xFF21 + at) + chr(0xFF41 + at)
-    return _LOOKS[letter] + wide + "".join(chr(start + at) + chr(start + 26 + at) for start in _DRESSED)
-
-
-def _letter(letter: str) -> str:
-    return rf"(?:[{_shapes(letter)}]|{_written(ord(letter), ord(letter.lower()))})"
-
-
-_OPEN: Final = rf"(?:[{_LOOKS['<']}]|{_AND}lt;?+|{_written(60)})"
-_LETTERS: Final = "|".join(map(_letter, sorted(set(TAG))))
-_PLAIN: Final = rf"[^\w&%\\{_LOOKS['<']}{''.join(map(_shapes, sorted(set(TAG))))}]"
-_GAP: Final = (
-    rf"(?:{_PLAIN}++|[\u115f\u1160\u17b4\u17b5\u3164\uffa0]|(?=[&%\\])(?!{_LETTERS})(?:{_AND}(?:{_UNSEEN});?+"
-    rf"|{_written(*range(33), 47, 127, 160, 173, *range(0x200B, 0x2010), 0x2060, 0xFEFF)}|%e2%80%8[b-f]|[&%\\]))*+"
+_ESCAPE: Final = (
+    rf"{_AND}(?:(?P<bracket>lt)|(?P<nothing>{_UNSEEN})|#0*(?P<number>[0-9]{{1,7}})(?![0-9])"
+    r"|#x0*(?P<hexed>[0-9a-f]{1,6})(?![0-9a-f])|(?P<entity>[a-z][a-z0-9]{1,31}));?"
+    r"|\\u\{0*(?P<braced>[0-9a-f]{1,6})\}|\\u(?P<pair>d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})"
+    r"|\\u(?P<four>[0-9a-f]{4})|\\x(?P<two>[0-9a-f]{2})|%(?:25)*(?P<byte>[0-7][0-9a-f])|(?P<bytes>%e2%80%8[b-f])"
 )
-"""What may stand between them without anybody taking notice: whatever is no letter, no digit and no bracket. Nothing
-that can be a letter of the name is among it, so there is one way to read a text, and a hostile one is read once."""
+"""One sign that is written by its number or its name. A name that is none is taken as it stands."""
+_PLAIN: Final = r"[\x00-$'-/:;=>?@\[\]^`{-\xa0\xad\u200b-\u200f\u2060-\u2064\u3000\ufeff]+"
+"""Many at once of what is not noticed. It could be left out: it is the fast way through a long row of them."""
 
 
 @cache
-def _tags() -> "re.Pattern[str]":
-    """Made when it is first needed: that takes a while, and most processes never do."""
-    return re.compile(rf"({_OPEN})(?={_GAP}{_GAP.join(map(_letter, TAG))})", re.IGNORECASE)
+def _openings() -> "re.Pattern[str]":
+    """Made when it is first needed, as most processes never do."""
+    return re.compile(rf"(?P<sign>[{_BRACKETS}])|{_ESCAPE}", re.IGNORECASE)
+
+
+@cache
+def _tokens() -> "re.Pattern[str]":
+    return re.compile(rf"(?P<nothings>{_PLAIN})|{_ESCAPE}|(?P<sign>.)", re.IGNORECASE | re.DOTALL)
+
+
+def _read(token: "re.Match[str]") -> str:
+    """What a lenient reader takes a token for: letters in one form, and nothing for what is not noticed."""
+    kind = token.lastgroup or ""
+    said = token[kind]
+    match kind:
+        case "sign":
+            return _seen(said)
+        case "bracket":
+            return "<"
+        case "nothing" | "nothings" | "bytes":
+            return ""
+        case "number" | "hexed" | "entity":
+            return _named({"number": "#", "hexed": "#x", "entity": ""}[kind] + said)
+        case "pair":
+            return _seen(chr(0x10000 + ((int(said[:4], 16) & 0x3FF) << 10) + (int(said[6:], 16) & 0x3FF)))
+        case _:
+            point = int(said, 16)
+            return _seen(chr(point)) if point <= sys.maxunicode else ""
+
+
+@lru_cache(maxsize=1024)
+def _named(entity: str) -> str:
+    # Large, and needed by few processes.
+    from html import unescape
+
+    return "".join(map(_seen, unescape(f"&{entity};")))
+
+
+@lru_cache(maxsize=4096)
+def _seen(sign: str) -> str:
+    """A sign as it looks: whatever is no letter, no digit and no bracket may stand between others unnoticed."""
+    folded = normalize("NFKD", sign.translate(_SAME)).translate(_SAME).casefold()
+    return "".join(each for each in folded if each in "<_" or (each.isalnum() and each not in _FILLERS))
+
+
+def _is_name(text: str, at: int) -> bool:
+    """Whether the name of the tag is read from here on. It ends at the first sign that does not fit, which any
+    bracket is, so nothing of a text is read for two brackets."""
+    read = 0
+    for token in _tokens().finditer(text, at):
+        for sign in _read(token):
+            if sign != _NAME[read]:
+                return False
+            read += 1
+            if read == len(_NAME):
+                return True
+    return False
 
 
 def meet(given: Iterable[Trust | None]) -> Trust:
@@ -105,7 +148,13 @@ def neutralised(payload: Any) -> str:
     """The content as a text in which no marker stands, however written: each is taken apart by one sign."""
     # Each text for itself first: what JSON writes with escapes is no longer there as it is.
     text = payload if isinstance(payload, str) else _json(_apart(payload))
-    return _tags().sub(rf"\g<1>{_JOINER}", text)
+    parts: list[str] = []
+    at = 0
+    for found in _openings().finditer(text):
+        if _read(found).endswith("<") and _is_name(text, found.end()):
+            parts += (text[at : found.end()], _JOINER)
+            at = found.end()
+    return "".join((*parts, text[at:])) if parts else text
 
 
 def _apart(value: Any) -> Any:
