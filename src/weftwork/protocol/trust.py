@@ -9,7 +9,6 @@ RFC 0143.
 """
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -90,7 +89,7 @@ def _read(token: "re.Match[str]") -> str:
             return _seen(chr(0x10000 + ((int(said[:4], 16) & 0x3FF) << 10) + (int(said[6:], 16) & 0x3FF)))
         case _:
             point = int(said, 16)
-            return _seen(chr(point)) if point <= sys.maxunicode else ""
+            return _seen(chr(point)) if point <= 0x10FFFF else ""
 
 
 @lru_cache(maxsize=1024)
