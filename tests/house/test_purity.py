@@ -11,8 +11,8 @@ SOURCE = ROOT / "src" / "weftwork"
 # fmt: off
 MAY_IMPORT = frozenset({
     "__future__", "abc", "base64", "binascii", "bisect", "collections", "dataclasses", "enum", "functools",
-    "difflib", "graphlib", "hashlib", "heapq", "hmac", "importlib.resources", "itertools", "json", "math", "operator",
-    "ipaddress", "re", "string", "struct", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
+    "difflib", "graphlib", "hashlib", "heapq", "hmac", "html", "importlib.resources", "itertools", "json", "math",
+    "operator", "ipaddress", "re", "string", "struct", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
     "msgspec", "jsonschema_rs", "weftwork.protocol",
     "weftwork.engine.answering", "weftwork.engine.children", "weftwork.engine.decide", "weftwork.engine.decision",
     "weftwork.engine.emitting", "weftwork.engine.entries", "weftwork.engine.inputs", "weftwork.engine.ledger",
