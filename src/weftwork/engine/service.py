@@ -192,8 +192,10 @@ class Service:
         if plan is None:
             raise invalid("There is no workflow with this id.", "/workflowId")
         options.check_configurable(plan.workflow.configurable_schema, configurable)
-        options.check_options(configurable, document.get("metadata", {}))
-        check_choice(configurable, () if self._runtime.models is None else self._runtime.models.names)
+        metadata: dict[str, Any] = document.get("metadata", {})
+        if configurable or metadata:
+            options.check_options(configurable, metadata)
+            check_choice(configurable, () if self._runtime.models is None else self._runtime.models.names)
         options.check_callback(document.get("callbackUrl"))
         options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_room(principal.partition)
