@@ -115,8 +115,10 @@ def test_every_decided_event_fits_its_schema(state: str) -> None:
 
 
 def test_without_the_look_at_the_end_an_ended_run_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunState, "terminal", False)
-    assert decide(state_of(STATES["completed"]), WIDE, Step()) != NOTHING
+    state = state_of(STATES["completed"])
+    assert decide(state, WIDE, Step()) == NOTHING
+    monkeypatch.setattr(state, "completed_at", None)
+    assert decide(state, WIDE, Step()) != NOTHING
 
 
 @pytest.mark.rule("run-03")

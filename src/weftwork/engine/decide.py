@@ -59,7 +59,7 @@ would else do so at every start, and nobody could even cancel its run."""
 
 def decide(state: RunState, bounds: Bounds, given: Input) -> Decision:
     """run-02: what follows from this input. An input that no longer matters decides nothing."""
-    if state.terminal:
+    if state.completed_at is not None:
         return NOTHING
     match given:
         case Step():

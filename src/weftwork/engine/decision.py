@@ -47,11 +47,6 @@ class Decision(msgspec.Struct, frozen=True):
     refusal: ClientFault | None = None
     """For whoever asked."""
 
-    @property
-    def marked(self) -> bool:
-        """Whether there is more to it than events and a start."""
-        return self.stop or self.interrupt or self.refusal is not None
-
 
 NOTHING: Final = Decision()
 

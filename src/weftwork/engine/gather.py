@@ -60,14 +60,15 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
     """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
     work.cut = True
-    while len(work.append) < MAX_BATCH and not state.terminal:
+    append = work.append
+    while len(append) < MAX_BATCH and state.completed_at is None:
         given = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, given)
         if state.owed and isinstance(given, NodeAwaits) and decision is NOTHING:
             # It was called, and had nothing to do.
             state.owed.discard(given.node_id)
         for draft in decision.events:
-            work.append.add(draft)
+            append.add(draft)
         if decision.start is not None:
             outcome = activity.instant(state, decision.start)
             if outcome is None:
@@ -76,12 +77,12 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
                 outcomes.append(outcome)
         if decision.looks:
             work.launches += decision.looks
-        if decision.marked:
+        if decision.stop or decision.interrupt or decision.refusal is not None:
             work.note(given, decision)
-        if isinstance(given, Step) and (decision.stop or decision is NOTHING):
+        if (decision.stop or decision is NOTHING) and isinstance(given, Step):
             work.cut = False
             break
-        if len(work.append) and clock.now() - work.began > TURN_MS:
+        if len(append) and clock.now() - work.began > TURN_MS:
             break
     inbox.put_back(outcomes)
     stop = state.stop

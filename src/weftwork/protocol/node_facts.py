@@ -41,7 +41,8 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         # Only those that died young count: a node that runs for weeks sees many a new release of the host.
         node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < YOUNG_MS else 0
     node.status = "running"
-    _leave_children(node)
+    if node.children:
+        _leave_children(node)
     node.attempt = fact.payload.get("attempt", 1)
     node.started_at = fact.timestamp
     node.first_at = node.first_at or fact.timestamp

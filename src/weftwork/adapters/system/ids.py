@@ -6,7 +6,8 @@ import secrets
 from typing import Final
 
 _CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
-_PAIRS: Final = [first + second for first in _CROCKFORD for second in _CROCKFORD]
+_CHARS: Final = (_CROCKFORD * 8).encode()
+"""A character for every byte, each for as many bytes as any other."""
 _POOL_BYTES: Final = 8192
 
 
@@ -16,12 +17,16 @@ class RandomIds:
     def __init__(self) -> None:
         self._pool = b""
         self._used = 0
+        self._instant = (-1, "")
         # Trace ids and delays need to differ, not to be secret, and every answer carries one.
         self._trace = random.Random(os.urandom(32))  # noqa: S311
 
     def run_id(self, now: int) -> str:
-        number = now << 80 | int.from_bytes(self._random(10), "big")
-        return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
+        instant, text = self._instant
+        if instant != now:
+            text = "".join([_CROCKFORD[now >> shift & 31] for shift in range(45, -1, -5)])
+            self._instant = (now, text)
+        return text + self._random(16).translate(_CHARS).decode()
 
     def event_ids(self, count: int) -> list[str]:
         text = self._random(12 * count).hex()
