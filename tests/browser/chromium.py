@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 WAIT = 30.0
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-default-apps --disable-extensions --disable-dev-shm-usage "
@@ -20,12 +20,17 @@ FLAGS = (
 ).split()
 
 
-def executable() -> str:
-    """The browser of this machine, or the one that WEFTWORK_BROWSER names. There is no test without one."""
+def installed() -> str | None:
+    """The browser of this machine, or the one that WEFTWORK_BROWSER names."""
     named = os.environ.get("WEFTWORK_BROWSER")
-    found = [named] if named else [path for name in NAMES if (path := shutil.which(name))]
+    return named or next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def executable() -> str:
+    """There is no test without one."""
+    found = installed()
     assert found, f"No browser: install Chromium ({', '.join(NAMES)}) or set WEFTWORK_BROWSER to its path."
-    return found[0]
+    return found
 
 
 class Chromium:
@@ -71,6 +76,7 @@ class Chromium:
     def tab(self) -> "Tab":
         """A tab in a context of its own: nothing is left of another one."""
         context = self.call("Target.createBrowserContext", {})["browserContextId"]
+        self.call("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context})
         target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         self._listeners[session] = queue.Queue()
@@ -129,6 +135,15 @@ class Tab:
         self._settle()
         self.call("Page.navigate", url=url)
         self.loaded()
+
+    def visit(self, url: str) -> bool:
+        """Go there; whether there is a page, and not something to save or nothing at all."""
+        self._settle()
+        if "errorText" in self.call("Page.navigate", url=url):
+            self._settle()
+            return False
+        self.loaded()
+        return True
 
     def loaded(self) -> None:
         """Wait for the next page."""
