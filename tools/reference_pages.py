@@ -24,6 +24,7 @@ from weftwork.protocol.graph import RULES
 from weftwork.protocol.interrupt import WAITING
 from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS, WAITS
 from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, Route
+from weftwork.protocol.wire_v1_assets import ASSET_ROUTES
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 WIDTH = 100
@@ -31,6 +32,7 @@ CLI_PAGES = {
     "cli-run": ("run", "events"),
     "cli-runs": ("runs",),
     "cli-bundle": ("bundle",),
+    "cli-assets": ("assets",),
     "cli-answer": ("inbox", "answer"),
     "cli-keys": ("keys", "signing"),
     "cli-workflows": ("workflows", "nodes"),
@@ -81,6 +83,14 @@ SETTINGS_TEXT = {
     "retention_days": "Days after its end until a run is [deleted](../operate/retention.md); 0 keeps every run.",
     "public_url": "Where people reach the host, such as `https://flows.example.org`; [links to questions](interrupts.md"
     "#hand-out-a-link) begin with it. Without it they are paths.",
+    "max_inline_media_bytes": "Largest media, decoded, that may stand in an event; advertised. 0: none may.",
+    "max_bytes_per_part": "Largest image, sound or document that a model is shown; advertised.",
+    "max_upload_bytes": "Largest [upload](assets.md#upload).",
+    "max_asset_bytes_per_tenant": "Most bytes of [assets](assets.md) that a tenant may have; beyond it 413; 0: any.",
+    "upload_days": "Days that an upload stays which no run refers to.",
+    "media_url": "Where [assets](assets.md) are read, if not at `public_url`; their URLs begin with it.",
+    "media_reach": "Whose pages may show assets: of the same origin, of the same site, or anybody's.",
+    "blobs": "Where the bytes of assets are: empty for the folder `assets` of the data folder, or `s3://BUCKET/PREFIX`.",
     "interrupt_link_days": "Days that a link to a question lasts which has no deadline of its own.",
 }
 
@@ -235,10 +245,11 @@ def _scope(route: Route) -> str:
     return f"`{route.scope}`" if route.scope else "no key needed"
 
 
-def parameters(seams: bool = False) -> str:
+def parameters(page: str) -> str:
+    """Of the operations that are told on that page."""
     parts: list[str] = []
     for route in ROUTES:
-        if route.seam is not seams:
+        if page != ("seams" if route.seam else "assets" if route in ASSET_ROUTES else "parameters"):
             continue
         rows = [[code(one.name), one.where, _range(one.schema), one.text] for one in route.params]
         facts = [f"Answers {' or '.join(map(str, (route.ok, *route.also)))}."]
@@ -283,8 +294,9 @@ PARTS: dict[str, Callable[[], str]] = {
     **{part: partial(cli, names) for part, names in CLI_PAGES.items()},
     "nodes": nodes,
     "operations": operations,
-    "parameters": parameters,
-    "seams": partial(parameters, True),
+    "parameters": partial(parameters, "parameters"),
+    "seams": partial(parameters, "seams"),
+    "asset-parameters": partial(parameters, "assets"),
     "scopes": scopes,
     "unoffered": unoffered,
     "trigger-rules": trigger_rules,

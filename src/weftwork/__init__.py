@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from weftwork.adapters.python.declare import node
     from weftwork.adapters.python.errors import FetchError, InterruptTimeout, NodeError, StepError
     from weftwork.adapters.python.kinds import EnvelopeKind
+    from weftwork.adapters.python.media import Media, MediaContent
     from weftwork.adapters.python.plain import PlainContext
     from weftwork.app import Host
     from weftwork.ports.nodes import NotDone
@@ -20,6 +21,8 @@ __all__ = [
     "FetchError",
     "Host",
     "InterruptTimeout",
+    "Media",
+    "MediaContent",
     "NodeError",
     "NotDone",
     "PlainContext",

@@ -55,6 +55,7 @@ from weftwork.engine.sweeper import Sweeper
 from weftwork.engine.test_log import TestLog
 from weftwork.engine.workflows import Workflows
 from weftwork.envelope_kinds import host_kinds
+from weftwork.host_media import HostMedia
 from weftwork.model_library import host_models
 from weftwork.node_library import declarations, node_types, python_nodes
 from weftwork.ports.clock import Clock
@@ -65,6 +66,7 @@ from weftwork.ports.nodes import NodeType
 from weftwork.ports.seat import Seat
 from weftwork.prompt_library import host_templates
 from weftwork.protocol.capabilities import Offer, discovery
+from weftwork.protocol.envelope.kind import MEDIA
 from weftwork.protocol.gated import find_gate
 from weftwork.protocol.kinship import host_id
 from weftwork.protocol.openapi import openapi
@@ -104,9 +106,13 @@ class Host:
         }
         self.models, self.programs = host_models(settings, self._clock, providers)
         self._feeds = Feeds(self._store.log)
-        self.kinds = host_kinds(settings)
+        self.kinds = host_kinds(settings).showing(MEDIA)
+        self._signer = Signer(self._store.signing, self._clock, self._ids)
+        self.media = HostMedia(settings, self._store.assets, self._signer, self._clock, self._ids)
         ports = self._store.log, self._feeds, self._clock, self._ids
-        runtime = Runtime(*ports, self.types, settings.limits(), models=self.models, kinds=self.kinds)
+        self.assets = self.media.assets
+        spoken: dict[str, Any] = {"models": self.models, "kinds": self.kinds, "assets": self.assets}
+        runtime = Runtime(*ports, self.types, settings.limits(), outbound=self.outbound, **spoken)
         self.catalog = Catalog(self._store.definitions, declarations(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)
         self.service = Service(runtime, self.catalog, self._executor)
@@ -123,14 +129,13 @@ class Host:
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = Control(runtime, self._executor)
-        self._signer = Signer(self._store.signing, self._clock, self._ids)
         links = InterruptLinks(
             self._signer, self._clock, self._ids, TOKENS, settings.public_url, settings.interrupt_link_days
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
         self._bulk = BulkCancel(runtime, self._executor)
         self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
-        self._sweeper = Sweeper(self._store.log, self._clock, self._retention.tidy)
+        self._sweeper = Sweeper(self._store.log, self._clock, self._retention.tidy, self.media.sweep.tidy)
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
         self.draining = False
@@ -148,10 +153,12 @@ class Host:
         point("boot.seated")
         try:
             await self._store.open()
+            await self.media.blobs.open()
             await self.keyring.load()
             await self._signer.load()
             if not self._memory:
-                administration = Administration(self.keyring, self._retention, self.catalog, self._signer)
+                office = self.keyring, self._retention, self.catalog, self._signer, self.media.sweep
+                administration = Administration(*office)
                 self._admin = AdminServer(self.settings.data_folder / SOCKET, administration)
                 await self._admin.start()
             if register is not None:
@@ -159,6 +166,7 @@ class Host:
             recovered = await self._executor.recover()
         except BaseException as error:
             await self._executor.close()
+            await self.media.blobs.close()
             await self._store.close()
             self._seat.release()
             if isinstance(error, OSError):
@@ -198,6 +206,7 @@ class Host:
             host_id=host_id(settings.public_url),
             envelopes=self.kinds.advertised,
             providers=self.models.names,
+            modalities=self.models.perceives,
             prompts=prompt_family(len(self._templates)),
             bundles=True,
         )
@@ -264,6 +273,7 @@ class Host:
             "safeFetch": fetch.safe_fetch,
             "programMockAi": mock_ai.program,
             "getMockAiBudget": mock_ai.budget,
+            **self.media.handlers(self.models, self.outbound),
             **self._windows.handlers,
         }
         return {route.operation: all_handlers[route.operation] for route in routes}
@@ -284,5 +294,6 @@ class Host:
         await self.outbound.close()
         self._library.stop()
         point("drain.close")
+        await self.media.blobs.close()
         await self._store.close()
         self._seat.release()

@@ -7,18 +7,57 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock import SystemClock
 from weftwork.adapters.system.ids import RandomIds
 from weftwork.adapters.system.lockfile import LockFileSeat
+from weftwork.blob_store import host_blobs
 from weftwork.data_folder import DATABASE, LOCK, make_folder, take
 from weftwork.engine.administration import Administration
+from weftwork.engine.asset_sweep import SLICE, AssetSweep, Swept
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.retention import Retention
 from weftwork.engine.signer import Signer
 from weftwork.node_library import declarations, node_types
+from weftwork.ports.assets import Usage
+from weftwork.ports.blobs import Blobs
+from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.settings import Settings, SettingsError
 
 
-async def open_administration(data: Path) -> tuple[Administration, Any]:
-    """Administration straight on the store of a host that is not running, and the function that closes it.
+class ClosedSweep:
+    """The sweep of assets. Where their bytes are is opened only if it is needed: keys can be made without it."""
+
+    def __init__(self, store: SqliteStore, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._blobs: Blobs | None = None
+
+    async def count(self) -> Usage:
+        return await (await self._sweep()).count()
+
+    async def prune(self, limit: int = SLICE) -> Swept:
+        return await (await self._sweep()).prune(limit)
+
+    async def strays(self) -> int:
+        return await (await self._sweep()).strays()
+
+    async def close(self) -> None:
+        if self._blobs is not None:
+            await self._blobs.close()
+
+    async def _sweep(self) -> AssetSweep:
+        if self._blobs is None:
+            try:
+                blobs = host_blobs(self._settings, SystemClock(), RandomIds())
+            except SettingsError as error:
+                raise HostFault(str(error)) from None
+            await blobs.open()
+            self._blobs = blobs
+        return AssetSweep(self._store.assets, self._blobs, SystemClock())
+
+
+async def open_administration(data: Path, blobs: str = "") -> tuple[Administration, Any]:
+    """Administration straight on the store of a host that is not running, and the function that closes it. `blobs` is
+    the setting of that name.
 
     Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
     """
@@ -36,9 +75,12 @@ async def open_administration(data: Path) -> tuple[Administration, Any]:
         seat.release()
         raise
 
+    sweep = ClosedSweep(store, Settings(data=str(data), blobs=blobs))
+
     async def close() -> None:
+        await sweep.close()
         await store.close()
         seat.release()
 
     catalog = Catalog(store.definitions, declarations(node_types()))
-    return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer), close
+    return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer, sweep), close

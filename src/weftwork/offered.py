@@ -10,6 +10,8 @@ PLACES: Final[dict[str, str]] = {
     "FetchError": "weftwork.adapters.python.errors",
     "Host": "weftwork.app",
     "InterruptTimeout": "weftwork.adapters.python.errors",
+    "Media": "weftwork.adapters.python.media",
+    "MediaContent": "weftwork.adapters.python.media",
     "NodeError": "weftwork.adapters.python.errors",
     "NotDone": "weftwork.ports.nodes",
     "PlainContext": "weftwork.adapters.python.plain",

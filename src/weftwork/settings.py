@@ -58,6 +58,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_connections: int = Limits().max_connections
     max_workflows_per_tenant: int = Limits().max_workflows_per_tenant
     max_node_threads: int = Limits().max_node_threads
+    max_inline_media_bytes: int = Limits().max_inline_media_bytes
+    max_bytes_per_part: int = Limits().max_bytes_per_part
+    max_upload_bytes: int = Limits().max_upload_bytes
+    max_asset_bytes_per_tenant: int = Limits().max_asset_bytes_per_tenant
+    upload_days: int = Limits().upload_days
     max_abandoned_threads: int = 32
     fetch_timeout_ms: int = FetchLimits().timeout_ms
     fetch_max_bytes: int = FetchLimits().max_bytes
@@ -66,11 +71,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keepalive_seconds: float = 10.0
     retention_days: int = 0
     public_url: str = ""
+    media_url: str = ""
+    media_reach: Literal["same-origin", "same-site", "cross-origin"] = "same-site"
+    blobs: str = ""
     interrupt_link_days: int = 7
 
     @property
     def data_folder(self) -> Path:
         return Path(self.data)
+
+    def media_base(self, port: int | None = None) -> str:
+        """What URLs of assets begin with: what was set, else where the host listens."""
+        address = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}.get(self.host, self.host)  # noqa: S104
+        shown = f"[{address}]" if ":" in address and not address.startswith("[") else address
+        return self.media_url or self.public_url or f"http://{shown}:{self.port if port is None else port}"
 
     def fetch_limits(self) -> FetchLimits:
         return FetchLimits(self.fetch_timeout_ms, self.fetch_max_bytes)
@@ -95,6 +109,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             max_streams=self.max_streams,
             max_connections=self.max_connections,
             max_workflows_per_tenant=self.max_workflows_per_tenant,
+            max_inline_media_bytes=self.max_inline_media_bytes,
+            max_bytes_per_part=self.max_bytes_per_part,
+            max_upload_bytes=self.max_upload_bytes,
+            max_asset_bytes_per_tenant=self.max_asset_bytes_per_tenant,
+            upload_days=self.upload_days,
         )
 
 
@@ -119,6 +138,11 @@ _RANGES = {
     "max_workflows_per_tenant": (1, 1_000_000),
     "max_node_threads": (1, 10_000),
     "max_abandoned_threads": (1, 10_000),
+    "max_inline_media_bytes": (0, 2**20),
+    "max_bytes_per_part": (1, 256 * 2**20),
+    "max_upload_bytes": (1, 2**40),
+    "max_asset_bytes_per_tenant": (0, 2**60),
+    "upload_days": (1, 3_650),
     "fetch_timeout_ms": (1, 600_000),
     "fetch_max_bytes": (1, 256 * 2**20),
     "keepalive_seconds": (0.05, 14.0),
@@ -202,10 +226,12 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
         raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
     if not settings.host:
         raise SettingsError(f"{origin.get('host', 'host')} must name an address; 0.0.0.0 is every IPv4 address")
-    if settings.public_url and not _is_base(settings.public_url):
-        text = "an http or https URL without query, like https://flows.example.org"
-        raise SettingsError(f"{origin.get('public_url', 'public_url')} must be {text}")
-    return msgspec.structs.replace(settings, public_url=settings.public_url.rstrip("/"))
+    for name in ("public_url", "media_url"):
+        if getattr(settings, name) and not _is_base(getattr(settings, name)):
+            text = "an http or https URL without query, like https://flows.example.org"
+            raise SettingsError(f"{origin.get(name, name)} must be {text}")
+    public, media = settings.public_url.rstrip("/"), settings.media_url.rstrip("/")
+    return msgspec.structs.replace(settings, public_url=public, media_url=media)
 
 
 def _is_base(text: str) -> bool:

@@ -10,7 +10,7 @@ from tests.live import TEST_KEY, Inside, open_inside
 from tests.protocol.definition import node, workflow
 
 from weftwork.protocol.envelope import kind as kinds
-from weftwork.protocol.envelope.kind import UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelope.kind import MEDIA, UNIVERSAL, Kind, Kinds
 
 STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
 GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}
@@ -70,7 +70,7 @@ def told(test: Any, **settings: Any) -> None:
 def test_a_kind_of_a_file(files: str) -> None:
     async def story(inside: Inside) -> None:
         discovery = (await inside.call("GET", "/.well-known/openwop")).document
-        assert discovery["supportedEnvelopes"] == [*UNIVERSAL, "vendor.acme.plan"]
+        assert discovery["supportedEnvelopes"] == [*UNIVERSAL, *MEDIA, "vendor.acme.plan"]
         assert discovery["schemaVersions"]["vendor.acme.plan"] == 2
         served = await inside.call("GET", "/schemas/envelopes/vendor.acme.plan.schema.json")
         assert served.status == 200

@@ -76,7 +76,7 @@ def test_the_router_knows_every_path_of_the_table_and_no_other() -> None:
     for path in [*(route.path for route in ROUTES), *UNOFFERED]:
         found = router.find(path.replace("{", "").replace("}", ""))
         assert found is not None, path
-        assert (router.find(f"{path}:other") is not None) is path.endswith("{nodeId}")
+        assert (router.find(f"{path}:other") is not None) is path.endswith(("{nodeId}", "{token}"))
         assert router.find(f"{path}/other/more") is None
     assert split_path("/v1/prompts:render") == (["v1", "prompts"], "render")
     assert [router.find(path) for path in ("", "*", "v1/runs", "/v1/runs:")] == [None] * 4

@@ -19,6 +19,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.annotations import Annotation
 from weftwork.ports.eventlog import Cascade, Hidden, Order, StateRow, StillLive, StoreUnavailable
 from weftwork.protocol.run import Parent, RunKey
+from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.interrupts import interrupt
 from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, state_of
 from weftwork.testing.storage.store import prove
@@ -38,7 +39,9 @@ async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVEN
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
     values += (interrupt("left-open"),)
     hidden = tuple(Hidden(number, "/y", b"secret") for number in range(min(events, 700)))
-    await store.log.append(made.key, -1, batch(made.key, -1, events, "completed", values, hidden))
+    await store.assets.keep(asset())
+    last = batch(made.key, -1, events, "completed", values, hidden)
+    await store.log.append(made.key, -1, replace(last, assets=(digest("a"),)))
     assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"
     return made.key
 

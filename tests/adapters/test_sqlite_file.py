@@ -47,8 +47,8 @@ def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytes
 MODULES = [
     import_module(f"weftwork.adapters.sqlite.{name}")
     for name in (
-        "annotations append create definitions head idempotency interrupts kinship listing news orders run signing"
-        " spawn waking"
+        "annotations append assets create definitions head idempotency interrupts kinship listing news orders run"
+        " signing spawn waking"
     ).split()
 ]
 
@@ -106,6 +106,7 @@ def test_the_statements_are_all_there() -> None:
     assert {"append._END", "append._PARK", "create._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
     assert {"kinship.CHILDREN", "kinship.COUNT", "listing.BY_PARENT", "news.PAGE", "news._TELL", "news._HEAR"} <= names
     assert {"orders._ORDER", "orders.CANCELLED_WITH_IT", "orders.WAITED_FOR", "orders.PAGE", "spawn._IN_USE"} <= names
+    assert {"assets.FIND", "assets.LOOSE", "assets.IDLE", "assets.OF_RUN", "assets.REFER", "assets.KNOWN"} <= names
     assert {"head._FIND", "interrupts._OPEN", "interrupts._CLOSE", "waking.DUE", "signing._DROP"} <= names
 
 
@@ -145,6 +146,13 @@ INDEXES = {
     "run._HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
     "annotations.COUNT": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
     "annotations.FIND": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
+    "assets.FIND": "assets USING INDEX assets_by_digest (partition=? AND sha256=?)",
+    "assets.REFER": "assets USING COVERING INDEX assets_by_digest (partition=? AND sha256=?)",
+    "assets.PAGE": "assets USING INDEX assets_by_age (partition=? AND rowid<?)",
+    "assets.NOT_AFTER": "assets USING COVERING INDEX assets_by_time (partition=? AND created_at<?)",
+    "assets.IDLE": "assets USING COVERING INDEX assets_loose (held_until<?)",
+    "assets.LOOSE": "assets USING INDEX assets_loose (held_until<?)",
+    "assets.KNOWN": "assets USING COVERING INDEX assets_by_key (key=?)",
     "annotations.PAGE": "annotations USING INDEX annotations_by_run (run_no=? AND annotation_no>?)",
 }
 

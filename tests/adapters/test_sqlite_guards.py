@@ -11,6 +11,7 @@ import pytest
 from weftwork.adapters.sqlite import (
     annotations,
     append,
+    assets,
     create,
     definitions,
     entries,
@@ -27,6 +28,7 @@ from weftwork.adapters.sqlite import (
 from weftwork.adapters.sqlite.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.head import Heads
 from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.assets import Usage
 from weftwork.ports.eventlog import RunQuery, StateRow, Stored
 from weftwork.protocol.run import RunKey, Status
 from weftwork.testing import storage
@@ -35,6 +37,8 @@ from weftwork.testing.storage.sample import ACME, batch, make_run
 CHECKS = {check.__name__: check for check in storage.CHECKS}
 ORDERED = "an_order_stands_until_the_child_has_ended"
 CASCADED = "a_cascade_reaches_the_children_it_is_about"
+BEHIND = "a_page_goes_on_though_its_cursor_is_gone"
+LAST = "an_asset_stays_until_the_last_run_is_gone"
 
 
 def without_end(*arguments: Any, select: Callable[..., str] = interrupts.select) -> str:
@@ -103,6 +107,28 @@ def unclamped(least: int, value: int) -> int:
         (orders, "WAITED_FOR", orders.CANCELLED_WITH_IT, CASCADED),
         (orders, "CANCELLED_WITH_IT", orders.WAITED_FOR, CASCADED),
         (orders, "WAITED_FOR", orders.WAITED_FOR.replace("AND c.completed_at IS NULL", ""), CASCADED),
+        (append, "refer", lambda *_: None, "what_a_run_names_stays"),
+        (create, "refer", lambda *_: None, "what_a_run_names_stays"),
+        (assets, "REFER", assets.REFER.replace("partition = ?", "? <> ''"), "a_run_refers_to_assets_of_its_partition"),
+        (assets, "REFER", assets.REFER.replace("partition = ?", "partition <> ?"), "what_a_run_names_stays"),
+        (assets, "REFER", assets.REFER.partition("ON CONFLICT")[0], LAST),
+        (assets, "LOOSE", assets.LOOSE.replace("refs = 0 AND", ""), LAST),
+        (assets, "LOOSE", assets.LOOSE.replace("<= ?", "< ?"), "what_is_there_can_be_held"),
+        (assets, "LOOSE", assets.LOOSE.replace("LIMIT", "DESC LIMIT"), "what_nobody_needs_is_doomed"),
+        (assets, "IDLE", assets.IDLE.replace("refs = 0 AND", ""), "what_a_run_names_stays"),
+        (assets, "_HOLD", "SELECT ?, ?", "equal_bytes_are_kept_once"),
+        (assets, "_usage", lambda *_: Usage(0, 0), "many_at_once_do_not_exceed_the_quota"),
+        (assets, "_hold", lambda *_: None, "equal_bytes_are_kept_once"),
+        (assets, "_DOOM", "SELECT ?", "a_doomed_key_is_known_until_it_is_buried"),
+        (assets, "_BURY", "SELECT ?", "a_doomed_key_is_known_until_it_is_buried"),
+        (assets, "KNOWN", "SELECT 1 FROM assets WHERE key IN (?, ?)", "a_doomed_key_is_known_until_it_is_buried"),
+        (assets, "FIND", assets.FIND.replace("partition = ?", "? <> ''"), "another_partition_sees_no_assets"),
+        (assets, "PAGE", assets.PAGE.replace("DESC", ""), "assets_are_paged_newest_first"),
+        (assets, "NOT_AFTER", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", BEHIND),
+        (assets, "NOT_AFTER", assets.NOT_AFTER.replace("<= ?", "< ?"), BEHIND),
+        (assets, "NOT_AFTER", assets.NOT_AFTER.replace("partition = ?", "? <> ''"), BEHIND),
+        (assets, "_REKEY", "SELECT ?, ?", "bytes_that_were_lost_get_another_key"),
+        (assets, "OF_RUN", assets.OF_RUN.replace("r.run_no = ?", "? > 0"), "assets_of_a_run_are_paged_newest_first"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )

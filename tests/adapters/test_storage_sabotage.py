@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from sabotage_annotations import ANNOTATIONS
+from sabotage_assets import ASSETS
 from sabotage_definitions import REGISTRATIONS
 from sabotage_deletes import DELETES
 from sabotage_kin import KIN
@@ -40,7 +41,7 @@ def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monke
     if check.__name__ == "an_inconsistent_batch_is_refused_whole":
         monkeypatch.setattr(eventlog, "check_batch", lambda *_: None)
     else:
-        path, wrap = (READS | WRITES | DELETES | REGISTRATIONS | ANNOTATIONS | WAITING | KIN)[check.__name__]
+        path, wrap = (READS | WRITES | DELETES | REGISTRATIONS | ANNOTATIONS | ASSETS | WAITING | KIN)[check.__name__]
         port_name, method = path.split(".")
         port = getattr(store, port_name)
         monkeypatch.setattr(port, method, wrap(port, getattr(port, method)))

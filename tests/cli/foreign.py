@@ -58,15 +58,15 @@ class Foreign:
         found = self.replies.get(f"{asked.method} {asked.path}", NOT_FOUND)
         return found if isinstance(found, Said) else found(asked)
 
-    def run(self, *args: str, key: str | None = KEY) -> Result:
+    def run(self, *args: str, key: str | None = KEY, given: bytes | None = None) -> Result:
         """A command of ours against this host."""
-        return command(self.url, *args, key=key)
+        return command(self.url, *args, key=key, given=given)
 
 
-def command(url: str, *args: str, key: str | None = KEY) -> Result:
-    """A command in this process. Whatever it raises is an error of the test."""
+def command(url: str, *args: str, key: str | None = KEY, given: bytes | None = None) -> Result:
+    """A command in this process, with `given` on standard input. Whatever it raises is an error of the test."""
     env = {"WEFTWORK_URL": url, "WEFTWORK_KEY": key, "WEFTWORK_DATA": "/nowhere/at/all"}
-    result = CliRunner(env=env).invoke(main, args)
+    result = CliRunner(env=env).invoke(main, args, input=given)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert key is None or key not in result.output
     return result
@@ -85,7 +85,8 @@ def open_foreign() -> Generator[Foreign]:
             body = self.rfile.read(length)
             parts = urlsplit(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            document = json.loads(body) if body else None
+            is_json = headers.get("content-type") == "application/json"
+            document = (json.loads(body) if is_json else body) if body else None
             said = foreign.reply(Asked(self.command, parts.path, parse_qs(parts.query), headers, document))
             if said is HANG_UP:
                 return

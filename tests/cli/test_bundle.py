@@ -161,7 +161,7 @@ def test_members_that_were_too_large_are_named(foreign: Foreign) -> None:
 
 
 def test_a_terminal_is_shown_how_much_has_come(host: Host, here: Path) -> None:
-    run_id = finished(host, "large", inputs={"text": "x" * 60_000})
+    run_id = finished(host, "large", inputs={"text": "x " * 30_000})
     args = ("bundle", run_id, "-o", "large.json", "--url", host.address, "--key", KEY)
     code, shown = at_a_terminal(here, b"", *args)
     assert code == 0, shown

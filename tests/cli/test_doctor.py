@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from tests.cli.test_runs import fill
 from tests.live import KEY, start_host, weftwork
+from tests.live.assets import uploaded
 
 from weftwork.adapters.sqlite.migrate import Migration
 from weftwork.app import DATABASE, LOCK
 from weftwork.cli import machine_checks, store_check
+from weftwork.cli.asset_check import check_assets
 from weftwork.cli.machine_checks import check_nodes, check_packages, check_port, check_space
 from weftwork.cli.store_check import check_store
+from weftwork.settings import Settings
 
 Findings = dict[str, dict[str, str]]
 
@@ -208,3 +211,23 @@ def test_a_user_who_may_not_write_is_told(data: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "access", lambda *_: False)
     states = [each.state for each in machine_checks._folder(data)]
     assert states[0] == "fail"
+
+
+def test_the_folder_of_assets_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is not there yet" in doctor(tmp_path, "--data", tmp_path / "data")["assets"]["said"]
+    with start_host(tmp_path) as host:
+        uploaded(host, bytes(5_000))
+        found = doctor(tmp_path, "--data", host.data)["assets"]
+        assert found["state"] == "ok"
+        assert found["said"] == f"{host.data / 'assets'} can be written; 5.0 kB in 1 file"
+    assert doctor(tmp_path, env={"WEFTWORK_BLOBS": "s3://bucket/x"})["assets"]["said"].startswith(
+        "are in s3://bucket/x"
+    )
+    assert doctor(tmp_path, env={"WEFTWORK_STORE": "memory"})["assets"]["said"] == "in memory"
+    settings = Settings(data=str(host.data))
+    assert check_assets(settings, seconds=-1).said.endswith("at least 0 bytes in 0 files")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert check_assets(settings).state == "fail"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "assets").touch()
+    assert check_assets(Settings(data=str(tmp_path / "other"))).state == "fail"

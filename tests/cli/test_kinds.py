@@ -12,7 +12,7 @@ from tests.cli.test_runs_foreign import EVIL, harmless
 from tests.live import Host, start_host
 
 from weftwork.cli import kinds
-from weftwork.protocol.envelope.kind import UNIVERSAL
+from weftwork.protocol.envelope.kind import MEDIA, UNIVERSAL
 
 PLAN = {
     "description": "What is to be done.",
@@ -46,12 +46,12 @@ def foreign() -> Iterator[Foreign]:
 @pytest.mark.rule("env-44")
 def test_the_kinds_of_a_host(host: Host) -> None:
     discovery = host.call("GET", "/.well-known/openwop").document
-    assert discovery["supportedEnvelopes"] == [*UNIVERSAL, "vendor.acme.plan"]
-    assert discovery["schemaVersions"] == {**dict.fromkeys(UNIVERSAL, 1), "vendor.acme.plan": 2}
+    assert discovery["supportedEnvelopes"] == [*UNIVERSAL, *MEDIA, "vendor.acme.plan"]
+    assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL, *MEDIA), 1), "vendor.acme.plan": 2}
     listed = asked(host, "kinds", "ls")
     assert [line.split() for line in listed.stdout.splitlines()] == [
         ["kind", "version", "from"],
-        *([name, "1", "the", "protocol"] for name in UNIVERSAL),
+        *([name, "1", "the", "protocol"] for name in (*UNIVERSAL, *MEDIA)),
         ["vendor.acme.plan", "2", "the", "host"],
     ]
     rows = json.loads(asked(host, "kinds", "ls", "--json").stdout)["kinds"]
@@ -65,7 +65,7 @@ def test_one_kind(host: Host) -> None:
     served = json.loads(asked(host, "kinds", "show", "vendor.acme.plan", "--json").stdout)
     assert served["properties"] == PLAN["properties"]
     assert "questions" in asked(host, "kinds", "show", "clarification.request").stdout
-    assert "not advertised" in asked(host, "kinds", "show", "media.image").stdout
+    assert "not advertised" in asked(host, "kinds", "show", "ui.a2ui-surface").stdout
 
 
 def test_a_kind_that_is_not_there(host: Host) -> None:

@@ -228,4 +228,4 @@ def test_a_store_in_use_does_not_answer_to_another_key(tmp_path: Path) -> None:
         assert host.call("GET", "/v1/runs", key="other").status == 401
         assert oct(host.data.stat().st_mode & 0o777) == "0o700"
         for file in host.data.iterdir():
-            assert oct(file.stat().st_mode & 0o777) == "0o600", file
+            assert oct(file.stat().st_mode & 0o777) == ("0o700" if file.is_dir() else "0o600"), file

@@ -21,7 +21,7 @@ from weftwork.protocol.wire_v1 import ROUTES, SCOPES
 from weftwork.settings import Settings
 
 SOURCE = ROOT / "src" / "weftwork"
-CLI_PAGES = ("cli-run", "cli-runs", "cli-bundle", "cli-answer", "cli-keys", "cli-workflows", "cli-envelope")
+CLI_PAGES = tuple(f"cli-{name}" for name in "run runs bundle assets answer keys workflows envelope".split())
 
 
 def missing(names: list[str], text: str) -> list[str]:
@@ -89,7 +89,7 @@ def test_node_types() -> None:
 
 def test_operations_parameters_and_scopes() -> None:
     text = page("reference/http.md")
-    details = page("reference/parameters.md") + page("reference/seams.md")
+    details = "".join(page(f"reference/{name}.md") for name in ("parameters", "seams", "assets"))
     assert not missing([route.operation for route in ROUTES], text)
     assert not missing([route.operation for route in ROUTES], details)
     assert not missing([param.name for route in ROUTES for param in route.params], details)

@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.shell import Newcomer, need_curl
 
 PAGE = (ROOT / "docs" / "operate" / "sqlite.md").read_text("utf-8")
-LASTING = {"weftwork.db", "weftwork.lock"}
+LASTING = {"weftwork.db", "weftwork.lock", "assets"}
 
 CREATE = """
 curl -s $URL/v1/runs -H "$AUTH" -H "$JSON" -d '{"workflowId": "hello", "inputs": {"waitMs": %d}}' | cut -d '"' -f 4
@@ -41,7 +41,7 @@ def files(someone: Newcomer) -> set[str]:
 
 
 def test_the_folder_holds_what_the_page_lists(someone: Newcomer) -> None:
-    rows = re.findall(r"^\| (`weftwork\.\S+`|`admin\.sock`)(?:, (`\S+`))? \|", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| (`weftwork\.\S+`|`admin\.sock`|`assets`)(?:, (`\S+`))? \|", PAGE, re.MULTILINE)
     listed = {name.strip("`") for row in rows for name in row if name} - {"weftwork.toml"}
     with someone.host():
         assert files(someone) == listed

@@ -8,6 +8,7 @@ import msgspec
 
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.engine.assets import Assets
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
@@ -17,11 +18,15 @@ from weftwork.engine.principal import Principal
 from weftwork.engine.recover import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
+from weftwork.engine.signer import Signer
 from weftwork.engine.workflows import Workflows
+from weftwork.ports.blobs import Blobs
 from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.ports.models import Models
 from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
 from weftwork.protocol.answerer import Answerer
+from weftwork.protocol.envelope.builtin import BUILTIN as KINDS
+from weftwork.protocol.envelope.kind import MEDIA
 from weftwork.protocol.events import Event
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.limits import Limits
@@ -135,6 +140,7 @@ class Bench:
         clock: ManualClock | None = None,
         ids: SequentialIds | None = None,
         models: Models | None = None,
+        blobs: Blobs | None = None,
     ) -> None:
         self.stage = Stage()
         self.clock = clock or ManualClock()
@@ -144,9 +150,18 @@ class Bench:
         self.mortal: Any = Mortal(self.log)
         self.feeds = Feeds(self.mortal)
         self.types = {node.declaration.type_id: node for node in (*BUILTIN, self.stage.type, *types)}
-        self._made = {"limits": limits, "provided": provided, "types": types, "models": models}
+        self._made = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
         ports = self.mortal, self.feeds, self.clock, self.ids
-        self.runtime = Runtime(*ports, self.types, limits or Limits(), provided, models=models)
+        limits = limits or Limits()
+        self.signer = Signer(self.store.signing, self.clock, self.ids)
+        self.blobs = blobs
+        self.assets: Assets | None = None
+        kinds = KINDS
+        if blobs is not None:
+            self.assets = Assets(self.store.assets, blobs, self.signer, self.clock, limits, "https://flows.example")
+            kinds = KINDS.showing(MEDIA)
+        more = {"models": models, "assets": self.assets, "kinds": kinds}
+        self.runtime = Runtime(*ports, self.types, limits, provided, **more)
         declarations = {type_id: node.declaration for type_id, node in self.types.items()}
         self.catalog = Catalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)
@@ -157,9 +172,15 @@ class Bench:
         made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
         return Bench(*made.pop("types"), **made)
 
+    async def open(self) -> None:
+        await self.store.open()
+        await self.signer.load()
+        if self.blobs is not None:
+            await self.blobs.open()
+
     async def start(self, document: dict[str, Any], *, at_once: bool = True, **request: Any) -> RunKey:
         """A new run. With `at_once` its first steps are a part of its creation, else it is left to its own loop."""
-        await self.store.open()
+        await self.open()
         assert await self.catalog.register(document) == []
         if not at_once:
             self.executor._prepare = self._unprepared

@@ -15,7 +15,7 @@ from tests.engine.waiting_storm import MOVES, WaitingStorm
 from tests.engine.waiting_world import SECRET
 from tests.protocol.definition import edge, node, variable, workflow
 from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, Modality, ModelRequest, ProviderFault, Stop, Usage
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.state import RunState
 from weftwork.testing.clock import ManualClock
@@ -51,6 +51,7 @@ class Babbler:
     name = "test"
     default_model = "test-1"
     names = ("test",)
+    perceives: frozenset[Modality] = frozenset()
 
     def __init__(self, dice: random.Random, clock: ManualClock) -> None:
         self._dice = dice
@@ -59,6 +60,9 @@ class Babbler:
         self.asked = 0
         self.tame = False
         """Whether it pulls itself together, so that the run comes to an end."""
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self.perceives
 
     def find(self, request: ModelRequest) -> "Babbler":
         return self

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, MadeMedia, Modality, ModelRequest, ProviderFault, Stop, Usage
 
-Piece = str | Stop | ProviderFault | asyncio.Event
+Piece = str | MadeMedia | Stop | ProviderFault | asyncio.Event
 
 
 class Model:
@@ -14,16 +14,20 @@ class Model:
     name = "test"
     default_model = "test-1"
     names = ("test",)
+    perceives: frozenset[Modality] = frozenset()
 
     def __init__(self, *answers: str | Sequence[Piece]) -> None:
         self.answers = list(answers)
         self.requests: list[ModelRequest] = []
         self.closed = 0
 
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self.perceives
+
     def find(self, request: ModelRequest) -> "Model":
         return self
 
-    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | MadeMedia | Stop, None]:
         said = self.answers[len(self.requests)]
         self.requests.append(request)
         pieces: Sequence[Piece] = [said] if isinstance(said, str) else said
@@ -32,6 +36,8 @@ class Model:
             for at, piece in enumerate(pieces):
                 if isinstance(piece, str):
                     yield Delta(piece, at == texts[-1])
+                elif isinstance(piece, MadeMedia):
+                    yield piece
                 elif isinstance(piece, Stop):
                     yield piece
                     return

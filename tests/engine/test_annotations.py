@@ -180,7 +180,7 @@ def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytes
         key = await bench.start(GATE)
         honest = bench.store.annotations.add
 
-        async def slotless(run: RunKey, new: Any, most: int, record: Any = None) -> Any:
+        async def slotless(run: RunKey, new: Any, most: int, record: Any = None, assets: Any = ()) -> Any:
             return await honest(run, new, most)
 
         monkeypatch.setattr(bench.store.annotations, "add", slotless)

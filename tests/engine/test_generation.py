@@ -12,7 +12,7 @@ import pytest
 from tests.engine.bench import Bench, quiet, run
 from tests.protocol.definition import node, workflow
 from weftwork.engine import speech
-from weftwork.ports.models import Delta, ModelRequest, Stop, Usage
+from weftwork.ports.models import Delta, Modality, ModelRequest, Stop, Usage
 from weftwork.protocol.run import TERMINAL, RunKey
 
 PLAN = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
@@ -41,9 +41,13 @@ class Colleague:
     name = "test"
     default_model = "test-1"
     names = ("test",)
+    perceives: frozenset[Modality] = frozenset()
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self.perceives
 
     def find(self, request: ModelRequest) -> "Colleague":
         return self

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.model import Model, Piece
 from tests.protocol.definition import node, workflow
-from weftwork.engine import speech
+from weftwork.engine import answer_stream
 from weftwork.ports.models import Message, ModelAnswer, ModelRequest, ProviderFault, Stop, Usage
 from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, NodeCall, NodeContext, Outcome, WaitingNode
 from weftwork.protocol.node_type import NodeDeclaration
@@ -156,7 +156,7 @@ def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pyte
         assert (answer["stop"], len(answer["text"])) == ("length", length)
         assert model.closed == 1
 
-    monkeypatch.setattr(speech, "MAX_ANSWER", 35)
+    monkeypatch.setattr(answer_stream, "MAX_ANSWER", 35)
     run(work)
 
 
@@ -192,7 +192,7 @@ def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.Monkey
         return [chunk for chunk, _ in await chunks(bench, key)]
 
     if leaky:
-        monkeypatch.setattr(speech.HoldBack, "cut", lambda self, piece, last=False: piece)
+        monkeypatch.setattr(answer_stream.HoldBack, "cut", lambda self, piece, last=False: piece)
         assert run(work) == ["It is sword", "fish-", "9000", ", I hear"]
     else:
         assert run(work) == ["It is ", "", "[REDACTED:word]", ", I hear"]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -40,12 +41,14 @@ TEMPLATES: dict[str, bytes] = {
     "safeFetch": b'{"url":"https://127.0.0.1/","init":{"body":%b}}',
     "exportDebugBundle": b'{"runId":%b}',
     "resetSeams": b'{"more":%b}',
+    "callAi": b'{"messages":[{"role":"user","content":%b}]}',
     "programMockAi": b'{"nodeId":"n","program":[{"mode":"envelope","envelope":%b}]}',
     "acceptEnvelope": b'{"envelope":%b}',
     "toggleCapability": b'{"name":%b,"value":null}',
     "wrapPrompt": b'{"payload":%b}',
     "emitEnvelopeReliability": b'{"runId":"evil","type":"envelope.refusal",'
     b'"payload":{"nodeId":"n","provider":"p","model":"m","refusalText":%b}}',
+    "putMedia": b'{"contentType":"text/plain","contentBase64":%b}',
 }
 """Where a fragment stands in the body of each route."""
 BODIES = {route.operation: route for route in ROUTES if route.request is not None}
@@ -157,8 +160,20 @@ def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, nam
     if operation in ("exportDebugBundle", "resetSeams"):
         refused(answer)
         return
+    if operation == "callAi" and (isinstance(value, str) or value == []):
+        assert answer.document["accepted"] is True
+        return
+    if operation == "callAi":
+        refused(answer)
+        return
     if operation == "programMockAi":
         assert answer.document == {"ok": True, "count": 1}
+        return
+    if operation == "putMedia" and isinstance(value, str) and re.fullmatch("([A-Za-z0-9+/]{4})+", value):
+        assert answer.document["bytes"] == len(value) // 4 * 3
+        return
+    if operation == "putMedia":
+        refused(answer)
         return
     if operation in GATE:
         seen_at_the_gate(operation, answer, value)

@@ -81,7 +81,8 @@ HEADERS = (
 )
 KNOWN = frozenset(
     """
-    allow cache-control capabilities-etag connection content-length content-type date etag location
+    allow cache-control capabilities-etag connection content-length content-security-policy content-type
+    cross-origin-resource-policy date etag location
     openwop-idempotent-replay referrer-policy retry-after traceparent transfer-encoding www-authenticate
     x-accel-buffering x-content-type-options
     """.split()
@@ -99,6 +100,8 @@ REFUSALS = {
     "resumeRun": 409,
     "getWorkflow": 404,
     "diffRun": 404,
+    "getAsset": 404,
+    "getSampleAsset": 404,
 }
 """How an ended run, or what is not there, is refused."""
 NESTED = dict.fromkeys(("acceptEnvelope", "emitEnvelopeReliability"), ("invalid_argument",))
@@ -114,6 +117,9 @@ def line(route: Route, target: bytes, *headers: bytes) -> bytes:
     body = b""
     if route.request is not None:
         body = BODY if route.operation == "createRun" else b"{}"
+        start.append(b"Content-Length: %d" % len(body))
+    elif route.raw:
+        body = b"bytes"
         start.append(b"Content-Length: %d" % len(body))
     return b"\r\n".join([*start, b"", body])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from weftwork.adapters.http import connection, door, head, outflow, server
+from weftwork.adapters.http import asset_upload, connection, door, head, outflow, server
 from weftwork.adapters.outbound import client
 from weftwork.engine import annotations
 from weftwork.protocol import annotation, bulk, bundle, decode, diff, loops, options, outbound, weight, workflow
@@ -21,6 +21,11 @@ ROWS: dict[str, list[str]] = {
     "Target": [f"{head.TARGET_BYTES // 1024} KiB"],
     "What stands around": [f"{head.HEAD_BYTES // 1024} KiB", f"{connection.EXTRA_PER_BYTE} bytes"],
     "Body | 1 MiB": [f"{Settings().max_request_body_bytes // 2**20} MiB"],
+    "Upload of an asset": [f"{Settings().max_upload_bytes // 2**20} MiB"],
+    "Uploads of a tenant": [str(asset_upload.AT_ONCE)],
+    "Media that stand in an event": [f"{Settings().max_inline_media_bytes // 1024} KiB"],
+    "One image, sound or document": [f"{Settings().max_bytes_per_part // 2**20} MiB"],
+    "Assets of a tenant": [f"{Settings().max_asset_bytes_per_tenant // 2**30} GiB"],
     "JSON": [str(decode.MAX_DEPTH), f"{decode.MAX_NODES:,}"],
     "Members of `inputs`": [f"{options.MAX_INPUTS:,}"],
     "Runs that are cancelled": [str(bulk.MAX_BULK)],
@@ -47,7 +52,11 @@ ROWS: dict[str, list[str]] = {
     "Requests that wait": [str(connection.PIPELINED)],
     "First byte": [f"{connection.HEAD_SECONDS:g} s"],
     "Whole head": [f"{connection.HEAD_SECONDS:g} s"],
-    "Body | 1 KiB/s": [f"{connection.BODY_RATE // 1024} KiB/s", f"{connection.BODY_GRACE_SECONDS:g} s"],
+    "Body | 1 KiB/s": [
+        f"{connection.BODY_RATE // 1024} KiB/s",
+        f"{connection.BODY_GRACE_SECONDS:g} s",
+        f"{connection.BODY_REST_SECONDS:g} s",
+    ],
     "Connection on which": [f"{connection.IDLE_SECONDS:g} s"],
     "Client that does not read": [f"{outflow.STALL_SECONDS:g} s", f"{outflow.PIECE // 1024} KiB"],
     "Quiet stream": [f"{Settings().keepalive_seconds:g} s"],

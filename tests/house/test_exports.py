@@ -18,6 +18,8 @@ PUBLIC: list[str] = [
     "FetchError",
     "Host",
     "InterruptTimeout",
+    "Media",
+    "MediaContent",
     "NodeError",
     "NotDone",
     "PlainContext",

@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "weftwork"
 
 CLIENTS = frozenset(
     """
-    aiohttp anyio ftplib h11 http.client httpcore httpcore2 httpx httpx2 imaplib nntplib poplib requests smtplib
+    aiohttp anyio ftplib h11 http.client httpcore httpcore2 httpx httpx2 imaplib nntplib obstore poplib requests smtplib
     socketserver ssl telnetlib urllib.request urllib3 websockets xmlrpc.client
     """.split()
 )
@@ -24,11 +24,13 @@ OPENERS = frozenset(
 
 WAYS: dict[str, set[str]] = {
     "adapters/admin/client.py": {"connect"},
+    "adapters/blobs/object.py": {"obstore"},
     "adapters/outbound/exchange.py": {"httpcore2", "ssl", "connect_tcp", "start_tls"},
     "adapters/outbound/guard.py": {"connect"},
     "adapters/outbound/resolver.py": {"getaddrinfo"},
 }
-"""Path -> what it may use. That of administration is a file; that of the guard sends no packet."""
+"""Path -> what it may use. That of administration is a file; that of the guard sends no packet; that of blobs leads
+to the storage that whoever runs the host has named."""
 
 
 def ways(source: str) -> set[str]:

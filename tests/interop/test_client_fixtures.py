@@ -1,6 +1,7 @@
 """The conformance workflows behave as their catalogue says, seen through the official client."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
@@ -182,6 +183,18 @@ def test_message_reducer(client: OpenwopClient) -> None:
     assert written == ["msg-1", "msg-2", "msg-2"]
     assert snapshot.channels is not None
     assert [entry["messageId"] for entry in snapshot.channels["messages"]] == ["msg-1", "msg-2"]
+
+
+@pytest.mark.rule("media-68")
+def test_media_emit(client: OpenwopClient, host: Host) -> None:
+    events, snapshot = run(client, "conformance-media-emit")
+    assert snapshot.status == "completed"
+    shown = [event for event in events if event.type.startswith("media.")]
+    assert types(shown) == ["media.image", "media.audio", "media.file", "media.image"]
+    assert all(event.payload["alt"] for event in shown)
+    for event in shown[:3]:
+        served = host.call("GET", urlsplit(event.payload["url"]).path, key=None)
+        assert (served.status, len(served.body)) == (200, event.payload["bytes"])
 
 
 def test_every_advertised_workflow_is_proved_here(host: Host) -> None:

@@ -54,6 +54,7 @@ CALLS: dict[str, Call] = {
     "resetSeams": Call(document={}),
     "getNodeType": Call("type"),
     "safeFetch": Call(document={"url": "https://127.0.0.1/"}),
+    "callAi": Call(document={"messages": [{"role": "user", "content": "matrix"}]}),
     "programMockAi": Call(document={"nodeId": "n", "program": []}),
     "getMockAiBudget": Call(query="?nodeId=n"),
     **dict.fromkeys(("getSchema", "getEnvelopeSchema"), Call()),
@@ -62,4 +63,8 @@ CALLS: dict[str, Call] = {
     "wrapPrompt": Call(document={"payload": 1}),
     "emitEnvelopeReliability": Call(document={"runId": RANDOM, "type": "envelope.refusal", "payload": REFUSAL}),
     "setVariables": Call("run", document={"variables": {"known": 1}}, found=409),
+    "uploadAsset": Call(document={"any": "bytes"}, found=201),
+    "listAssets": Call(),
+    **dict.fromkeys(("getAsset", "getSampleAsset"), Call(found=404)),
+    "putMedia": Call(document={"contentBase64": "bWF0cml4", "contentType": "text/plain"}, found=201),
 }

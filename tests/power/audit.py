@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tests.engine.bench import CALLER
+from tests.power.naming import check_counts, named_by, referred_by
 from tests.power.rounds import content_of
 from tests.power.workflows import TAGS, secret_of
 from tests.protocol.definition import plan_of
@@ -53,6 +54,7 @@ class Auditor:
                 self._check_run(connection, CALLER.run(run_id))
             standing = {run_id: (run.projection.status, run.projection.last_sequence) for run_id, run in runs.items()}
             self._check_records(connection, standing)
+            check_counts(connection)
             self._good[content] = standing
         return content, self._good[content]
 
@@ -61,8 +63,10 @@ class Auditor:
         assert stored is not None
         events = read_events(run, -1, 1_000_000, connection)
         hidden = read_hidden(run, connection)
-        known = msgspec.json.encode((stored, fields_of(events), hidden))
+        referred = referred_by(connection, run.partition, run.run_id)
+        known = msgspec.json.encode((stored, fields_of(events), hidden, sorted(referred)))
         if known not in self._good_runs:
+            assert referred == named_by(run.run_id, events), f"{run.run_id}: it refers to other assets than it names"
             _check_log(run.run_id, events)
             self._check_fold(connection, stored, events, hidden)
             self._good_runs.add(known)

@@ -71,10 +71,13 @@ class Proof:
         try:
             assert connection.pragma("integrity_check") == "ok", "the file is damaged"
             content, runs = self._auditor.check(connection)
+            kept = {digest for (digest,) in connection.execute("SELECT sha256 FROM assets")}
         finally:
             connection.close(True)
         for ack in self.recording.acks:
             if ack.point <= point:
                 assert ack.run_id in runs, f"{ack} is lost"
                 assert has_come(runs[ack.run_id], ack.status, ack.last_sequence), f"{ack}, now {runs[ack.run_id]}"
+        known = {digest for at, digest in self.recording.kept if at <= point}
+        assert known <= kept, "an asset is lost"
         return content, runs

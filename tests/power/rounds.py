@@ -13,10 +13,12 @@ import apsw
 import msgspec
 
 from tests.power.disk import Disk
+from tests.power.naming import asset_of, digest_of, naming, naming_events
+from weftwork.adapters.sqlite import assets
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.worker import Settled, Task, Worker
-from weftwork.ports.eventlog import Record, StoreUnavailable
-from weftwork.protocol.run import RunHeader
+from weftwork.ports.eventlog import Batch, Created, Record, StoreUnavailable
+from weftwork.protocol.run import RunHeader, RunKey
 
 QUIET = 25
 WAIT = 20.0
@@ -55,6 +57,8 @@ class Rounds:
         """How far the disk's log was when the writer last told somebody that a write is done."""
         self.keyed: dict[str, str] = {}
         """The slot that belongs to a run, if its caller gave a key."""
+        self.kept: list[tuple[int, str]] = []
+        """Digests of assets, each with the point by which it was kept and named."""
         self._disk = disk
         self._path = path
         self._reads: deque[asyncio.Future[None]] = deque()
@@ -91,19 +95,48 @@ class Rounds:
         for record in arguments:
             if isinstance(record, Record):
                 self.keyed[header.run_id] = record.slot
-        return await self._wait(self._writes, "create", header, *arguments)
+        given = [naming_events(each) if isinstance(each, Batch) else each for each in arguments]
+        batches = [each for each in given if isinstance(each, Batch)]
+        named = [digest_of(header.run_id), *(digest for each in batches for digest in each.assets)]
+        loose = digest_of(f"loose-{header.run_id}")
+        return await self._naming(header.partition, named, [loose], "create", naming(header), *given)
 
-    async def append(self, *arguments: Any) -> Any:
-        return await self._wait(self._writes, "append", *arguments)
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+        batch = naming_events(batch)
+        return await self._naming(run.partition, [*batch.assets], [], "append", run, expected, batch)
+
+    async def prune(self) -> None:
+        """Doom some assets that nobody names, and bury one."""
+        await self._turn(self._writes)
+        submit = self._store._writer.submit
+        await asyncio.gather(
+            self._counted(submit, partial(assets._doom, 0, 2)),
+            self._counted(submit, lambda connection: assets._bury(tuple(assets._doomed(1, connection)), connection)),
+        )
 
     async def remember(self, *arguments: Any) -> Any:
         return await self._wait(self._writes, "remember", *arguments)
 
+    async def _naming(self, partition: str, named: list[str], loose: list[str], name: str, *arguments: Any) -> Any:
+        """A write with the assets that it names, which are kept just before it."""
+        await self._turn(self._writes)
+        keeps = [self._counted(self._store.assets.keep, asset_of(partition, digest)) for digest in (*named, *loose)]
+        write = self._counted(getattr(self._store.log, name), *arguments)
+        *_, done = await asyncio.gather(*keeps, write, return_exceptions=True)
+        if isinstance(done, BaseException):
+            raise done
+        if done in (None, Created()):
+            self.kept += [(self.settled, digest) for digest in named]
+        return done
+
     async def _wait(self, line: deque[asyncio.Future[None]], name: str, *arguments: Any) -> Any:
+        await self._turn(line)
+        return await self._counted(getattr(self._store.log, name), *arguments)
+
+    async def _turn(self, line: deque[asyncio.Future[None]]) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.append(turn)
         await turn
-        return await self._counted(getattr(self._store.log, name), *arguments)
 
     async def _counted(self, call: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
         self._busy += 1

@@ -47,6 +47,8 @@ class Recording(NamedTuple):
     states: list[State]
     acks: list[Ack]
     keyed: dict[str, str]
+    kept: list[tuple[int, str]]
+    """Assets, each with the point by which a caller knew that it is kept and named."""
 
 
 class Story:
@@ -69,9 +71,10 @@ class Story:
     async def live(self, turns: int) -> None:
         await self._open()
         restart = self.dice.randrange(turns * 2)
+        calls = (self._create, self._create_again, self._cancel, self._prune)
         for turn in range(turns):
             for _ in range(self.dice.choice((0, 1, 1, 2, 3, 6))):
-                self._do(self.dice.choices((self._create, self._create_again, self._cancel), (6, 2, 2))[0])
+                self._do(self.dice.choices(calls, (6, 2, 2, 1))[0])
             if self.dice.random() < 0.6:
                 self.bench.clock.advance(self.dice.choice((1, 10, 30, 60, 200, 1000)))
             if self.dice.random() < (0.1 if self._reader is None else 0.3):
@@ -209,6 +212,12 @@ class Story:
         else:
             self._tell(outcome.run_id, outcome.status)
 
+    async def _prune(self) -> None:
+        try:
+            await self.rounds.prune()
+        except StoreUnavailable:
+            assert self._faulty
+
     async def _look(self) -> None:
         """What a reader was shown counts as told."""
         if self.acks:
@@ -245,4 +254,5 @@ def record(seed: int, turns: int, faulty: bool = False) -> Recording:
         patch.setattr(Worker, "_take", lambda worker: story.rounds.take(worker))
         patch.setattr(Worker, "_settle", lambda worker, settled: story.rounds.settle(worker, settled))
         asyncio.run(bounded(story))
-    return Recording(seed, turns, faulty, disk.log, story.rounds.states, story.acks, story.rounds.keyed)
+    rounds = story.rounds
+    return Recording(seed, turns, faulty, disk.log, rounds.states, story.acks, rounds.keyed, rounds.kept)

@@ -78,6 +78,7 @@ def check_variety(recording: Recording) -> None:
     begun = [op for op in recording.log if op.kind == "write" and op.at == 0 and files[op.file].endswith("-wal")]
     assert len(begun) > len(logs), "no write-ahead log is started anew"
     assert len(recording.keyed) > 10
+    assert len(recording.kept) > 50, "hardly any assets are named"
     assert len({ack.status for ack in recording.acks}) >= 5, "callers hardly ever hear anything new"
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.power.proof import Case, Proof
 from tests.power.story import STORE, Recording, record
 from tests.power.test_power_loss import TURNS, after_a_kill
-from weftwork.adapters.sqlite import connection, idempotency
+from weftwork.adapters.sqlite import append, assets, connection, idempotency
 from weftwork.adapters.sqlite.migrate import migrate
 from weftwork.adapters.sqlite.worker import Settled, Task
 from weftwork.adapters.sqlite.writer import Writer
@@ -74,6 +74,18 @@ def test_a_record_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert "without its record" in first_fault(proof)
 
 
+def test_a_reference_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(opened: Any, *reference: Any) -> None:
+        opened.execute("COMMIT")
+        opened.execute("BEGIN IMMEDIATE")
+        assets.refer(opened, *reference)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(append, "refer", apart)
+        proof = Proof(record(0, TURNS))
+    assert "other assets than it names" in first_fault(proof)
+
+
 def test_names_that_are_never_synced() -> None:
     """SQLite syncs the folder when it has made a log; a disk that did not do so would lose the whole store."""
     recording = record(0, turns=5)
@@ -112,6 +124,13 @@ def test_a_store_that_shows_what_a_killed_process_left(monkeypatch: pytest.Monke
         ("DELETE FROM run_tags", "with the tag"),
         ("DELETE FROM idempotency", "without its record"),
         ("DELETE FROM definitions", "definition"),
+        ("DELETE FROM asset_refs", "other assets than it names"),
+        ("INSERT INTO asset_refs SELECT 1, asset_no FROM assets WHERE refs = 0", "other assets than it names"),
+        ("DELETE FROM assets", "other assets than it names"),
+        ("DELETE FROM assets WHERE refs = 0; INSERT INTO asset_refs VALUES (1000, 1000)", "what is not there"),
+        ("UPDATE assets SET refs = refs + 1", "counts its runs wrongly"),
+        ("UPDATE asset_usage SET size = size + 1", "usage is wrong"),
+        ("INSERT INTO doomed_blobs (key) SELECT key FROM assets", "doomed key has a row"),
         ("DELETE FROM runs", "is lost|without its run"),
     ],
 )

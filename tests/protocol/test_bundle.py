@@ -168,13 +168,13 @@ def test_max_events_lowers_the_bound() -> None:
 @pytest.mark.rule("bundle-04")
 def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
     events = events_of(story(2))
-    run = stored(len(events) - 1, inputs={"big": "i" * 600_000}, metadata={"m": 1})
-    run = msgspec.structs.replace(run, rows=(StateRow("variable", "v", msgspec.json.encode("v" * 9_000_000)),))
+    run = stored(len(events) - 1, inputs={"big": "i " * 300_000}, metadata={"m": 1})
+    run = msgspec.structs.replace(run, rows=(StateRow("variable", "v", msgspec.json.encode("v " * 4_500_000)),))
     body, _ = write(events, run)
     document = read(body)
     assert len(body) < MAX_BYTES
     assert document["run"]["omitted"] == ["variables"]
-    assert document["run"]["inputs"] == {"big": "i" * 600_000}
+    assert document["run"]["inputs"] == {"big": "i " * 300_000}
     assert (document["truncated"], document["truncatedReason"]) == (True, RUN_CUT)
     assert len(document["events"]) == len(events)
     body, _ = write(events, run, cap=20_000)

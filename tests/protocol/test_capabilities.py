@@ -215,12 +215,15 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "safeFetch": "runs:create",
         "exportDebugBundle": "runs:read",
         "resetSeams": "runs:create",
+        "callAi": "runs:create",
         "programMockAi": "runs:create",
         "acceptEnvelope": "runs:create",
         "toggleCapability": "runs:create",
         "wrapPrompt": "runs:create",
         "emitEnvelopeReliability": "runs:create",
         "setVariables": "runs:create",
+        "uploadAsset": "runs:create",
+        "putMedia": "runs:create",
     }
 
 
@@ -272,7 +275,7 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
     for name in filter(None, (route.request, route.response)):
         assert name in schema.names()
-    assert ("requestBody" in operation) is (route.request is not None)
+    assert ("requestBody" in operation) is (route.request is not None or route.raw)
     assert bool(operation["security"]) is (route.scope is not None)
     parameters = {(each["in"], each["name"]) for each in operation.get("parameters", [])}
     assert {name for where, name in parameters if where == "path"} == set(re.findall(r"{(\w+)}", route.path))

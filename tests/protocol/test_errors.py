@@ -23,6 +23,7 @@ OUR_OWN = {
     "method_not_allowed",
     "payload_too_large",
     "unsupported_media_type",
+    "unsupported_modality",
     "service_unavailable",
     "workflow_version_conflict",
     "workflow_limit_reached",

@@ -12,7 +12,7 @@ from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import Script
 from weftwork.adapters.providers.scripted import Scripted
 from weftwork.adapters.system.clock import SystemClock
-from weftwork.ports.models import Delta, ModelProvider, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, Modality, ModelProvider, ModelRequest, ProviderFault, Stop, Usage
 from weftwork.testing import provider as suite
 
 
@@ -49,9 +49,13 @@ class Broken:
 
     default_model = "broken-1"
 
-    def __init__(self, said: Callable[[ModelRequest], Any], name: str = "broken") -> None:
+    def __init__(self, said: Callable[[ModelRequest], Any], name: str = "broken", takes: Any = frozenset()) -> None:
         self.said = said
         self.name = name
+        self.takes = takes
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self.takes
 
     def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
         return self.said(request)
@@ -104,7 +108,14 @@ async def _swallows(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
 
 async def _tells(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
     if request.messages:
-        raise ProviderFault("bad_request", f"did not like {request.messages[0].content}")
+        raise ProviderFault("bad_request", f"did not like {request.messages[0].text}")
+    yield Stop("stop")
+
+
+async def _reads_aloud(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+    for message in request.messages:
+        for part in message.media:
+            raise ProviderFault("bad_request", f"did not like {await part.read()!r}")
     yield Stop("stop")
 
 
@@ -150,6 +161,9 @@ async def _mixes(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
         (Broken(_swallows), suite.it_ends_when_it_is_cancelled),
         (Broken(_mixes), suite.answers_do_not_mix),
         (Broken(_tells), suite.a_fault_says_nothing_of_the_request),
+        (Broken(_well, takes=frozenset({"video"})), suite.what_it_takes_it_answers),
+        (Broken(_no_stop, takes=frozenset({"image"})), suite.what_it_takes_it_answers),
+        (Broken(_reads_aloud, takes=frozenset({"document"})), suite.what_it_takes_it_answers),
     ],
     ids=lambda value: getattr(value, "__name__", None) or value.said.__name__,
 )

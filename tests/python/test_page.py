@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import zlib
 from typing import Any
 
 import weftwork
@@ -9,10 +10,11 @@ from tests.docs.pages import ROOT, blocks
 from weftwork.adapters.python.declare import NodeFunction, node, node_of
 from weftwork.adapters.python.models import Answer, Envelope, Usage
 from weftwork.protocol.interrupt import KINDS
-from weftwork.testing import TIMEOUT, run_node
+from weftwork.testing import TIMEOUT, Asset, run_node
 
 PAGE = (ROOT / "docs" / "extend" / "node.md").read_text("utf-8")
 MODELS = (ROOT / "docs" / "extend" / "ai-node.md").read_text("utf-8")
+MEDIA = (ROOT / "docs" / "extend" / "media.md").read_text("utf-8")
 QUESTIONS = (ROOT / "docs" / "extend" / "questions.md").read_text("utf-8")
 
 
@@ -74,6 +76,22 @@ def test_every_member_of_an_answer_is_explained() -> None:
     for kind in (Answer, Envelope, Usage):
         names = [name for name in dir(kind) if not name.startswith("_")]
         assert [name for name in names if f"`{name}`" not in MODELS] == []
+
+
+def test_the_node_that_shows_media_can_be_run() -> None:
+    ((type_id, receipt),) = nodes_on(MEDIA)
+    assert type_id == "acme.receipt"
+    result = run_node(receipt, inputs={"photo": Asset(b"photo" * 99)})
+    assert zlib.decompress(result.media[0].data) == b"photo" * 99
+
+
+def test_everything_about_media_is_explained() -> None:
+    for name in ("emit_image", "emit_audio", "emit_file", "read_media"):
+        (row,) = re.findall(rf"^\| `({name}\(.*?)` \|", MEDIA, re.MULTILINE)
+        parameters = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
+        assert [each for each in parameters if not re.search(rf"\b{each}\b", row)] == []
+    for kind in (weftwork.Media, weftwork.MediaContent):
+        assert [name for name in kind.__struct_fields__ if f"`{name}`" not in MEDIA] == []
 
 
 def test_every_kind_of_question_is_explained() -> None:

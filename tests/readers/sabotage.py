@@ -4,7 +4,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from weftwork.adapters.blobs.local_source import LocalSource
 from weftwork.adapters.http.line import Line
+from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.outflow import PIECE, Broken, Outflow
 from weftwork.adapters.http.sse import Pump
 from weftwork.cli.main import main
@@ -51,9 +53,26 @@ def trust_for_ever() -> None:
     Keyring.check = lambda keyring, principal: None  # type: ignore[method-assign]
 
 
-NAMED: dict[str, Callable[[], None]] = {
-    each.__name__: each for each in (hold_frames, hold_what_is_sent, hold_more, break_off, trust_for_ever)
-}
+def hold_uploads() -> None:
+    honest = Request.pieces
+
+    async def pieces(request: Any) -> Any:
+        yield b"".join([piece async for piece in honest(request)])
+
+    Request.pieces = pieces  # type: ignore[method-assign]
+
+
+def hold_downloads() -> None:
+    honest = LocalSource.read
+
+    async def read(source: Any, start: int, length: int) -> Any:
+        yield b"".join([piece async for piece in honest(source, start, length)])
+
+    LocalSource.read = read  # type: ignore[method-assign]
+
+
+GUARDS = (hold_frames, hold_what_is_sent, hold_more, break_off, trust_for_ever, hold_uploads, hold_downloads)
+NAMED: dict[str, Callable[[], None]] = {each.__name__: each for each in GUARDS}
 
 if __name__ == "__main__":
     NAMED[sys.argv.pop(1)]()

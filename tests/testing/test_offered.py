@@ -17,6 +17,7 @@ from weftwork.testing.offered import PLACES
 PAGE = Path(__file__).parents[2] / "docs" / "extend" / "testing.md"
 PUBLIC = [
     *(
+        "Asset",
         "Crash",
         "Failure",
         "FakeModel",
@@ -28,7 +29,7 @@ PUBLIC = [
         "Outage",
         "Performed",
     ),
-    *("Question", "Refused", "RunResult", "TIMEOUT", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),
+    *("Question", "Refused", "RunResult", "Shown", "TIMEOUT", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),
     *("arun_node", "arun_workflow", "crash_everywhere", "find_out", "respond", "run_node", "run_workflow"),
 ]
 """The snapshot. A change here is a change of the public API and belongs in CHANGELOG.md."""

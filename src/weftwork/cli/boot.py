@@ -63,6 +63,7 @@ async def boot(settings: Settings) -> int:
         # Made last: a key that is stored but never shown would be lost.
         first_key = await _first_key(host)
         address = _address(settings.host, listener.getsockname()[1])
+        host.media.assets.base = settings.media_base(listener.getsockname()[1])
         app = host.build()
         most = _room(settings.max_connections)
         await serve(app, listener, end.begin, lambda: _announce(host, address, first_key, count, recovered), most)

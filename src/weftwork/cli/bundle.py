@@ -1,24 +1,48 @@
 """`weftwork bundle`: a run in one file, for somebody else to look at."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
+from weftwork.cli.bundle_open import open_bundle
 from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.connect import connected
 from weftwork.cli.plain import say, shown
+from weftwork.cli.progress import progress, size
 from weftwork.cli.suggest import suggest_runs
 
-LARGE: Final = 1_000_000
-"""Bytes from which on a terminal is shown how much has come."""
 MAX_NAME: Final = 100
 
 
-@click.command()
+class _Bundles(click.Group):
+    """What is none of its commands is a run to save, so that the usual case needs no word for it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, with the word put in."""
+        known = args[:1] and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if known or (ctx.resilient_parsing and not args) else ["save", *args])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Its commands, and runs."""
+        runs = suggest_runs(ctx, self.commands["save"].params[0], incomplete)
+        return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, runs)]
+
+
+@click.group(cls=_Bundles)
+def bundle() -> None:
+    """Save a run in one file, or look at such a file.
+
+    `weftwork bundle RUN` is short for `weftwork bundle save RUN`.
+    """
+
+
+bundle.add_command(open_bundle)
+
+
+@bundle.command()
 @click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
 @click.option(
     "-o",
@@ -29,7 +53,7 @@ MAX_NAME: Final = 100
 @click.option("--max-events", type=click.IntRange(1), metavar="N", help="Most events to put in.  [default: what fits]")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @connected
-def bundle(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
+def save(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
     """Save a run with its events and spans in one file.
 
     It is for passing on: what the host hides is not in it, nor what looks like a credential. Look through it all the
@@ -55,14 +79,14 @@ def bundle(client: Client, as_json: bool, run_id: str, output: str | None, max_e
         say(json.dumps(summary, indent=2), err=to_stdout)
         return
     where = "" if to_stdout else f"{shown(str(place))}: "
-    say(f"{where}{_count(told['events'])}, {_size(len(data))}", err=to_stdout)
+    say(f"{where}{_count(told['events'])}, {size(len(data))}", err=to_stdout)
     for line in _missing(run_id, told):
         say(line, err=True)
 
 
 def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
     path = f"/v1/runs/{segment(run_id)}/debug-bundle"
-    heard, clear = _progress()
+    heard, clear = progress("received")
     try:
         return client.download(path, heard, maxEvents=max_events)
     except Refused as refused:
@@ -79,24 +103,6 @@ def _is_offered(client: Client) -> bool:
     found = client.get("/.well-known/openwop")
     block = found.get("debugBundle") if is_object(found) else None
     return is_object(block) and block.get("supported") is True
-
-
-def _progress() -> tuple[Callable[[int], None], Callable[[], None]]:
-    """Tells a terminal how much has come, on one line, which is gone in the end."""
-    width = 0
-
-    def heard(count: int) -> None:
-        nonlocal width
-        if count >= LARGE and sys.stderr.isatty():
-            text = f"received {_size(count)}"
-            click.echo(f"\r{text:<{width}}", err=True, nl=False)
-            width = len(text)
-
-    def clear() -> None:
-        if width:
-            click.echo(f"\r{'':<{width}}\r", err=True, nl=False)
-
-    return heard, clear
 
 
 def _told(client: Client, data: bytes) -> dict[str, Any]:
@@ -173,7 +179,3 @@ def _safe(run_id: str) -> str:
 
 def _count(events: int) -> str:
     return f"{events} event{'' if events == 1 else 's'}"
-
-
-def _size(count: int) -> str:
-    return f"{count / 1_000_000:.1f} MB" if count >= 100_000 else f"{count / 1000:.1f} kB"

@@ -15,6 +15,7 @@ from weftwork.cli.refusal import Refused, Unreachable
 
 if TYPE_CHECKING:
     from weftwork.cli.sse import Frame
+    from weftwork.cli.upload import Upload
 
 __all__ = ["Client", "Refused", "Unreachable", "segment"]
 
@@ -81,6 +82,10 @@ class Client:
     def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None, **query: Any) -> Any:
         """The document of the answer, None if it is empty. With a key it may be sent again, and then is if need be."""
         return self._ask("POST", path, query, body, idempotency_key)
+
+    def upload(self, path: str, body: "Upload", **query: Any) -> Any:
+        """The document of the answer. Sending the same bytes again does no harm, so it is done if need be."""
+        return self._repeat(lambda: self._connection.ask("POST", path, query, body, {}), MAX_TRIES)
 
     def delete(self, path: str) -> Any:
         """The document of the answer; most hosts give none."""

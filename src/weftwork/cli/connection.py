@@ -13,6 +13,7 @@ import click
 
 from weftwork.cli.plain import shown
 from weftwork.cli.refusal import Refused, Unreachable
+from weftwork.cli.upload import Upload
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json_value import is_object
@@ -99,7 +100,10 @@ class Connection:
         """An answer with 2xx, its body unread; it begins within `most` seconds, if that is less than usual."""
         sent = {**self._headers, **headers}
         data = None
-        if body is not None:
+        if isinstance(body, Upload):
+            data = body
+            sent |= body.headers
+        elif body is not None:
             data = json.dumps(body).encode()
             sent["Content-Type"] = _JSON
         target = self._parts.path + path + (f"?{text}" if (text := _query(query)) else "")

@@ -1,4 +1,4 @@
-"""Checks of this machine: Python, packages, settings, the data folder and its store, the port, the file limit."""
+"""Checks of this machine: Python, packages, settings, the data folder, store and assets, the port, the file limit."""
 
 import errno
 import os
@@ -34,6 +34,7 @@ def check_machine(data: str | None) -> Iterator[Finding]:
     yield Finding("ok", "settings", "can be used")
     yield from _folder(settings.data_folder)
     yield from _store(settings)
+    yield _assets(settings)
     yield check_port(settings.host, settings.port, _is_held(settings.data_folder))
     yield from _files(settings.max_connections)
     yield from check_nodes(settings.nodes)
@@ -116,6 +117,12 @@ def _store(settings: Settings) -> Iterator[Finding]:
         yield Finding("ok", "store", "in use by a running host, and not looked into")
     else:
         yield check_store(path)
+
+
+def _assets(settings: Settings) -> Finding:
+    from weftwork.cli.asset_check import check_assets
+
+    return check_assets(settings)
 
 
 def _is_held(folder: Path) -> bool:

@@ -3,6 +3,7 @@
 import click
 
 from weftwork.cli.answer import answer
+from weftwork.cli.assets import assets
 from weftwork.cli.bundle import bundle
 from weftwork.cli.completion import completion
 from weftwork.cli.doctor import doctor
@@ -34,6 +35,7 @@ main.add_command(run)
 main.add_command(events)
 main.add_command(runs)
 main.add_command(bundle)
+main.add_command(assets)
 main.add_command(inbox)
 main.add_command(answer)
 main.add_command(workflows)

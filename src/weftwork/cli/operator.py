@@ -14,9 +14,11 @@ class Operator:
 
     def __init__(self, data: str | None) -> None:
         try:
-            self._folder: Path = load_settings({"data": data} if data else {}).data_folder
+            settings = load_settings({"data": data} if data else {})
         except SettingsError as error:
             raise click.UsageError(str(error)) from None
+        self._folder: Path = settings.data_folder
+        self._blobs = settings.blobs
         # Imported late, here and below: `weftwork --help` needs none of it.
         import asyncio
 
@@ -63,7 +65,7 @@ class Operator:
         if not makes_store and not (self._folder / DATABASE).exists():
             raise click.ClickException(f"there is no store in {self._folder}; name the host's data folder with --data.")
         try:
-            return self._runner.run(open_administration(self._folder))
+            return self._runner.run(open_administration(self._folder, self._blobs))
         except SeatTaken as error:
             raise click.ClickException(f"{error}. It does not answer on its socket; try again.") from None
         except SettingsError as error:

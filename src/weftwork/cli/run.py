@@ -2,14 +2,22 @@
 
 import time
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from weftwork.cli.client import Client, Refused, Unreachable
+from weftwork.cli.client import Client, Refused, Unreachable, segment
 from weftwork.cli.connect import connected
 from weftwork.cli.plain import say, shown
 from weftwork.cli.suggest import suggest_workflows
+
+if TYPE_CHECKING:
+    from weftwork.cli.upload import Upload
+
+
+PROMPT: Final = 3.0
+"""Seconds that a question may take whose answer is nice to know."""
+_LISTED: Final = "`weftwork workflows ls` lists the workflows of the host."
 
 
 def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -27,6 +35,13 @@ def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float
     metavar="NAME=VALUE",
     help="An input; repeatable. NAME=@FILE reads the value from a file, @FILE a JSON object of inputs, @- the same "
     "from standard input.",
+)
+@click.option(
+    "--media",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A file as an input; repeatable. It is sent to the host first, and the input names it. NAME=FILE;type=TYPE "
+    "says what it is, as image/png.",
 )
 @click.option(
     "--configurable", multiple=True, metavar="NAME=VALUE", help="An option of the run; repeatable, as --input."
@@ -53,6 +68,7 @@ def run(
     as_json: bool,
     workflow: str,
     inputs: tuple[str, ...],
+    media: tuple[str, ...],
     configurable: tuple[str, ...],
     tags: tuple[str, ...],
     metadata: tuple[str, ...],
@@ -64,7 +80,8 @@ def run(
     """Start a run, and follow it to its end with --follow.
 
     WORKFLOW is the id of a workflow of the host, or a .json file, which is registered first. A value is JSON if it
-    reads as JSON, else text: --input count=3 --input name=Ada.
+    reads as JSON, else text: --input count=3 --input name=Ada. With --media photo=shelf.png the input photo names a
+    file, as {"mediaRef", "mimeType", "name"}.
 
     With --follow a terminal shows a tree of nodes and the runs that they start, anything else gets a line for each
     event, and --json prints the events as JSON lines with the run's snapshot as the last one. Ctrl-C stops following,
@@ -96,7 +113,12 @@ def run(
         "metadata": pairs("--metadata", metadata),
         "tags": list(tags),
     }
+    given: dict[str, Any] = body["inputs"]
+    files = _files(media, given) if media else {}
     workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
+    if files and definition is None:
+        _look_for(client, workflow_id)
+    given.update({name: _sent(client, file) for name, file in files.items()})
     answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
     run_id: str = answer["runId"]
     if not follow:
@@ -107,6 +129,47 @@ def run(
     if timeout is not None:
         client.deadline = time.monotonic() + timeout
     raise SystemExit(follow_run(client, run_id, as_json, no_wait, workflow_id, definition))
+
+
+def _files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":
+    """The files that are to become inputs, each looked at. Raises UsageError."""
+    from weftwork.cli.upload import Upload
+
+    found: dict[str, Upload] = {}
+    for text in media:
+        name, _, rest = text.partition("=")
+        path, sign, media_type = rest.rpartition(";type=")
+        if not name or not rest:
+            raise click.UsageError(f"--media {shown(text, 60)} must look like NAME=FILE or NAME=FILE;type=image/png.")
+        if name in inputs or name in found:
+            raise click.UsageError(f"the input {shown(name, 60)} is given twice.")
+        found[name] = Upload(path, media_type) if sign else Upload(rest)
+    return found
+
+
+def _look_for(client: Client, workflow_id: str) -> None:
+    """Raises Refused if the host has no such workflow: then nothing needs to be sent. Whoever may not know goes on."""
+    from weftwork.protocol.json_value import is_object
+
+    try:
+        client.get(f"/v1/workflows/{segment(workflow_id)}")
+    except Refused as refused:
+        # Not every host shows its workflows; one that lists some does.
+        if refused.status == 404 and is_object(client.peek("/v1/workflows", PROMPT)):
+            say(_LISTED, err=True)
+            raise
+
+
+def _sent(client: Client, file: "Upload") -> dict[str, Any]:
+    """The input that names a file, once the host has it."""
+    from weftwork.cli.upload import send
+
+    answer = send(client, file)
+    return {
+        "mediaRef": answer["mediaRef"],
+        "mimeType": answer.get("mimeType", file.media_type),
+        "name": answer.get("name", file.name),
+    }
 
 
 def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
@@ -121,7 +184,7 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
         raise
     except Refused as refused:
         if refused.details.get("pointer") == "/workflowId":
-            say("`weftwork workflows ls` lists the workflows of the host.", err=True)
+            say(_LISTED, err=True)
         raise
     if not is_object(answer) or not isinstance(answer.get("runId"), str):
         raise Unreachable(f"{client.url} does not say which run it started; see that --url names an OpenWOP v1 host.")

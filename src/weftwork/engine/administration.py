@@ -1,14 +1,16 @@
 """Administration: what the operator may do on this machine, without a key. Requests and answers are JSON."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
+from weftwork.engine.asset_sweep import Swept
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.keyring import Keyring
 from weftwork.engine.retention import SLICE, Retention
 from weftwork.engine.signer import Signer
+from weftwork.ports.assets import Usage
 from weftwork.ports.definitions import Listed
 from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.keys import KeyRow
@@ -68,15 +70,30 @@ class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: str | None = None
 
 
+class Sweeping(Protocol):
+    """What deletes assets; see AssetSweep."""
+
+    async def count(self) -> Usage: ...
+
+    async def prune(self, limit: int = ...) -> Swept: ...
+
+    async def strays(self) -> int: ...
+
+
 class Administration:
     """One answer per request, the same through the socket and straight on the store."""
 
-    def __init__(self, keyring: Keyring, retention: Retention, catalog: Catalog, signer: Signer) -> None:
+    def __init__(
+        self, keyring: Keyring, retention: Retention, catalog: Catalog, signer: Signer, sweep: Sweeping | None = None
+    ) -> None:
         self._keyring = keyring
+        self._sweep = sweep
         self._retention = retention
         self._catalog = catalog
         self._signer = signer
         self._operations: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
+            "assets.count": self._count_assets,
+            "assets.prune": self._prune_assets,
             "keys.create": self._create,
             "keys.list": self._list,
             "keys.revoke": self._revoke,
@@ -128,6 +145,21 @@ class Administration:
         limit = max(1, min(wanted.limit, SLICE))
         pruned = await self._retention.prune(wanted.completed_before, wanted.tenant, limit)
         return {"deleted": pruned.deleted, "more": pruned.more}
+
+    async def _count_assets(self, arguments: Any) -> dict[str, Any]:
+        found = await self._sweeping().count()
+        return {"assets": found.count, "bytes": found.size}
+
+    async def _prune_assets(self, arguments: Any) -> dict[str, Any]:
+        """A slice of the work; ask again as long as there is more. The last one clears away stray bytes too."""
+        swept = await self._sweeping().prune()
+        strays = 0 if swept.more else await self._sweeping().strays()
+        return {"deleted": swept.deleted, "freed": swept.freed, "strays": strays, "more": swept.more}
+
+    def _sweeping(self) -> Sweeping:
+        if self._sweep is None:
+            raise HostFault("Assets cannot be pruned here.")
+        return self._sweep
 
     async def _list_signing(self, arguments: Any) -> dict[str, Any]:
         return {"keys": [self._signing(row) for row in self._signer.all()]}

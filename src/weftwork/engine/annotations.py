@@ -15,6 +15,7 @@ from weftwork.ports.eventlog import Recorded, Stored
 from weftwork.protocol import annotation
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.graph import Plan
+from weftwork.protocol.media.reference import named_assets
 from weftwork.protocol.streams import annotated_frame
 
 EVENTS_SEARCHED: Final = 50_000
@@ -62,7 +63,8 @@ class Annotations:
         kept = annotation.annotation(annotation_id, run_id, principal.key_id, claim.now, document, texts)
         record = claim.record(_Outcome(annotation_id))
         new = port.Annotation(annotation_id, kept)
-        verdict = await self._kept.add(principal.run(run_id), new, annotation.MAX_ANNOTATIONS, record)
+        named = tuple(sorted(named_assets(kept, principal.partition)))
+        verdict = await self._kept.add(principal.run(run_id), new, annotation.MAX_ANNOTATIONS, record, named)
         if isinstance(verdict, Recorded):
             return await self._repeat(principal, run_id, claim.replay(verdict.record, _Outcome))
         if verdict == "absent":

@@ -26,9 +26,11 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.nodes import NewChild
 from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.child import FAILED_WITH_PARENT, cascade_of, standing
+from weftwork.protocol.envelope.kind import MEDIA
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.events import Draft, Event, Fact, is_event_type
 from weftwork.protocol.fold import apply
+from weftwork.protocol.media.reference import NAME, named_assets
 from weftwork.protocol.redaction import Redactor, shown_channel, shown_variable
 from weftwork.protocol.run import Status
 from weftwork.protocol.state import RunState
@@ -37,6 +39,7 @@ from weftwork.protocol.trust import UNTRUSTED
 from weftwork.protocol.trust_stamp import carries_untrusted, tells_untrusted
 from weftwork.protocol.waiting import is_parked, wake_at
 
+_MEDIA: Final = frozenset(MEDIA)
 _TIMED: Final = {"channel.written": "writtenAt"}
 """evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time."""
 _TURNS: Final = {
@@ -51,6 +54,7 @@ class Append:
     """Events of one run on their way to one commit."""
 
     __slots__ = (
+        "_assets",
         "_before",
         "_duration",
         "_error",
@@ -73,6 +77,7 @@ class Append:
         self._now = now
         self._staged: list[tuple[Draft, bytes]] = []
         self._hidden: list[Hidden] = []
+        self._assets: frozenset[str] = frozenset()
         self._error: bytes | None = None
         self._outputs: bytes | None = None
         self._orders: list[Order] = []
@@ -89,44 +94,48 @@ class Append:
 
         Raises HostFault for a type that the protocol does not allow.
         """
-        if not is_event_type(draft.type):
-            raise HostFault(f"no event may have the type {draft.type}")
-        if (
-            self._state.untrusted is not None
-            and draft.content_trust != UNTRUSTED
-            and carries_untrusted(self._state, draft)
-        ):
+        kind, state = draft.type, self._state
+        if not is_event_type(kind):
+            raise HostFault(f"no event may have the type {kind}")
+        if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
             draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
         sequence = self.expected + 1 + len(self._staged)
         payload = draft.payload
-        if draft.type in _TIMED:
-            payload = {**payload, _TIMED[draft.type]: iso(self._now)}
-        elif draft.type in _TURNS and "ts" not in (turn := payload[_TURNS[draft.type]]):
-            payload = {**payload, _TURNS[draft.type]: {**turn, "ts": self._now}}
+        if kind in _TIMED:
+            payload = {**payload, _TIMED[kind]: iso(self._now)}
+        elif kind in _TURNS and "ts" not in (turn := payload[_TURNS[kind]]):
+            payload = {**payload, _TURNS[kind]: {**turn, "ts": self._now}}
         shown: Any = payload
         if self._redactor is not None:
-            shown, removed = self._redactor.hide_payload(draft.type, draft.node_id, payload)
-            self._hidden += [Hidden(sequence, pointer, encode_stored(value)) for pointer, value in removed]
-        self._staged.append((draft, encode_stored(shown)))
-        if draft.type == "run.failed":
+            shown, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
+            for pointer, value in removed:
+                self._hidden.append(Hidden(sequence, pointer, encode_stored(value)))
+                self._assets |= named_assets(self._hidden[-1].value, state.header.partition)
+        encoded = encode_stored(shown)
+        if encoded.find(NAME) >= 0 or kind in _MEDIA:
+            # What is hidden from readers is named as well.
+            whole = encoded if shown is payload else encode_stored(payload)
+            self._assets |= named_assets(whole, state.header.partition, kind in _MEDIA)
+        self._staged.append((draft, encoded))
+        if kind == "run.failed":
             self._error = encode_stored(shown["error"])
-        elif draft.type == "run.completed":
+        elif kind == "run.completed":
             self._outputs = encode_stored(shown["outputs"])
         if draft.child is not None:
             self.children.append(draft.child)
         if draft.cancels:
             reason = str(payload.get("reason", FAILED_WITH_PARENT))
             self._orders += [Order(child, reason) for child in draft.cancels]
-        event_id = draft.event_id or ""
-        fact = Fact(sequence, draft.type, payload, self._now, draft.node_id, event_id, draft.content_trust)
-        apply(self._state, fact)
+        where = draft.node_id, draft.event_id or ""
+        apply(state, Fact(sequence, kind, payload, self._now, *where, draft.content_trust))
 
     def batch(self, ids: Ids, record: Record | None) -> Batch:
         """What the store commits. Rows hold only what changed."""
         state = self._state
-        events = tuple(
+        run_id, engine_version = state.header.run_id, state.header.engine_version
+        events = [
             Event(
-                state.header.run_id,
+                run_id,
                 self.expected + 1 + offset,
                 draft.event_id or event_id,
                 draft.type,
@@ -134,26 +143,28 @@ class Append:
                 payload,
                 draft.node_id,
                 draft.causation_id,
-                engine_version=state.header.engine_version,
+                engine_version=engine_version,
                 interrupt_id=draft.interrupt_id,
                 content_trust=draft.content_trust,
             )
             for offset, ((draft, payload), event_id) in enumerate(
                 zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
             )
-        )
+        ]
+        rows = self._rows()
         tells = self._tells() if state.header.parent is not None else None
         cascade = self._cascade() if state.spawned else None
         return Batch(
-            events,
+            tuple(events),
             self._projection(),
-            self._rows(),
+            rows,
             tuple(self._hidden),
             record,
-            tuple(Spawn(child.header, child.hidden) for child in self.children),
+            tuple([Spawn(child.header, child.hidden) for child in self.children]) if self.children else (),
             tells,
             tuple(self._orders),
             cascade,
+            tuple(sorted(self._assets)) if self._assets else (),
         )
 
     def _cascade(self) -> Cascade | None:
@@ -212,6 +223,10 @@ class Append:
             for kind, name in sorted(state.touched)
         ]
         state.touched.clear()
+        for row in rows:
+            if row.value.find(NAME) >= 0:
+                # The default of a variable stands in no event.
+                self._assets |= named_assets(row.value, state.header.partition)
         return tuple(rows)
 
     def _row(self, kind: str, name: str) -> Any:

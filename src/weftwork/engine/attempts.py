@@ -114,7 +114,7 @@ class Attempts:
                 if path != "direct":
                     events.append(EmitEvent("envelope.recovery.applied", recovery_applied(node_id, path, offset)))
             case Refused(text=text, category=category):
-                prompts = [request.system, *(message.content for message in request.messages)]
+                prompts = [request.system, *(message.text for message in request.messages)]
                 said = refusal_event(node_id, answer.provider, answer.model, text, category, prompts)
                 events.append(EmitEvent("envelope.refusal", said))
             case Truncated():

@@ -6,8 +6,10 @@ from typing import Final
 from weftwork.engine.principal import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.service import Service
+from weftwork.ports.assets import Asset
 from weftwork.ports.eventlog import EventLog, Stored
 from weftwork.protocol.bundle import MAX_BYTES, Bundle
+from weftwork.protocol.bundle_media import Link
 from weftwork.protocol.errors import ClientFault
 
 PAGE: Final = 256
@@ -57,6 +59,7 @@ class Bundles:
         self._log = runtime.log
         self._clock = runtime.clock
         self._service = service
+        self._assets = runtime.assets
         self.version = version
         self._turns = asyncio.Semaphore(READS)
 
@@ -66,5 +69,19 @@ class Bundles:
         """A bundle of the caller's run, as it stands now."""
         run = await self._service.stored(principal, run_id)
         snapshot = await self._service.shown(run)
-        bundle = Bundle(run, snapshot, self.version, self._clock.now(), most_events, cap)
+        link = self.link(principal.partition, run_id)
+        bundle = Bundle(run, snapshot, self.version, self._clock.now(), most_events, cap, link)
         return Pieces(bundle, self._log, run, self._turns)
+
+    def link(self, partition: str, run_id: str) -> Link | None:
+        """bundle-08: makes the URLs that the host gives to media of a run; None where no assets are kept."""
+        assets = self._assets
+        if assets is None:
+            return None
+
+        def made(sha256: bytes, media_type: str, name: str) -> str:
+            # Only what names it matters here: inline media are kept as assets when they are recorded.
+            asset = Asset(partition, sha256.hex(), "", 0, media_type, 0, 0)
+            return assets.url(asset, media_type, run_id, name)
+
+        return made

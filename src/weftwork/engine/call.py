@@ -60,8 +60,9 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     if isinstance(inputs, Broken):
         message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
         return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entered=entered)
+    known = state.nodes[node_id]
     # One that has children was called before, with the same.
-    wrong = wrong_inputs(declaration.inputs, inputs) if not state.nodes[node_id].children else None
+    wrong = wrong_inputs(declaration.inputs, inputs) if not known.children else None
     if wrong is not None:
         return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entered=entered)
     untrusted = untrusted_inputs(state, node_id)
@@ -74,14 +75,14 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         state.rounds.get(place.counts, 0) if place.counts is not None else 0,
         _arrivals(state, node_id) if declaration.gathering else (),
         state.answers,
-        state.nodes[node_id].visits,
-        state.nodes[node_id].attempt,
+        known.visits,
+        known.attempt,
         entered,
-        dict(state.nodes[node_id].children),
-        state.nodes[node_id].heard,
-        state.nodes[node_id].open_children,
-        state.nodes[node_id].failed_children,
-        state.nodes[node_id].decided,
+        known.children.copy(),
+        known.heard,
+        known.open_children,
+        known.failed_children,
+        known.decided,
         node.agent,
         state.header.configurable,
         contract=node.contract,
@@ -115,7 +116,7 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
             wanted = _drafts(state, node_id, effects)
             if isinstance(wanted, Failed):
                 return outcome_input(runtime, state, call, wanted)
-            if any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
+            if wanted and any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
                 return outcome_input(runtime, state, call, LEFT_ALONE)
             return NodeCompleted(node_id, outputs, wanted, entered)
         case Awaits(effects):
@@ -137,6 +138,8 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
 
 
 def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:
+    if not effects:
+        return ()
     drafts: list[Draft] = []
     for effect in effects:
         wanted = effect_drafts(state, node_id, effect)
@@ -244,3 +247,23 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
     if channel is not None and channel.schema_version != 1:
         payload["schemaVersion"] = channel.schema_version
     return [Draft("channel.written", payload, node_id)]
+
+
+def part_call(whole: NodeCall, inputs: dict[str, Any], config: dict[str, Any], item: str, untrusted: bool) -> NodeCall:
+    """What another node type is called with that runs as a part of this one."""
+    return NodeCall(
+        whole.run_id,
+        f"{whole.node_id}[{item}]",
+        inputs,
+        config,
+        whole.scope,
+        iteration=whole.iteration,
+        answers=whole.answers,
+        visit=whole.visit,
+        attempt=whole.attempt,
+        entered=whole.entered,
+        configurable=whole.configurable,
+        untrusted=frozenset(inputs) if untrusted else frozenset(),
+        part=True,
+        hides=whole.hides,
+    )

@@ -13,11 +13,14 @@ from weftwork.protocol.envelope.accept import accept
 from weftwork.protocol.envelope.fill import Origin, filled
 from weftwork.protocol.envelope.handling import Judged
 from weftwork.protocol.envelope.joined import is_piece
-from weftwork.protocol.envelope.kind import CLARIFICATION, SHOWN, Kinds
+from weftwork.protocol.envelope.kind import CLARIFICATION, MEDIA, Kinds
 from weftwork.protocol.envelope.lift import lifted
 from weftwork.protocol.envelope.outcome import Accepted, Detail, Invalid, Outcome
-from weftwork.protocol.envelope.rules import Counter, Counters, Rules, nothing
+from weftwork.protocol.envelope.rules import Counter, Counters, Known, Rules, nothing
 from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.json_value import is_object
+from weftwork.protocol.media.inline import decoded
+from weftwork.protocol.media.rendering import MAX_ALT, mirrored, rendering, url_fault
 from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.state import RunState
 from weftwork.protocol.weight import is_too_large
@@ -48,7 +51,10 @@ class Seen(msgspec.Struct, frozen=True):
 class Gate:
     """Of one entry of a node, or of one item of a map."""
 
-    __slots__ = ("_call", "_clarified", "_is_untrusted", "_item", "_node_id", "_redactor", "_runtime", "_state")
+    __slots__ = (
+        *("_call", "_clarified", "_is_foreign", "_is_untrusted", "_item"),
+        *("_node_id", "_redactor", "_runtime", "_state"),
+    )
 
     def __init__(
         self,
@@ -58,6 +64,7 @@ class Gate:
         place: tuple[str, str],
         redactor: Redactor | None,
         is_untrusted: Callable[[], bool],
+        is_foreign: Callable[[Any], bool],
     ) -> None:
         self._runtime = runtime
         self._state = state
@@ -65,6 +72,7 @@ class Gate:
         self._node_id, self._item = place
         self._redactor = redactor
         self._is_untrusted = is_untrusted
+        self._is_foreign = is_foreign
         self._clarified: set[str] = set()
 
     def judge(self, document: Any, emission: Emission, records: bool = True) -> Seen:
@@ -73,6 +81,8 @@ class Gate:
         Without `records` it is judged as if nothing had been sent before: the same whenever it is asked.
         """
         complete = filled(document, self._origin(emission))
+        if is_object(complete) and complete.get("type") in MEDIA:
+            complete = mirrored(complete)
         if is_piece(complete):
             return Seen(PIECE)
         if is_too_large(document):
@@ -82,6 +92,8 @@ class Gate:
         outcome = verdict.outcome
         if isinstance(outcome, Invalid):
             return Seen(outcome)
+        if verdict.type in MEDIA and not verdict.repeated and (fault := self._media_fault(complete)) is not None:
+            return Seen(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
         correlation = verdict.correlation_id
         clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION else None
         question = lifted(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
@@ -102,9 +114,32 @@ class Gate:
             outcome,
             verdict.schema_version,
             self._floor(verdict.type, emission),
+            self._rendering(complete, outcome) if verdict.type in MEDIA else None,
         )
         # An item of a map waits by way of its map.
         return Seen(outcome, judged, None if self._item else question, clarifies)
+
+    def recorded(self, kind: str, emission: Emission) -> Known | None:
+        """What stands in the log for an envelope that names no id of its own."""
+        complete = filled({"type": kind}, self._origin(emission))
+        return self._state.envelopes.get(complete["correlationId"])
+
+    def _media_fault(self, complete: dict[str, Any]) -> Detail | None:
+        payload = complete["payload"]
+        if (fault := url_fault(payload)) is not None:
+            return fault
+        if isinstance(payload.get("base64"), str) and decoded(payload["base64"]) is None:
+            return Detail("/payload/base64", "#/properties/base64", "contentEncoding", "must be base64")
+        if self._is_foreign(complete):
+            return Detail("/payload/url", "#/properties/url", "asset", "is no asset of this run's tenant")
+        return None
+
+    def _rendering(self, complete: dict[str, Any], outcome: Outcome) -> dict[str, Any] | None:
+        if not isinstance(outcome, Accepted):
+            return None
+        title = complete["meta"].get("rendering", {}).get("title", "")
+        shown = title if self._redactor is None else self._redactor.copies.mask(title)
+        return rendering(outcome.type, outcome.payload, shown[:MAX_ALT])
 
     def count(self, seen: Seen) -> None:
         """Let a clarification that this entry has come to count."""
@@ -135,7 +170,7 @@ class Gate:
         )
         return Rules(
             kinds,
-            frozenset(name for name in kinds.names if name not in SHOWN),
+            kinds.taken,
             emission.contract,
             counters=counters,
             secrets=self._redactor.copies if self._redactor is not None else None,

@@ -255,7 +255,7 @@ def _told_along(
 def _refusal(node_id: str, request: ModelRequest, answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
     if answer.stop != "content-filter":
         return ()
-    prompts = [request.system, *(message.content for message in request.messages)]
+    prompts = [request.system, *(message.text for message in request.messages)]
     known = answer.provider, answer.model, answer.refusal, answer.safety_category
     return (EmitEvent("envelope.refusal", refusal_event(node_id, *known, prompts)),)
 

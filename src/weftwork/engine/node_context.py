@@ -9,18 +9,20 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from weftwork.engine.call import RAISED, TOO_LARGE, unaskable, wrong_inputs
+from weftwork.engine.call import RAISED, TOO_LARGE, part_call, unaskable, wrong_inputs
 from weftwork.engine.effects import Effects
 from weftwork.engine.inputs import Input, InterruptPassed, VersionAsked
 from weftwork.engine.item_records import ItemRecords
 from weftwork.engine.nursery import Wanted
 from weftwork.engine.patience import AWAY_MS
+from weftwork.engine.perception import Unseen
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.sayings import Sayings
 from weftwork.engine.speech import Along, Speech
 from weftwork.engine.turns import thread_turn, turn_of
 from weftwork.ports.emission import Emission
 from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.media import Media, MediaContent, MediaSent
 from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.nodes import (
     ANOTHER_QUESTION,
@@ -44,6 +46,7 @@ from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
 from weftwork.protocol.events import OUTSIDE, Draft
 from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.reference import media_ref
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.state import NodeState, RunState
@@ -58,20 +61,8 @@ class Context:
     """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
 
     __slots__ = (
-        "_call",
-        "_distrusts",
-        "_effects",
-        "_node",
-        "_node_id",
-        "_place",
-        "_records",
-        "_redactor",
-        "_report",
-        "_runtime",
-        "_sayings",
-        "_speech",
-        "_state",
-        "started_at",
+        *("_call", "_distrusts", "_effects", "_node", "_node_id", "_place", "_records", "_redactor"),
+        *("_report", "_runtime", "_sayings", "_speech", "_state", "started_at"),
     )
 
     def __init__(
@@ -119,27 +110,11 @@ class Context:
         wrong = wrong_inputs(node_type.declaration.inputs, inputs)
         if wrong is not None:
             return wrong
-        mine = self._call
-        call = NodeCall(
-            mine.run_id,
-            f"{mine.node_id}[{item}]",
-            inputs,
-            config,
-            mine.scope,
-            iteration=mine.iteration,
-            answers=mine.answers,
-            visit=mine.visit,
-            attempt=mine.attempt,
-            entered=mine.entered,
-            configurable=mine.configurable,
-            untrusted=frozenset(inputs) if self.untrusted else frozenset(),
-            part=True,
-            hides=mine.hides,
-        )
+        call = part_call(self._call, inputs, config, item, self.untrusted)
         if isinstance(node_type, InstantNode):
             outcome = node_type.run(call)
         else:
-            part = Context(self._runtime, self._report, self._state, call, (mine.node_id, item), self._redactor)
+            part = Context(self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor)
             outcome = await part.take_part(node_type, self._state.header.partition)
         return TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
@@ -253,10 +228,11 @@ class Context:
     def untrusted(self) -> bool:
         return self._distrusts or self._state.nodes[self._node_id].untrusted
 
-    def distrust(self) -> None:
+    def distrust(self, source: Mapping[str, Any] | None = None) -> None:
         """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
-        if not self.untrusted:
-            self._sayings.tell(Draft(OUTSIDE, {"nodeId": self._node_id}, self._node_id, content_trust="untrusted"))
+        if source or not self.untrusted:
+            told = {"nodeId": self._node_id, **(source or {})}
+            self._sayings.tell(Draft(OUTSIDE, told, self._node_id, content_trust="untrusted"))
             self._sayings.flush()
         self._distrusts = True
 
@@ -275,7 +251,12 @@ class Context:
     async def generate(self, request: ModelRequest, along: Along) -> ModelAnswer:
         # What was said before it stands before it.
         self._sayings.flush()
-        return await self._spoken.generate(request, along)
+        if any(isinstance(message, Unseen) for message in request.messages):
+            # media-49 (RFC 0091, trust): before a model is asked, and whether or not it will be.
+            self.distrust()
+        answer = await self._spoken.generate(request, along)
+        await self._spoken.show(answer)
+        return answer
 
     def kind(self, name: str) -> Kind | None:
         return self._runtime.kinds.beside(self._state.plan.workflow.kinds).find(name)
@@ -286,6 +267,16 @@ class Context:
     async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         self._sayings.flush()
         return await self._spoken.emit(document, emission)
+
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        self._sayings.flush()
+        return await self._spoken.emit_media(sent, turn)
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        content = await self._spoken.read_media(ref, most)
+        # media-89 (host): what a run has read is named in its log, and so stays as long as that.
+        self.distrust({"mediaRef": media_ref(content.sha256)})
+        return content
 
     def event_id(self) -> str:
         return self._runtime.ids.event_ids(1)[0]

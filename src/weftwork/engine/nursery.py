@@ -17,6 +17,7 @@ from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.reference import named_assets
 from weftwork.protocol.run import Parent, RunHeader, RunKey
 from weftwork.protocol.spans import trace_of
 from weftwork.protocol.state import RunState
@@ -104,6 +105,7 @@ class Nursery:
             text = f"A tree of runs takes {self._limits.max_descendants:,} or fewer runs below its root."
             return Failed("child_limit_exceeded", text, {"limit": self._limits.max_descendants}, retryable=False)
         shown, hidden = hide_inputs(plan, inputs)
+        encoded = encode_stored(inputs)
         span = span_id(header.run_id, call.node_id, call.attempt, call.entered)
         made = RunHeader(
             run_id=run_id,
@@ -116,8 +118,9 @@ class Nursery:
             configurable={name: value for name, value in header.configurable.items() if name not in OWN_OPTIONS},
             traceparent=traceparent(trace_of(header).trace_id, span),
             parent=msgspec.structs.replace(parent, untrusted=_untrusted(state, call.node_id, wanted, inputs)),
+            assets=tuple(sorted(named_assets(encoded, header.partition))),
         )
-        return NewChild(wanted.key, made, plan, inputs, hidden, len(encode_stored(inputs)))
+        return NewChild(wanted.key, made, plan, inputs, hidden, len(encoded))
 
     def started(self, new: NewChild) -> None:
         """The child is stored now, and counted there."""

@@ -57,7 +57,8 @@ class Observation:
                 raise
             events = self._test_log.events(principal.partition, run_id)
             spans = self._test_log.spans(principal.partition, run_id)
-            return bare_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()))
+            link = self._bundles.link(principal.partition, run_id)
+            return bare_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
         parts: list[bytes] = []
         while (piece := await pieces.next()) is not None:
             parts.append(piece)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from weftwork.engine.assets import Assets
 from weftwork.engine.feeds import Feeds
 from weftwork.engine.nursery import Nursery
 from weftwork.engine.turns import Turns
@@ -12,6 +13,7 @@ from weftwork.ports.eventlog import EventLog
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import Models
 from weftwork.ports.nodes import NodeType
+from weftwork.ports.outbound import Outbound
 from weftwork.protocol.envelope.builtin import BUILTIN
 from weftwork.protocol.envelope.kind import Kinds
 from weftwork.protocol.limits import Limits
@@ -32,5 +34,8 @@ class Runtime(msgspec.Struct, frozen=True):
     nursery: Nursery | None = None
     """Makes child runs; the executor brings it."""
     models: Models | None = None
+    assets: Assets | None = None
+    outbound: Outbound | None = None
+    """The one way out, for what models are shown."""
     kinds: Kinds = BUILTIN
     """Kinds of envelopes that are known; discovery advertises those of them that are shown."""

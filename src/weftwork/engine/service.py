@@ -15,9 +15,11 @@ from weftwork.engine.span_recorder import SpanRecorder
 from weftwork.ports.eventlog import Active, Projection, Recorded, RunQuery, Stored
 from weftwork.ports.faults import point
 from weftwork.protocol import options, schema
+from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.events import Event
 from weftwork.protocol.graph import Plan
+from weftwork.protocol.media.reference import named_assets
 from weftwork.protocol.model_choice import check_choice
 from weftwork.protocol.projection import snapshot, summary
 from weftwork.protocol.run import TERMINAL, RunHeader
@@ -72,6 +74,7 @@ class Service:
             scope_id=document.get("scopeId"),
             callback_url=document.get("callbackUrl"),
             traceparent=traceparent,
+            assets=_named(document, principal.partition) if len(document) > 1 else (),
         )
         outcome = Outcome(header.run_id, "pending")
         record = claim.record(outcome)
@@ -215,3 +218,9 @@ class Service:
 def _too_many(message: str, scope: str) -> ClientFault:
     details = {"retryAfter": RETRY_SECONDS, "retryAfterMs": RETRY_SECONDS * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
+
+
+def _named(document: dict[str, Any], partition: str) -> tuple[str, ...]:
+    """The assets that a request for a run names, anywhere in it."""
+    given = [document[name] for name in ("inputs", "configurable", "metadata") if document.get(name)]
+    return tuple(sorted(named_assets(encode_stored(given), partition))) if given else ()

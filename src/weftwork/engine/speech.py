@@ -11,40 +11,48 @@ import logging
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.answer_stream import MAX_WORD, AnswerStream
 from weftwork.engine.call import effect_drafts
-from weftwork.engine.gate import Gate
+from weftwork.engine.gate import Gate, Seen
 from weftwork.engine.inputs import EnvelopeSent, Input, ModelAnswered
+from weftwork.engine.media import Discarded, EntryMedia, media_of, sent_envelope, shown_media
+from weftwork.engine.patience import AWAY_MS
+from weftwork.engine.perception import Perception, modalities_of
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.sayings import Sayings
+from weftwork.ports.clock import Clock
 from weftwork.ports.emission import Emission
-from weftwork.ports.models import Delta, ModelAnswer, ModelRequest, ProviderFault, Stop
+from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.models import MadeMedia, ModelAnswer, ModelRequest, ProviderFault
 from weftwork.ports.nodes import AppendLog, EmitEvent, Failed, NodeCall, StepFailed
 from weftwork.protocol.envelope.completion import usage_event
-from weftwork.protocol.envelope.outcome import Invalid, Outcome
+from weftwork.protocol.envelope.contract import OPEN, Contract
+from weftwork.protocol.envelope.handling import failure_of
+from weftwork.protocol.envelope.kind import MEDIA
+from weftwork.protocol.envelope.outcome import Accepted, Gated, Invalid, Outcome
 from weftwork.protocol.envelope.redact import redact
 from weftwork.protocol.envelope.rules import Known
 from weftwork.protocol.events import Draft
-from weftwork.protocol.hold_back import HoldBack
-from weftwork.protocol.message_chunk import chunk_payload, last_meta
+from weftwork.protocol.media.sniff import UNKNOWN
+from weftwork.protocol.message_chunk import chunk_payload
 from weftwork.protocol.model_record import Fault, answer_of, fault_of, fault_record, record_of
-from weftwork.protocol.model_text import Halves, clean, cleaned, is_clean
+from weftwork.protocol.model_text import clean
 from weftwork.protocol.redaction import Redactor
 from weftwork.protocol.state import RunState
 
 log = logging.getLogger("weftwork.node")
 
-MAX_ANSWER: Final = 1_048_576
-"""model-02 (host): characters of one answer; a model that goes on is cut off there."""
-LEAST: Final = 16
-"""What a piece counts for at least, so that their number is bounded too."""
-BURST: Final = 64
-"""Pieces after which others get a turn, however fast a provider is."""
 BROKEN: Final = Failed("provider_unavailable", "The provider of the model failed; the host's log has the details.")
+MAX_WORDS: Final = 2_000
+"""What a provider may say of a fault."""
+MOST_MADE: Final = 16
+"""Media that are taken of one answer."""
 NO_MODELS: Final = Failed("host_capability_missing", "This host has no model provider.", retryable=False)
 
 Along = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
@@ -54,7 +62,7 @@ class Speech:
     """Of one entry of a node, or of one item of a map; `node_id` is the node of the graph it belongs to."""
 
     __slots__ = (
-        *("_call", "_calls", "_gate", "_node_id", "_prefix", "_redactor"),
+        *("_call", "_calls", "_gate", "_media", "_node_id", "_prefix", "_redactor"),
         *("_report", "_runtime", "_sayings", "_state", "_unfinished"),
     )
 
@@ -81,7 +89,8 @@ class Speech:
         self._calls: Counter[str] = Counter()
         # Of items of a map nobody can tell whose stream it was.
         self._unfinished = not item and state.nodes[node_id].streaming
-        self._gate = Gate(runtime, state, call, place, redactor, is_untrusted)
+        self._media = EntryMedia(runtime, state, redactor)
+        self._gate = Gate(runtime, state, call, place, redactor, is_untrusted, self._media.is_foreign)
 
     async def generate(self, request: ModelRequest, along: Along) -> ModelAnswer:
         """See ports.nodes.NodeContext."""
@@ -131,20 +140,25 @@ class Speech:
             self.say_chunk("", True, {})
         try:
             provider = self._runtime.models.find(request)
+            request = await self._perception.look(request, modalities_of(provider, request.model))
             # Pieces of several items of a map could not be told apart.
             shows = request.stream and self._prefix.startswith("/")
-            stream = _Stream(self, provider.name, request.model or provider.default_model, shows)
+            stream = AnswerStream(self, provider.name, request.model or provider.default_model, shows)
             try:
+                made: list[dict[str, Any]] = []
                 async with aclosing(provider.generate(request)) as pieces:
                     async for piece in pieces:
-                        if await stream.take(piece):
+                        if isinstance(piece, MadeMedia):
+                            if len(made) < MOST_MADE:
+                                made.append(await self._media.made(piece))
+                        elif await stream.take(piece):
                             break
-                return stream.answer()
+                return await self._kept(stream.answer(), made, request)
             except BaseException:
                 stream.abandon()
                 raise
         except ProviderFault as fault:
-            code, message = clean(fault.code), clean(fault.message)
+            code, message = clean(fault.code)[:MAX_WORD], clean(fault.message)[:MAX_WORDS]
             raise StepFailed(Failed(code, message, retryable=fault.retryable)) from None
         except (StepFailed, asyncio.CancelledError):
             raise
@@ -153,6 +167,20 @@ class Speech:
             where = f"{type(error).__name__} in {_place(error)}"
             log.error("provider raised", extra={**self._named, "error": where})
             raise StepFailed(BROKEN) from None
+
+    @property
+    def _perception(self) -> Perception:
+        runtime, partition = self._runtime, self._state.header.partition
+        away = partial(_wait, runtime.clock)
+        return Perception(runtime.assets, runtime.outbound, partition, runtime.limits.max_bytes_per_part, away)
+
+    async def _kept(self, answer: ModelAnswer, made: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:
+        """The answer as it may be recorded: media in it are assets by now, and assets that the model was shown are
+        named, so that they stay."""
+        parts = [part for message in request.messages for part in message.media]
+        shown = tuple(dict.fromkeys(part.media_ref for part in parts if part.media_ref is not None))
+        text = await self._media.externalised(answer.text, answer.stop != "length")
+        return msgspec.structs.replace(answer, text=text, media=tuple(made), shown=shown)
 
     def say_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None:
         payload = chunk_payload(self._node_id, self._call.run_id, text, last, meta)
@@ -178,11 +206,18 @@ class Speech:
         return {"runId": self._call.run_id, "nodeId": self._call.node_id}
 
     def judge(self, document: Any, emission: Emission) -> Outcome:
-        return self._gate.judge(document, emission, records=False).outcome
+        return self._gate.judge(self._media.by_url(document), emission, records=False).outcome
 
     async def emit(self, document: Any, emission: Emission) -> Outcome:
         """See ports.nodes.NodeContext."""
+        document = self._media.by_url(document)
         seen = self._gate.judge(document, emission)
+        if seen.judged is not None and seen.judged.type in MEDIA and isinstance(seen.outcome, Accepted):
+            seen = self._gate.judge(await self._media.converted(document), emission)
+        return await self._recorded(seen, emission)
+
+    async def _recorded(self, seen: Seen, emission: Emission) -> Outcome:
+        """What is recorded under the id of an envelope by now."""
         if seen.judged is None:
             self._gate.count(seen)
             return seen.outcome
@@ -196,6 +231,40 @@ class Speech:
             return Invalid("envelope_correlation_conflict", "envelope_correlation_conflict")
         return known.outcome
 
+    async def emit_media(self, sent: MediaSent, turn: str, contract: Contract = OPEN) -> Media:
+        """See ports.nodes.NodeContext."""
+        if not turn:
+            turn = str(self._calls["/media"])
+            self._calls["/media"] += 1
+        emission = Emission(f"media/{turn}", 0, 0, contract)
+        kind = f"media.{sent.kind}"
+        known = self._gate.recorded(kind, emission)
+        outcome = known.outcome if known is not None else None
+        if outcome is None:
+            payload = await self._media.sent(sent)
+            if sent.media_type and payload["mimeType"] == UNKNOWN:
+                message = "Media do not look like what they are said to be, and are kept as plain bytes."
+                self._sayings.say(AppendLog("warn", message, {"type": kind}))
+                self._sayings.flush()
+            document = sent_envelope(sent.kind, payload, sent.title)
+            outcome = await self._recorded(self._gate.judge(document, emission), emission)
+        if isinstance(outcome, Accepted):
+            return shown_media(outcome, self._state.header.partition, sent.title)
+        if isinstance(outcome, Gated) and outcome.refusal_mode == "discard-and-warn":
+            raise Discarded
+        failure = failure_of(outcome)
+        assert failure is not None, "what is not accepted fails"
+        raise StepFailed(Failed(failure.code, failure.message, failure.details or None, retryable=False))
+
+    async def show(self, answer: ModelAnswer) -> None:
+        """Send the envelopes of what a model has made beside its text, as far as its node takes them."""
+        for place, each in enumerate(answer.media):
+            with suppress(Discarded):
+                await self.emit_media(media_of(each), f"{answer.turn}/{place}", self._call.contract)
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        return await self._media.read(ref, most)
+
 
 def _known(record: dict[str, Any], turn: str) -> ModelAnswer:
     """What is recorded of a call. Raises StepFailed if that is a failure."""
@@ -204,97 +273,11 @@ def _known(record: dict[str, Any], turn: str) -> ModelAnswer:
     return answer_of(record, turn)
 
 
+async def _wait(clock: Clock) -> None:
+    await clock.sleep_until(clock.now() + AWAY_MS)
+
+
 def _place(error: BaseException) -> str:
     """Where in the code it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "nowhere"
-
-
-class _Stream:
-    """One answer on its way: its pieces as they are shown, and all of it."""
-
-    __slots__ = (
-        *("_halves", "_hold", "_meta", "_model", "_pending", "_provider", "_shows"),
-        *("_size", "_speech", "_stop", "_taken", "_texts"),
-    )
-
-    def __init__(self, speech: Speech, provider: str, model: str, shown: bool) -> None:
-        self._speech = speech
-        self._provider = provider
-        self._model = model
-        self._meta = {"provider": provider, "model": model}
-        self._shows = shown
-        self._hold = HoldBack(speech.secrets)
-        self._halves = Halves()
-        self._texts: list[str] = []
-        self._size = self._taken = 0
-        self._pending: str | None = None
-        """The last piece, which waits for the reason of the end."""
-        self._stop: Stop | None = None
-
-    async def take(self, piece: Delta | Stop) -> bool:
-        """True if this was the end."""
-        if isinstance(piece, Stop):
-            self._end(piece)
-            return True
-        if piece.model and piece.model != self._model:
-            self._model = clean(piece.model)
-            self._meta = {"provider": self._provider, "model": self._model}
-        room = MAX_ANSWER - self._size
-        text = self._halves.take(piece.text[:room], piece.last)
-        self._texts.append(text)
-        self._size += max(len(piece.text), LEAST)
-        if self._size > MAX_ANSWER:
-            self._pending = text
-            self._end(Stop("length", detail="length"))
-            return True
-        if piece.last and self._shows:
-            self._pending = text
-            return False
-        self._show(text)
-        if self._taken % BURST == 0:
-            await asyncio.sleep(0)
-        return False
-
-    def abandon(self) -> None:
-        """No more of it will come."""
-        if self._shows and self._taken and self._stop is None:
-            self._speech.say_chunk("", True, self._meta)
-
-    def answer(self) -> ModelAnswer:
-        if self._stop is None:
-            # The stream was cut: what came of it is no answer.
-            raise ProviderFault("provider_unavailable", "The answer of the model ended before its end.")
-        stop = self._stop
-        return ModelAnswer(
-            "".join(self._texts),
-            stop.reason,
-            self._provider,
-            self._model,
-            stop.usage,
-            stop.detail,
-            stop.refusal,
-            stop.safety_category,
-            stop.tool_calls,
-        )
-
-    def _show(self, text: str) -> None:
-        if self._shows:
-            self._hold.know(self._speech.secrets)
-            self._speech.say_chunk(self._hold.cut(text), False, self._meta)
-        self._taken += 1
-
-    def _end(self, stop: Stop) -> None:
-        if stop.tool_calls and not is_clean(stop.tool_calls):
-            raise ProviderFault("provider_unavailable", "The model calls tools in words that are no JSON.")
-        if rest := self._halves.take("", last=True):
-            self._texts.append(rest)
-            self._pending = (self._pending or "") + rest
-        self._stop = stop = cleaned(stop)
-        if stop.model:
-            self._model = self._speech.shown_name(stop.model)
-        if self._shows and (self._pending is not None or self._taken or stop.tool_calls):
-            text = self._hold.cut(self._pending or "", last=True)
-            tools = self._speech.shown_tools(stop.tool_calls)
-            meta = last_meta(self._provider, self._model, stop.reason, stop.usage, tools)
-            self._speech.say_chunk(text, True, meta)

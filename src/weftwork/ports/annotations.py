@@ -34,9 +34,16 @@ class Annotations(Protocol):
     """Raises StoreUnavailable. Implementations are proved by `weftwork.testing.storage`."""
 
     async def add(
-        self, run: RunKey, annotation: Annotation, most: int, record: Record | None = None
+        self,
+        run: RunKey,
+        annotation: Annotation,
+        most: int,
+        record: Record | None = None,
+        assets: tuple[str, ...] = (),
     ) -> Verdict | Recorded:
         """Keep an annotation of a run that is there and has less than `most`, together with the record.
+
+        The run refers to `assets` from then on, as far as they are there; they are sha256 digests.
 
         With `record`: if its slot is taken, which is looked at first, return Recorded. Whatever is not "added" has
         written nothing. Raises HostFault for an id that the run has already, or a record of another partition.

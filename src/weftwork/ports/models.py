@@ -1,16 +1,21 @@
 """Models: one port for every provider. A request goes in, pieces of an answer come out, and a last one says why it
 ended."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from weftwork.ports.media import MediaKind
 from weftwork.protocol.envelope.answer import ModelAnswer, StopReason, Usage
+from weftwork.protocol.media.parts import Modality
 
 __all__ = [
     "Delta",
+    "MadeMedia",
+    "MediaPart",
     "Message",
+    "Modality",
     "ModelAnswer",
     "ModelProvider",
     "ModelRequest",
@@ -19,15 +24,47 @@ __all__ = [
     "Role",
     "Stop",
     "StopReason",
+    "TextPart",
     "Usage",
 ]
 
 Role = Literal["user", "assistant", "system"]
 
 
+class TextPart(msgspec.Struct, frozen=True):
+    text: str
+
+
+class MediaPart(msgspec.Struct, frozen=True):
+    """Something to see, hear or read. It has passed every check; an adapter has only to translate it."""
+
+    modality: Modality
+    media_type: str
+    """As the caller says it is."""
+    size: int
+    sha256: str
+    read: Callable[[], Awaitable[bytes]]
+    """The bytes. They may be asked for more than once, and not at all."""
+    media_ref: str | None = None
+    """If it is an asset of the tenant."""
+
+
 class Message(msgspec.Struct, frozen=True):
     role: Role
-    content: str
+    content: str | tuple[TextPart | MediaPart, ...]
+
+    @property
+    def text(self) -> str:
+        """Its text alone, the parts joined line by line."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def media(self) -> tuple[MediaPart, ...]:
+        if isinstance(self.content, str):
+            return ()
+        return tuple(part for part in self.content if isinstance(part, MediaPart))
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -68,6 +105,16 @@ class Delta(msgspec.Struct, frozen=True):
     """As the provider names it with each piece; empty if it does not."""
 
 
+class MadeMedia(msgspec.Struct, frozen=True):
+    """Something that a model has made beside its text, whole. The host keeps it as an asset and sends its envelope."""
+
+    kind: MediaKind
+    data: bytes
+    media_type: str = ""
+    alt: str = ""
+    name: str = ""
+
+
 class Stop(msgspec.Struct, frozen=True):
     """The end of an answer; always the last item."""
 
@@ -105,7 +152,11 @@ class ModelProvider(Protocol):
     @property
     def default_model(self) -> str: ...
 
-    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+    def modalities(self, model: str) -> frozenset[Modality]:
+        """What a model takes beside text; `model` empty is the default. Discovery advertises what any of them takes."""
+        ...
+
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | MadeMedia | Stop, None]:
         """The answer, piece by piece, and then one Stop. Raises ProviderFault. Closed when nobody listens any more."""
         ...
 
@@ -116,6 +167,11 @@ class Models(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """What discovery advertises, the default first."""
+        ...
+
+    @property
+    def perceives(self) -> frozenset[Modality]:
+        """What discovery advertises beside text: all that any provider takes."""
         ...
 
     def find(self, request: ModelRequest) -> ModelProvider:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from weftwork.ports.emission import Emission
+from weftwork.ports.media import Media, MediaContent, MediaSent
 from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.node_effects import (
     AppendLog,
@@ -30,6 +31,7 @@ from weftwork.ports.node_outcome import (
     StepFailed,
     Suspended,
 )
+from weftwork.ports.node_scope import Arrival, Scope
 from weftwork.protocol.child import SUB_WORKFLOW, ChildState
 from weftwork.protocol.envelope.contract import OPEN, Contract
 from weftwork.protocol.envelope.kind import Kind
@@ -66,46 +68,6 @@ __all__ = [
     "WaitingNode",
     "WriteChannel",
 ]
-
-
-class Scope(Protocol):
-    """What expressions of a node see: the run as it stood when the node started."""
-
-    def variable(self, name: str, default: Any = None) -> Any:
-        """A run variable, or the default."""
-        ...
-
-    def has_variable(self, name: str) -> bool: ...
-
-    def reducer(self, channel: str) -> str | None:
-        """The reducer of a channel that the workflow declares; None for any other."""
-        ...
-
-    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression over inputs, variables, nodes, configurable, ports and the given names.
-
-        Raises ExpressionFault.
-        """
-        ...
-
-    def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
-        """A template with its expressions filled in; with `wrap`, what is untrusted among them goes through it.
-
-        Raises ExpressionFault.
-        """
-        ...
-
-    def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
-        """Whether what an expression reads came from outside, or is made of something that did."""
-        ...
-
-
-class Arrival(msgspec.Struct, frozen=True):
-    """A value that an edge brought, in the order of the graph."""
-
-    node_id: str
-    port: str
-    value: Any
 
 
 class NodeCall(msgspec.Struct, frozen=True):
@@ -254,6 +216,21 @@ class NodeContext(Protocol):
 
         Its outcome is recorded under its correlation id, in one commit with all that its handler does; sent again, in
         whatever entry, it gets that outcome and no handler runs. Raises Asking for a clarification that is open.
+        """
+        ...
+
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        """Keep media as an asset, and send its envelope through the gate; durable on return.
+
+        Emissions are told apart by `turn`, or by their order in the entry: sent again, in whatever entry, one gets what
+        became of it the first time. Raises StepFailed.
+        """
+        ...
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        """The bytes behind a mediaRef of the run's tenant, which come from outside: the entry is untrusted then.
+
+        Raises StepFailed: media_not_found for what is not there or is somebody else's, media_too_large for more bytes.
         """
         ...
 

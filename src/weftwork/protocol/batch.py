@@ -86,6 +86,8 @@ class Batch(msgspec.Struct, frozen=True):
     tells: Told | None = None
     orders: tuple[Order, ...] = ()
     cascade: Cascade | None = None
+    assets: tuple[str, ...] = ()
+    """The sha256 of each asset that these events name. The run refers to them from now on, as far as they are there."""
 
     @property
     def concerns_kin(self) -> bool:

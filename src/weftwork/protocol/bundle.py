@@ -5,15 +5,18 @@ them what was counted on the way. An event is taken if the whole document, ended
 the document is never larger than it may be, and nothing that is written must ever be taken back.
 
 What the log hides stays hidden, because the log is what is read; what looks like a credential is masked on top of
-that. Source: OpenWOP debug-bundle; readings (Debug bundle).
+that. Media are named by their URLs, and no bytes stand in it as text. Source: OpenWOP debug-bundle, RFC 0055 C;
+readings (Debug bundle).
 """
 
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.credential_patterns import mask, suspect
+from weftwork.protocol.bundle_media import Link, by_reference, holds_media, may_hold_media, without_bytes
+from weftwork.protocol.credential_patterns import mask, mask_text, suspect
 from weftwork.protocol.events import Event
+from weftwork.protocol.every_text import every_text
 from weftwork.protocol.projection import Stored
 from weftwork.protocol.span_attributes import count_of
 from weftwork.protocol.spans import TOLD, Spans, fact_of
@@ -70,13 +73,15 @@ class Bundle:
         now: int,
         most_events: int | None = None,
         cap: int = MAX_BYTES,
+        link: Link | None = None,
     ) -> None:
         self.last = run.projection.last_sequence
         self._most = self.last + 1 if most_events is None else min(most_events, self.last + 1)
         self._cap = cap
+        self._link = link
         self._nodes = sum(row.kind == "node" for row in run.rows)
         self._spans = Spans(run.header, MOST_SPANS)
-        self._shown = {self._spans.all[0]["spanId"]: _masked(msgspec.json.encode(self._spans.all[0]))}
+        self._shown = {self._spans.all[0]["spanId"]: _shown(msgspec.json.encode(self._spans.all[0]))}
         self._spans_size = sum(map(len, self._shown.values()))
         self._tokens: tuple[int, int] | None = None
         self._count = 0
@@ -97,8 +102,9 @@ class Bundle:
     def take(self, events: list[Event]) -> bytes:
         """The next events of the log, as far as they fit."""
         documents = [event.document for event in events]
-        if suspect(b"".join(documents)):
-            documents = [_masked(document) for document in documents]
+        # Asked of all of them at once: mostly none holds anything.
+        if suspect(together := b"".join(documents)) or may_hold_media(together, documents):
+            documents = [_shown(document, self._link, event=True) for document in documents]
         taken: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
             if event.sequence > self.last or not self._add(event, document):
@@ -142,7 +148,7 @@ class Bundle:
         if span is None:
             return None
         name: str = span["spanId"]
-        old, new = self._shown.get(name), _masked(msgspec.json.encode(span))
+        old, new = self._shown.get(name), _shown(msgspec.json.encode(span))
         self._shown[name] = new
         self._spans_size += len(new) - len(old or b"")
         return name, old
@@ -167,7 +173,9 @@ class Bundle:
         return b'],"spans":[],' + msgspec.json.encode(end)[1:]
 
 
-def bare_bundle(run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str) -> dict[str, Any]:
+def bare_bundle(
+    run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str, link: Link | None = None
+) -> dict[str, Any]:
     """A bundle of events that belong to no run of the host."""
     return {
         "bundleVersion": BUNDLE_VERSION,
@@ -176,8 +184,8 @@ def bare_bundle(run_id: str, events: list[Any], spans: list[dict[str, Any]], ver
         "redactionApplied": True,
         "redactionMode": "mask",
         "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
-        "events": mask(events),
-        "spans": mask(spans),
+        "events": [_plain(by_reference(event, link)) for event in events],
+        "spans": [_plain(span) for span in spans],
         "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
         "truncated": False,
     }
@@ -185,7 +193,7 @@ def bare_bundle(run_id: str, events: list[Any], spans: list[dict[str, Any]], ver
 
 def _bounded(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
     """The run within so many bytes, and the members that are left out for that, the largest first."""
-    members = {name: _masked(msgspec.json.encode(value)) for name, value in run.items()}
+    members = {name: _shown(msgspec.json.encode(value)) for name, value in run.items()}
     left_out: list[str] = []
     size = sum(len(value) + len(name) + 4 for name, value in members.items())
     for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
@@ -199,6 +207,15 @@ def _bounded(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
     return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), left_out
 
 
-def _masked(document: bytes) -> bytes:
-    """bundle-02: JSON without what looks like a credential."""
+def _shown(document: bytes, link: Link | None = None, event: bool = False) -> bytes:
+    """Encoded JSON as it may be in a bundle."""
+    if holds_media(document):
+        value = msgspec.json.decode(document)
+        return msgspec.json.encode(_plain(by_reference(value, link) if event else value))
     return msgspec.json.encode(mask(msgspec.json.decode(document))) if suspect(document) else document
+
+
+def _plain(value: Any) -> Any:
+    """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
+    # Masked first: what is cut in the middle does not look like a credential any more.
+    return every_text(value, lambda text: without_bytes(mask_text(text)))

@@ -15,11 +15,13 @@ from weftwork.protocol.annotation import SIGNALS, TARGETS
 from weftwork.protocol.approval import AUTH_REQUIRED
 from weftwork.protocol.bulk import MAX_BULK
 from weftwork.protocol.bundle import DEBUG_BUNDLE
+from weftwork.protocol.envelope.kind import MEDIA
 from weftwork.protocol.envelope_capabilities import envelope_families
 from weftwork.protocol.gated import GATED
 from weftwork.protocol.idempotency import RETENTION_SECONDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.parts import Modality
 from weftwork.protocol.options import MOCK_PROVIDERS
 from weftwork.protocol.outbound import METHODS, FetchLimits
 from weftwork.protocol.run import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
@@ -52,6 +54,8 @@ class Offer(msgspec.Struct, frozen=True):
     envelopes: dict[str, int] = {}
     """Kinds of envelopes that pass the gate, with their versions."""
     providers: tuple[str, ...] = ()
+    modalities: frozenset[Modality] = frozenset()
+    """What models take beside text."""
     prompts: dict[str, Any] | None = None
     bundles: bool = False
 
@@ -96,7 +100,8 @@ def _families(offer: Offer) -> dict[str, Any]:
     if offer.providers:
         families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
     if offer.envelopes:
-        families |= envelope_families(offer.limits, offer.providers)
+        media = any(kind in offer.envelopes for kind in MEDIA)
+        families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)
     if offer.prompts is not None:
         families["prompts"] = offer.prompts
     if offer.bundles:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from weftwork.protocol.envelope.kind import MEDIA
 from weftwork.protocol.events import (
     CANCEL_REQUESTED,
     CHILD_ENDED,
@@ -47,8 +48,9 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     "agent.handoff": ("reason", "context"),
     "agent.decided": ("decision", "reasoning"),
     "output.chunk": ("chunk",),
-    MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail"),
-    ENVELOPE_RECORDED: ("payload",),
+    MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
+    ENVELOPE_RECORDED: ("payload", "rendering"),
+    **dict.fromkeys(MEDIA, ("url", "base64", "mimeType", "alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
 """Members that are made by a node: hidden whole when the node hides what it makes."""

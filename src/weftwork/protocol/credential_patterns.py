@@ -9,10 +9,11 @@ What is found is replaced; there is no way back. It is a last line, and what it 
 """
 
 import re
-from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
-from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.every_text import every_text
+from weftwork.protocol.media.whole_links import beside_links
 
 MARKER: Final = "[REDACTED:credential]"
 
@@ -62,29 +63,10 @@ def mask_text(text: str) -> str:
     """bundle-02 (OpenWOP debug-bundle): the text without what looks like a credential."""
     for head, pattern in _PATTERNS:
         if head in text:
-            text = pattern.sub(MARKER, text)
+            text = beside_links(text, partial(pattern.sub, MARKER))
     return text
 
 
 def mask(value: Any) -> Any:
     """A copy of a JSON value in which no text and no member name holds one. Members keep their order."""
-    if isinstance(value, str):
-        return mask_text(value)
-    if is_array(value):
-        return [mask(each) for each in value]
-    if is_object(value):
-        return dict(zip(_names(value), map(mask, value.values()), strict=True))
-    return value
-
-
-def _names(names: Iterable[str]) -> list[str]:
-    """Masked names, of which no two are the same."""
-    found: dict[str, None] = {}
-    counts: dict[str, int] = {}
-    for name in names:
-        shown = base = mask_text(name)
-        while shown in found:
-            counts[base] = counts.get(base, 1) + 1
-            shown = f"{base}#{counts[base]}"
-        found[shown] = None
-    return list(found)
+    return every_text(value, mask_text)

@@ -58,10 +58,10 @@ def _spelled_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65_536 else f"\\U{code:08x}"
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes, most: int = MAX_NODES) -> Any:
     """json-01 (readings, Evil JSON): strict JSON or `validation_error` with a pointer.
 
-    Refuses: bytes that are not UTF-8, a byte-order mark, depth over 64, more than 100,000 values,
+    Refuses: bytes that are not UTF-8, a byte-order mark, depth over 64, more than `most` values,
     duplicate members, NaN and infinities (also by overflow), integers beyond 2^53-1, lone
     surrogates and NUL in any string or name. Size is the caller's duty, before parsing.
     """
@@ -80,19 +80,19 @@ def decode(data: bytes) -> Any:
         raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError:
         raise invalid("The document holds a number with too many digits.") from None
-    _walk(document, _UNSAFE_ESCAPE.search(data) is None)
+    _walk(document, _UNSAFE_ESCAPE.search(data) is None, most)
     return document
 
 
-def _walk(document: Any, plain: bool) -> None:
+def _walk(document: Any, plain: bool, most: int) -> None:
     """Stops at the first violation. `plain`: no text in the document can be unsafe."""
-    budget = MAX_NODES
+    budget = most
     stack: list[tuple[Any, _Place, int]] = [([document], None, 0)]
     while stack:
         container, place, depth = stack.pop()
         budget -= len(container)
         if budget < 0:
-            raise invalid(f"The document holds more than {MAX_NODES} values.", _pointer(place))
+            raise invalid(f"The document holds more than {most} values.", _pointer(place))
         items: Iterable[tuple[str | int, Any]]
         if container.__class__ is dict:
             items = container.items()

@@ -58,8 +58,8 @@ OUTSIDE: Final = "weftwork.content.outside"
 """Content from outside has come into a node, beside what it was given."""
 MODEL_ANSWERED: Final = "weftwork.model.answered"
 ENVELOPE_RECORDED: Final = "weftwork.envelope.recorded"
-OWN: Final = "weftwork."
-"""Names that no author may use."""
+OWN: Final = ("weftwork.", "media.")
+"""What names begin with that no author may use."""
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
 SCHEMA_VERSION: Final = 1
 AROUND: Final = 256

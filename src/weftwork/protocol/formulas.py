@@ -90,6 +90,9 @@ def parse_config(
     for pattern, more in declaration.templates.items():
         names = (PORTS, *more)
         for pointer, text in matching(config, pattern):
+            if not isinstance(text, str):
+                # Where an object may stand as well.
+                continue
             try:
                 found[text, frozenset(names)] = parse_template(text, names), pointer
             except ExpressionFault as fault:

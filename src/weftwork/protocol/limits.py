@@ -40,6 +40,15 @@ class Limits(msgspec.Struct, frozen=True):
     envelopes_per_turn: int = 5
     max_retry_attempts: int = 3
     """Calls of a model for one envelope, the first included."""
+    max_inline_media_bytes: int = 262_144
+    """Media up to this size may stand in an event; 0: none may."""
+    max_bytes_per_part: int = 10_485_760
+    """Of one image, sound or document that a model is shown."""
+    max_upload_bytes: int = 26_214_400
+    max_asset_bytes_per_tenant: int = 10_737_418_240
+    """0: no limit. Assets of test keys are counted apart from those of live keys."""
+    upload_days: int = 7
+    """How long an upload stays that no run refers to."""
 
 
 def execution_limit(limits: Limits, configurable: dict[str, Any]) -> int:

@@ -33,7 +33,9 @@ def record_of(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any]:
     }
     more = {"detail": answer.detail, "safetyCategory": answer.safety_category}
     record |= {name: value for name, value in more.items() if value}
-    return {**record, "toolCalls": list(answer.tool_calls)} if answer.tool_calls else record
+    lists: dict[str, list[Any]] = {"toolCalls": list(answer.tool_calls), "shown": list(answer.shown)}
+    lists["media"] = [] if refused else list(answer.media)
+    return record | {name: each for name, each in lists.items() if each}
 
 
 def answer_of(record: dict[str, Any], turn: str) -> ModelAnswer:
@@ -48,6 +50,8 @@ def answer_of(record: dict[str, Any], turn: str) -> ModelAnswer:
         None,
         record.get("safetyCategory"),
         tuple(record.get("toolCalls", ())),
+        tuple(record.get("media", ())),
+        tuple(record.get("shown", ())),
         turn,
     )
 

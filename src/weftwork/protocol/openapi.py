@@ -9,6 +9,8 @@ from weftwork.protocol.ids import ID_PATTERN, SCHEMA_FILE_PATTERN
 from weftwork.protocol.interrupt_token import TOKEN_PATTERN
 from weftwork.protocol.json_value import is_array, is_object
 from weftwork.protocol.route import REPLAY_HEADER, Param, Route
+from weftwork.protocol.wire_v1_assets import ANY_TYPE, SERVED
+from weftwork.protocol.wire_v1_assets import TOKEN_PATTERN as ASSET_TOKEN_PATTERN
 
 _ALWAYS: Final[tuple[str, ...]] = (
     "validation_error",
@@ -25,12 +27,14 @@ _WITH_KEY: Final[tuple[str, ...]] = (
 )
 _BODY_NEEDED: Final[frozenset[str]] = frozenset(
     {
+        "callAi",
         "createRun",
         "bulkCancelRuns",
         "acceptEnvelope",
         "createAnnotation",
         "emitEnvelopeReliability",
         "programMockAi",
+        "putMedia",
         "registerWorkflow",
         "registerSampleWorkflow",
         "resolveApproval",
@@ -43,6 +47,7 @@ _BODY_NEEDED: Final[frozenset[str]] = frozenset(
 )
 _WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
+_BYTES: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
 
 
 def _header(text: str, shape: dict[str, Any], required: bool = True) -> dict[str, Any]:
@@ -96,12 +101,16 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     if route.scope:
         operation["description"] = f"Needs the scope `{route.scope}`."
-    parameters = [_path_parameter(name) for name in _names(route.path)] + [_parameter(p) for p in route.params]
+    parameters = [_path_parameter(name, route.path) for name in _names(route.path)] + [
+        _parameter(p) for p in route.params
+    ]
     if parameters:
         operation["parameters"] = parameters
     if route.request:
         content = {"application/json": {"schema": _ref(route.request)}}
         operation["requestBody"] = {"content": content, "required": route.operation in _BODY_NEEDED}
+    elif route.raw:
+        operation["requestBody"] = {"content": {ANY_TYPE: {"schema": _BYTES}}, "required": True}
     return operation
 
 
@@ -109,17 +118,20 @@ def _responses(route: Route) -> dict[str, Any]:
     ok: dict[str, Any] = {"description": "OK"}
     if route.ok != 204:
         shape = _ref(route.response) if route.response else {"type": "object"}
-        ok["content"] = {route.content: {"schema": shape}}
+        ok["content"] = {route.content: {"schema": shape if route.content != ANY_TYPE else _BYTES}}
     if route.stream:
         ok["content"]["text/event-stream"] = {}
     responses: dict[str, Any] = {str(status): dict(ok) for status in (route.ok, *route.also)}
     names = {param.name for param in route.params}
     if "If-None-Match" in names:
         responses["304"] = {"description": "Unchanged"}
+    if "Range" in names:
+        responses["206"] = dict(ok)
+        responses["416"] = {"description": "The range begins behind the end"}
     codes = [*_ALWAYS, *route.errors]
     if route.scope:
         codes += _WITH_KEY
-    if route.request:
+    if route.request or route.raw:
         codes += _WITH_BODY
     refusals = {(ERRORS[code].status, code) for code in codes}
     if route.unprocessable:
@@ -141,7 +153,7 @@ def _refusal(route: Route, status: int) -> dict[str, Any]:
 def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
     """The headers of an answer; `required` ones are always there."""
     named = dict(_STATUS_HEADERS.get(status, {}))
-    if status in ("200", "201", "204", "304"):
+    if status in ("200", "201", "204", "206", "304"):
         if "If-None-Match" in parameters:
             named["ETag"] = _header("Changes exactly when the document does.", _TEXT)
         if "Idempotency-Key" in parameters:
@@ -165,8 +177,9 @@ def _names(path: str) -> list[str]:
     return re.findall(r"{(\w+)}", path)
 
 
-def _path_parameter(name: str) -> dict[str, Any]:
-    pattern = {"token": TOKEN_PATTERN, "schemaFile": SCHEMA_FILE_PATTERN}.get(name, ID_PATTERN)
+def _path_parameter(name: str, path: str) -> dict[str, Any]:
+    token = ASSET_TOKEN_PATTERN if path.startswith(SERVED) else TOKEN_PATTERN
+    pattern = {"token": token, "schemaFile": SCHEMA_FILE_PATTERN}.get(name, ID_PATTERN)
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
 
 

@@ -28,7 +28,8 @@ class Route(msgspec.Struct, frozen=True):
     """One operation. `scope` None means public; `seam` routes exist only with --test-seams.
 
     `ok` is the status of success, `also` holds others with the same body. `unprocessable`: a body can be refused with
-    422 for what it means. `content` is the media type of success, `refusal` the schema of one more form of 400.
+    422 for what it means. `content` is the media type of success, `refusal` the schema of one more form of 400. `raw`:
+    the body is any bytes.
     """
 
     operation: str
@@ -47,6 +48,7 @@ class Route(msgspec.Struct, frozen=True):
     unprocessable: bool = False
     content: str = "application/json"
     refusal: str | None = None
+    raw: bool = False
 
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}

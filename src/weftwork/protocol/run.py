@@ -118,6 +118,8 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     engine_version: int = ENGINE_VERSION
     event_log_schema_version: int = EVENT_LOG_SCHEMA_VERSION
     parent: Parent | None = None
+    assets: tuple[str, ...] = ()
+    """The sha256 of each asset that its inputs name: the run refers to them from the start."""
 
     @property
     def key(self) -> RunKey:

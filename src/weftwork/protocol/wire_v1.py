@@ -25,6 +25,7 @@ from weftwork.protocol.route import (
 from weftwork.protocol.run import STATUSES
 from weftwork.protocol.streams import MAX_BUFFER_MS
 from weftwork.protocol.submission import MAX_VERSION
+from weftwork.protocol.wire_v1_assets import ASSET_ROUTES
 from weftwork.protocol.wire_v1_bundle import BUNDLE
 from weftwork.protocol.wire_v1_control import CONTROL
 from weftwork.protocol.wire_v1_envelopes import ENVELOPES
@@ -229,6 +230,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *FETCH,
     *MODELS,
     *ENVELOPES,
+    *ASSET_ROUTES,
 )
 
 UNVERSIONED: Final[frozenset[str]] = frozenset(

@@ -1,4 +1,4 @@
-"""The seams that tell the scripted provider what to say. Part of the table in wire_v1."""
+"""The seams that tell the scripted provider what to say, and show messages to a model. Part of the table in wire_v1."""
 
 from typing import Final
 
@@ -12,6 +12,17 @@ NODE = Param(
     required=True,
 )
 MODELS: Final[tuple[Route, ...]] = (
+    Route(
+        "callAi",
+        "POST",
+        "/v1/host/sample/ai/call",
+        "Look at messages as nodes do before they ask a model; none is asked.",
+        scope="runs:create",
+        request="ai-call",
+        response="ai-call-response",
+        errors=("unsupported_modality",),
+        seam=True,
+    ),
     Route(
         "programMockAi",
         "POST",

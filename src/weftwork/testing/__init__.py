@@ -7,6 +7,7 @@ from weftwork.testing.offered import look_up as __getattr__  # noqa: F401
 if TYPE_CHECKING:
     from weftwork.testing.clock import ManualClock
     from weftwork.testing.fault import Crash, Fault, LostAnswer, Outage
+    from weftwork.testing.media import Asset, Shown
     from weftwork.testing.model import FakeModel
     from weftwork.testing.outbound import FakeOutbound, respond
     from weftwork.testing.question import TIMEOUT, Question, find_out
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TIMEOUT",
+    "Asset",
     "Crash",
     "Failure",
     "FakeModel",
@@ -30,6 +32,7 @@ __all__ = [
     "Question",
     "Refused",
     "RunResult",
+    "Shown",
     "Unending",
     "UnexpectedRequest",
     "Unmet",

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.python.declare import NodeFunction
 from weftwork.adapters.python.library import Library
 from weftwork.adapters.python.spawned import guard_tasks
 from weftwork.adapters.python.threads import Threads
+from weftwork.engine.assets import Assets
 from weftwork.engine.catalog import Catalog
 from weftwork.engine.executor import Executor
 from weftwork.engine.feeds import Feeds
@@ -21,12 +23,13 @@ from weftwork.engine.service import Service
 from weftwork.engine.signer import Signer
 from weftwork.ports.outbound import Request, Response
 from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import Kind
+from weftwork.protocol.envelope.kind import MEDIA, Kind
 from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.fault import Faults
 from weftwork.testing.faulty_log import FaultyLog
 from weftwork.testing.ids import SequentialIds
+from weftwork.testing.media import BASE
 from weftwork.testing.model import FakeModel, FakeModels
 from weftwork.testing.outbound import FakeOutbound
 from weftwork.testing.watched import Living, Seen, watched
@@ -61,9 +64,10 @@ class World:
         self.models = FakeModels(clock, model)
         self.ids = SequentialIds()
         self.store = MemoryStore()
+        self.blobs = MemoryBlobs(clock, SequentialIds())
         self.seen = Seen()
         self.first_attempt = first_attempt
-        self.kinds = BUILTIN.with_kinds(kinds)
+        self.kinds = BUILTIN.with_kinds(kinds).showing(MEDIA)
 
 
 class Life:
@@ -81,12 +85,16 @@ class Life:
         types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
         ports = log, Feeds(log), world.clock, world.ids
-        runtime = Runtime(*ports, types, world.limits, models=world.models, kinds=world.kinds)
+        # With ids of its own: those of a run do not depend on what is signed beside it.
+        self.signer = Signer(world.store.signing, world.clock, SequentialIds())
+        self.assets = Assets(world.store.assets, world.blobs, self.signer, world.clock, world.limits, BASE)
+        runtime = Runtime(
+            *ports, types, world.limits, models=world.models, kinds=world.kinds, assets=self.assets, outbound=outbound
+        )
         self.catalog = Catalog(world.store.definitions, {name: node.declaration for name, node in types.items()})
         self.executor = Executor(runtime, self.catalog)
         self.service = Service(runtime, self.catalog, self.executor)
-        # Nobody is sent a link here, so nothing is signed.
-        links = InterruptLinks(Signer(world.store.signing, world.clock, world.ids), world.clock, world.ids, "")
+        links = InterruptLinks(self.signer, world.clock, world.ids, "")
         self.interrupts = Interrupts(runtime, self.executor, links)
 
     def spare(self, task: "asyncio.Task[Any] | None") -> None:

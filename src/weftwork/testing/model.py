@@ -9,7 +9,8 @@ from weftwork.adapters.providers.entry import Entry, entry_of
 from weftwork.adapters.providers.script import echo
 from weftwork.adapters.providers.scripted import SCRIPTED, Scripted
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import ModelProvider, ModelRequest
+from weftwork.ports.models import Modality, ModelProvider, ModelRequest
+from weftwork.protocol.media.parts import MODALITIES
 from weftwork.testing.unmet import Refused, UnexpectedRequest, Unmet
 
 ModelAnswers = Mapping[str, Iterable[Any]] | Iterable[Any] | Callable[[ModelRequest], Any]
@@ -19,10 +20,12 @@ class FakeModel:
     """Answers whoever asks by a list, the nodes by a list for each id, or by a function of the request.
 
     An answer is a text, or an object with the members that an entry of a script has: `stopReason`, `fault` and others.
-    Without any answers it says what it was told, and fills in the schemas that it is given.
+    Without any answers it says what it was told, and fills in the schemas that it is given. `modalities` is what it
+    takes beside text. What it was shown is in `requests`: `message.media`, with `await part.read()` for the bytes.
     """
 
-    def __init__(self, answers: ModelAnswers | None = None) -> None:
+    def __init__(self, answers: ModelAnswers | None = None, modalities: Iterable[Modality] = MODALITIES) -> None:
+        self._modalities = frozenset(modalities)
         self._function = answers if callable(answers) else None
         self._for_all: Iterator[Any] | None = None
         self._by_node: dict[str, Iterator[Any]] | None = None
@@ -33,6 +36,10 @@ class FakeModel:
             self._for_all = iter(cast("Iterable[Any]", answers))
         self.requests: list[ModelRequest] = []
         self.unexpected: Unmet | None = None
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        """Implements adapters.providers.scripted.Source."""
+        return self._modalities
 
     def take(self, request: ModelRequest) -> Entry:
         """Implements adapters.providers.scripted.Source."""
@@ -64,6 +71,10 @@ class FakeModels:
     def __init__(self, clock: Clock, model: FakeModel) -> None:
         self._clock = clock
         self._model = model
+
+    @property
+    def perceives(self) -> frozenset[Modality]:
+        return self._model.modalities("")
 
     def find(self, request: ModelRequest) -> ModelProvider:
         return Scripted(self._clock, self._model, request.provider or SCRIPTED)

@@ -6,6 +6,7 @@ from typing import Any, Final
 PLACES: Final[dict[str, tuple[str, ...]]] = {
     "clock": ("ManualClock",),
     "fault": ("Crash", "Fault", "LostAnswer", "Outage"),
+    "media": ("Asset", "Shown"),
     "model": ("FakeModel",),
     "outbound": ("FakeOutbound", "respond"),
     "question": ("TIMEOUT", "Question", "find_out"),

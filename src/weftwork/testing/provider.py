@@ -13,6 +13,7 @@ Give it a request for each way in which an answer can end: a text, a refusal, on
 """
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -20,7 +21,21 @@ from typing import Any, Final, cast, get_args
 
 import msgspec
 
-from weftwork.ports.models import Delta, Message, ModelProvider, ModelRequest, ProviderFault, Stop, StopReason
+from weftwork.engine.perception import modalities_of
+from weftwork.ports.models import (
+    Delta,
+    MadeMedia,
+    MediaPart,
+    Message,
+    Modality,
+    ModelProvider,
+    ModelRequest,
+    ProviderFault,
+    Stop,
+    StopReason,
+    TextPart,
+)
+from weftwork.protocol.media.parts import MODALITIES
 
 __all__ = ["CANARY", "CHECKS", "Check", "prove", "question"]
 
@@ -51,8 +66,10 @@ def prove(provider: ModelProvider, request: ModelRequest, check: Check) -> None:
     asyncio.run(bounded())
 
 
-async def _heard(provider: ModelProvider, request: ModelRequest) -> tuple[list[Delta | Stop], ProviderFault | None]:
-    items: list[Delta | Stop] = []
+async def _heard(
+    provider: ModelProvider, request: ModelRequest
+) -> tuple[list[Delta | MadeMedia | Stop], ProviderFault | None]:
+    items: list[Delta | MadeMedia | Stop] = []
     try:
         async for item in provider.generate(request):
             items.append(item)
@@ -105,7 +122,8 @@ async def tool_calls_have_their_members(provider: ModelProvider, request: ModelR
 async def the_model_is_the_same_throughout(provider: ModelProvider, request: ModelRequest) -> None:
     """Whoever names the model with each piece names the one that the Stop names."""
     items, _ = await _heard(provider, request)
-    assert len({item.model for item in items if item.model}) <= 1
+    said = [item for item in items if not isinstance(item, MadeMedia)]
+    assert len({item.model for item in said if item.model}) <= 1
 
 
 async def it_can_be_closed_early(provider: ModelProvider, request: ModelRequest) -> None:
@@ -150,6 +168,28 @@ async def a_fault_says_nothing_of_the_request(provider: ModelProvider, request: 
         assert CANARY not in f"{fault.code}{fault.message}{fault}"
 
 
+async def what_it_takes_it_answers(provider: ModelProvider, request: ModelRequest) -> None:
+    """What a model is said to take beside text is of the common vocabulary, and a request with it is answered like any
+    other. The bytes may be anything: a fault is an answer too, and none repeats them."""
+    taken = modalities_of(provider, request.model)
+    assert taken <= set(MODALITIES), "modalities are image, audio and document"
+    for modality in sorted(taken):
+        shown = Message("user", (TextPart("What is it?"), _part(modality)))
+        asked = msgspec.structs.replace(request, messages=(shown,))
+        await an_answer_ends_with_one_stop(provider, asked)
+        await a_fault_says_nothing_of_the_request(provider, asked)
+
+
+def _part(modality: Modality) -> MediaPart:
+    data = CANARY.encode()
+    types: dict[Modality, str] = {"image": "image/png", "audio": "audio/mpeg", "document": "application/pdf"}
+
+    async def read() -> bytes:
+        return data
+
+    return MediaPart(modality, types[modality], len(data), hashlib.sha256(data).hexdigest(), read)
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     it_has_a_name_and_a_model,
     an_answer_ends_with_one_stop,
@@ -161,4 +201,5 @@ CHECKS: Final[tuple[Check, ...]] = (
     it_ends_when_it_is_cancelled,
     answers_do_not_mix,
     a_fault_says_nothing_of_the_request,
+    what_it_takes_it_answers,
 )

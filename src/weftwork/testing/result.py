@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from weftwork.ports.outbound import Request
+from weftwork.protocol.envelope.kind import MEDIA
 from weftwork.protocol.events import EFFECT_RECORDED, Event, is_authors_type
 from weftwork.protocol.projection import snapshot
 from weftwork.protocol.timestamp import iso
 from weftwork.testing.fault import Fault
+from weftwork.testing.media import PREFIX, Shown, digest_shown, inline_data
 from weftwork.testing.question import Question, asked_questions
 from weftwork.testing.story import Story
 from weftwork.testing.watched import Performed
@@ -63,6 +65,7 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """By name; those of items of a map as `name[index]`."""
     logs: list[LogLine] = []
     emitted: list[Emitted] = []
+    media: list[Shown] = []
     events: list[RunEvent] = []
     question: Question | None = None
     """What it asks, if it waits for an answer."""
@@ -94,6 +97,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, Any]
     nodes: dict[str, NodeResult]
     events: list[RunEvent]
+    media: list[Shown]
+    """All that it has shown, in this order."""
     questions: list[Question]
     """What nobody answered."""
     asked: list[Question]
@@ -136,6 +141,7 @@ def node_result(
     asked: Iterable[Question],
     performed: Iterable[Performed],
     requests: list[Request],
+    media: Iterable[Shown] = (),
 ) -> NodeResult:
     """One node of a run, from its entry in the snapshot and the events of the log."""
     mine = [event for event in events if event.node_id == node_id]
@@ -155,6 +161,7 @@ def node_result(
         },
         logs=[LogLine(each["level"], each["message"], each.get("fields", {})) for each in said],
         emitted=[Emitted(event.type, event.payload) for event in mine if is_authors_type(event.type)],
+        media=[each for each in media if each.node_id == node_id],
         events=mine,
         question=next((each for each in questions if each.status == "open"), None),
         asked=questions,
@@ -167,6 +174,13 @@ def _named(recorded: dict[str, Any]) -> str:
     return f"{recorded['step']}[{recorded['item']}]" if "item" in recorded else recorded["step"]
 
 
+async def _shown(story: Story, event: RunEvent) -> Shown:
+    payload = event.payload
+    digest = digest_shown(payload)
+    data = inline_data(payload) if digest is None else await story.read(digest)
+    return Shown(event.type.removeprefix(PREFIX), payload, data or b"", event.node_id)
+
+
 async def run_result(story: Story) -> RunResult:
     """What the story came to."""
     stored = await story.stored()
@@ -176,6 +190,7 @@ async def run_result(story: Story) -> RunResult:
     shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
     logged = await story.events()
     events = run_events(logged)
+    media = [await _shown(story, event) for event in events if event.type in MEDIA]
     asked = asked_questions(logged, stored.rows, world.seen, stored.header)
     ended = [event.payload for event in events if event.type == "run.completed"]
     performed, requests = world.seen.performed, world.outbound.requests
@@ -186,10 +201,11 @@ async def run_result(story: Story) -> RunResult:
         error=failure(shown.get("error")),
         variables=shown.get("variables", {}),
         nodes={
-            node_id: node_result(node_id, state, events, asked, performed, requests)
+            node_id: node_result(node_id, state, events, asked, performed, requests, media)
             for node_id, state in states.items()
         },
         events=events,
+        media=media,
         questions=story.questions,
         asked=asked,
         requests=requests,

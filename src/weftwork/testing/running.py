@@ -9,6 +9,7 @@ from weftwork.protocol.effect import UNKNOWN
 from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.fault import Crash, Fault
+from weftwork.testing.media import assets_in
 from weftwork.testing.model import FakeModel
 from weftwork.testing.outbound import FakeOutbound
 from weftwork.testing.question import find_out
@@ -58,6 +59,7 @@ def run_node(
     document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [only], **empty}
     setup = Setup(document=document, nodes=[function], answers=answers, clock=clock, faults=faults, fetch=fetch)
     setup.seconds, setup.first_attempt, setup.model, setup.kinds = seconds, attempt, model, kinds
+    setup.assets = assets_in([inputs, config])
     return _met(setup).nodes[NODE]
 
 
@@ -78,11 +80,12 @@ def run_workflow(
 ) -> RunResult:
     """Run a whole workflow: a definition, or the path of a file that holds one.
 
-    `nodes` are the decorated functions that it uses. `answers` are found by the key, name or kind of a question, or
-    by its node; a function is called with the Question. `model` answers for models, and `kinds` are envelope kinds
-    that the host knows beside those of the protocol and of the modules of the nodes. `faults` are what goes wrong; one
-    that never happens raises Unreached. Delays, retries and time limits pass on the clock, which is moved whenever
-    nothing else can happen. Raises Refused, Unending or UnexpectedRequest; no run takes longer than `seconds`.
+    `nodes` are the decorated functions that it uses. An Asset in the inputs is uploaded first. `answers` are found by
+    the key, name or kind of a question, or by its node; a function is called with the Question. `model` answers for
+    models, and `kinds` are envelope kinds that the host knows beside those of the protocol and of the modules of the
+    nodes. `faults` are what goes wrong; one that never happens raises Unreached. Delays, retries and time limits pass
+    on the clock, which is moved whenever nothing else can happen. Raises Refused, Unending or UnexpectedRequest; no
+    run takes longer than `seconds`.
     """
     return _met(
         Setup(

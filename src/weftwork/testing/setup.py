@@ -17,6 +17,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.testing.clock import ManualClock
 from weftwork.testing.fault import Fault, Faults
 from weftwork.testing.life import World
+from weftwork.testing.media import Asset, assets_in
 from weftwork.testing.model import FakeModel, ModelAnswers
 from weftwork.testing.outbound import Answers, FakeOutbound
 from weftwork.testing.result import RunResult, run_result
@@ -50,6 +51,8 @@ class Setup(msgspec.Struct, kw_only=True):
     limits: Limits | None = None
     seconds: float = SECONDS
     first_attempt: int = 1
+    assets: Iterable[Asset] = ()
+    """Beside those that stand in the inputs."""
 
     def run(self) -> tuple[RunResult, list[Fault]]:
         """The result, and the faults that never happened."""
@@ -62,7 +65,8 @@ class Setup(msgspec.Struct, kw_only=True):
         kinds = [each.kind for each in (*kinds_beside(nodes), *self.kinds)]
         world = World(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
         request = {"inputs": json_of("inputs", self.inputs), "configurable": json_of("configurable", self.configurable)}
-        story = Story(world, _read(self.document), request, self.answers or {})
+        assets = (*self.assets, *assets_in([self.inputs, self.document]))
+        story = Story(world, _read(self.document), request, self.answers or {}, assets)
         loop = TurningLoop(clock, self.seconds, lambda: story.busy)
         try:
             result = _played(loop, story)

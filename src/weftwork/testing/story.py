@@ -3,18 +3,21 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.assets import DAY_MS
 from weftwork.engine.principal import Principal
 from weftwork.ports.eventlog import Stored, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.events import Event
+from weftwork.protocol.media.reference import media_ref
 from weftwork.protocol.run import TERMINAL, RunKey
 from weftwork.protocol.wire_v1 import SCOPES
 from weftwork.testing.life import MOMENT, Life, World
+from weftwork.testing.media import Asset
 from weftwork.testing.question import TIMEOUT, Question, answer_to, has_answer, open_questions
 from weftwork.testing.turning import TurningLoop
 from weftwork.testing.unmet import Refused, Unending
@@ -30,9 +33,16 @@ class Story:
     """Plays the host, its callers and the person who answers questions."""
 
     def __init__(
-        self, world: World, document: dict[str, Any], request: dict[str, Any], answers: Mapping[str, Any]
+        self,
+        world: World,
+        document: dict[str, Any],
+        request: dict[str, Any],
+        answers: Mapping[str, Any],
+        assets: Iterable[Asset] = (),
     ) -> None:
         self.world = world
+        self._assets = [*assets]
+        """Uploaded before the run starts."""
         self._document = document
         self._request = {"workflowId": document.get("id"), **request}
         self._answers = answers
@@ -59,6 +69,7 @@ class Story:
     async def play(self, loop: TurningLoop) -> None:
         """Go on until the run has ended, or waits for an answer that the test does not have."""
         await self.world.store.open()
+        await self.world.blobs.open()
         await self._start()
         for _ in range(MOST_JUMPS):
             await loop.idle()
@@ -79,6 +90,9 @@ class Story:
     async def _start(self) -> None:
         life = self._life = Life(self.world)
         life.spare(asyncio.current_task())
+        await life.signer.load()
+        for each in self._assets:
+            await life.assets.take(CALLER.partition, each.data, self.world.limits.upload_days * DAY_MS)
         violations = await life.catalog.register(self._document)
         if violations:
             listed = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)
@@ -169,6 +183,12 @@ class Story:
     async def stored(self) -> Stored | None:
         """The run as the store has it."""
         return await self.world.store.log.stored(self._run) if self._run is not None else None
+
+    async def read(self, sha256: str) -> bytes | None:
+        """The bytes of an asset of the run's tenant."""
+        assets = self._lived().assets
+        asset = await assets.find(CALLER.partition, media_ref(sha256))
+        return await assets.read(asset) if asset is not None else None
 
     async def events(self) -> list[Event]:
         """Its whole log."""

@@ -8,6 +8,7 @@ import msgspec
 
 from weftwork.adapters.python.errors import Exited
 from weftwork.ports.emission import Emission
+from weftwork.ports.media import Media, MediaContent, MediaSent
 from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.nodes import (
     AppendLog,
@@ -192,6 +193,14 @@ class _Watching:
     async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         self._living.check()
         return await self._host.emit(document, emission)
+
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        self._living.check()
+        return await self._host.emit_media(sent, turn)
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        self._living.check()
+        return await self._host.read_media(ref, most)
 
     def event_id(self) -> str:
         return self._host.event_id()

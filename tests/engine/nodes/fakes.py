@@ -1,6 +1,7 @@
 """A node type on its own: called with what the test says, over a run that the test makes up."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from tests.engine.bench import run
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.ports.emission import Emission
+from weftwork.ports.media import Media, MediaContent, MediaSent
 from weftwork.ports.models import ModelAnswer, ModelRequest
 from weftwork.ports.nodes import (
     AppendLog,
@@ -32,6 +34,7 @@ from weftwork.protocol.expression import ExpressionFault, parse_expression, pars
 from weftwork.protocol.graph import Plan
 from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.reference import media_ref
 from weftwork.protocol.node_type import Effect
 from weftwork.protocol.run import Owner, Parent, RunHeader
 from weftwork.testing.clock import ManualClock
@@ -111,6 +114,12 @@ class Unused:
     async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         raise NotImplementedError
 
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        raise NotImplementedError
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        raise NotImplementedError
+
     def effect_key(self, step: str = "") -> str:
         raise NotImplementedError
 
@@ -152,6 +161,7 @@ class Context(Unused):
         self.performed: list[str] = []
         self.asked: list[Interrupt] = []
         self.resolved: dict[str, Resolution] = {}
+        self.shown: list[MediaSent] = []
         self.before_record: Callable[[int], None] = lambda index: None
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
@@ -169,6 +179,17 @@ class Context(Unused):
     ) -> NewChild | Failed:
         mapped = {name: self.scope.variable(of) for name, of in mapping.items() if self.scope.has_variable(of)}
         return new_child(key, workflow_id, {**(inputs or {}), **mapped}, **more)
+
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        """All that is sent is taken for what it is said to be; assets have 7 bytes."""
+        self.shown.append(sent)
+        source = sent.source
+        size = len(source) if isinstance(source, bytes) else 7
+        ref = media_ref(hashlib.sha256(source).hexdigest()) if isinstance(source, bytes) else source
+        told = {"base64": "eA=="} if sent.inline else {"url": f"https://media.test/{len(self.shown)}"}
+        payload = {**told, "bytes": size, "mimeType": sent.media_type}
+        rendering = {"display": sent.kind, "mimeType": sent.media_type}
+        return Media(f"env-{len(self.shown)}", ref, payload, rendering)
 
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from tests.engine.nodes.fakes import FAULT, TYPES, RunScope, Scope, call, outcome
 from weftwork.adapters.nodes import ai_chat, ai_envelope, ai_prompt, ai_request, ai_structured
 from weftwork.engine.generation import Filled, Spoken, Typed
+from weftwork.engine.perception import Unseen
 from weftwork.ports.models import Message, ModelAnswer, ModelRequest, Usage
 from weftwork.ports.nodes import Completed, Failed, NodeCall, Outcome
 from weftwork.protocol.envelope.contract import Contract
 from weftwork.protocol.envelope.outcome import Accepted
+from weftwork.protocol.media.parts import Named
 
 ANSWER = ModelAnswer("Good day.", "stop", "scripted", "scripted-1", Usage(3, 2))
 TOLD = {
@@ -59,7 +61,7 @@ class Asked:
     def said(self) -> str:
         (message,) = self.request.messages
         assert message.role == "user"
-        return message.content
+        return message.text
 
 
 @pytest.fixture
@@ -170,7 +172,7 @@ def test_nobody_outside_speaks_as_the_system(asked: Asked) -> None:
     ran("chatCompletion", {"systemPrompt": "Be brief."}, {"messages": messages}, untrusted=frozenset({"messages"}))
     assert asked.request.system == "Be brief."
     assert [each.role for each in asked.request.messages] == ["user", "assistant", "user"]
-    assert all(each.content.startswith(OUTSIDE) for each in asked.request.messages)
+    assert all(each.text.startswith(OUTSIDE) for each in asked.request.messages)
 
 
 def test_without_the_fence_outside_words_would_be_orders(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,22 +191,64 @@ def test_a_conversation_is_sent_as_it_is(asked: Asked) -> None:
 
 
 @pytest.mark.rule("ai-03")
+@pytest.mark.parametrize("part", [{"type": "image", "data": "AA=="}, {"type": "video"}, {"type": "text"}, {"type": ""}])
+@pytest.mark.parametrize("kind", ["chatCompletion", "structuredOutput"])
+def test_what_is_no_text_is_never_left_out_in_silence(asked: Asked, kind: str, part: dict[str, Any]) -> None:
+    """It goes along as it is, and is looked at when somebody is asked."""
+    content = [{"type": "text", "text": "See"}, part]
+    messages = [*USER, {"role": "user", "content": content}]
+    assert isinstance(ran(kind, {"outputSchema": {}}, {"messages": messages}), Completed)
+    first, second = asked.request.messages
+    assert first == Message("user", "Hello")
+    assert isinstance(second, Unseen)
+    assert (second.text, second.parts) == ("See", tuple(content))
+
+
+MEDIA = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
+DIGEST = "weftwork-asset:" + "0" * 64
+REFERENCE = {"mediaRef": DIGEST, "mimeType": "application/pdf", "url": "u", "bytes": 3}
+ALL_KINDS = ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"]
+
+
+@pytest.mark.rule("media-50")
+@pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize(
-    ("part", "code"),
+    ("config", "inputs", "parts"),
     [
-        ({"type": "image", "mimeType": "image/png", "data": "AA=="}, "unsupported_modality"),
-        ({"type": "file", "text": "x"}, "unsupported_modality"),
-        ({"type": "text"}, "node_config_invalid"),
-        ({"type": "text", "text": 1}, "node_config_invalid"),
+        ([MEDIA], {}, [MEDIA]),
+        ([MEDIA], {"media": REFERENCE}, [{"type": "document", "mimeType": "application/pdf", "mediaRef": DIGEST}]),
+        ([], {"media": [MEDIA, {"type": "video"}]}, [MEDIA, {"type": "video"}]),
+        ([], {"media": [DIGEST, {"mediaRef": "x"}]}, [Named(DIGEST), Named("x")]),
+        (["{{variables.city}}"], {"media": DIGEST}, [Named(DIGEST)]),
+        (
+            [{"mimeType": "image/{{ports.form}}", "url": "https://{{variables.city}}.test/"}],
+            {"form": "png"},
+            [{"type": "image", "mimeType": "image/png", "url": "https://Bern.test/"}],
+        ),
     ],
 )
-@pytest.mark.parametrize("kind", ["chatCompletion", "structuredOutput"])
-def test_what_is_no_text_is_never_left_out_in_silence(asked: Asked, kind: str, part: dict[str, Any], code: str) -> None:
-    messages = [*USER, {"role": "user", "content": [{"type": "text", "text": "See"}, part]}]
-    found = ran(kind, {"outputSchema": {}}, {"messages": messages})
-    assert isinstance(found, Failed)
-    assert (found.code, found.details, found.retryable) == (code, {"message": 1}, False)
-    assert asked.given == []
+def test_media_stand_beside_what_is_asked(asked: Asked, kind: str, config: Any, inputs: Any, parts: Any) -> None:
+    base = {"outputSchema": {}, "envelopeType": "error"}
+    for said in ({"input": "Hello"}, {}):
+        ran(kind, {**base, "media": config}, {**said, **inputs})
+        (message,) = asked.given.pop()[0].messages
+        assert isinstance(message, Unseen)
+        text = [{"type": "text", "text": "Hello"}] if said else []
+        assert list(message.parts) == [*text, *parts]
+        assert message.text == said.get("input", "")
+
+
+@pytest.mark.rule("media-50")
+def test_media_go_to_the_end_of_a_conversation(asked: Asked) -> None:
+    answered = {"role": "assistant", "content": "Yes?"}
+    for messages, roles in (
+        ([answered, *USER], ["assistant", "user"]),
+        ([*USER, answered], ["user", "assistant", "user"]),
+    ):
+        ran("chatCompletion", {}, {"messages": messages, "media": MEDIA})
+        found = asked.given.pop()[0].messages
+        assert [each.role for each in found] == roles
+        assert [isinstance(each, Unseen) for each in found] == [False] * (len(roles) - 1) + [True]
 
 
 def test_a_schema_is_filled(asked: Asked) -> None:

@@ -1,5 +1,6 @@
 """The examples of the reference page, with real expressions: they do what the page says."""
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from tests.engine.nodes.fakes import TYPES, RunScope, call, new_child, outcome
 from tests.engine.nodes.speaking import Speaking
 from weftwork.adapters.nodes.aliases import ALIASES
+from weftwork.adapters.nodes.conformance import media_bytes
 from weftwork.adapters.nodes.conversation import MOCK_ANSWER
 from weftwork.adapters.nodes.mock_agent import SUMMARY
 from weftwork.ports.nodes import (
@@ -160,6 +162,32 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
         Completed(
             {"artifactId": "node", "artifactType": "report", "output": "text"},
             (EmitArtifact("node", "report", "text", "Report for May"),),
+        ),
+    ),
+    "core.media.emit": (
+        {"order": ORDER},
+        Completed(
+            {
+                "mediaRef": "weftwork-asset:" + hashlib.sha256(b"Order;Total\no-7;120\n").hexdigest(),
+                "url": "https://media.test/1",
+                "bytes": 20,
+                "mimeType": "text/csv",
+                "envelopeId": "env-1",
+                "rendering": {"display": "file", "mimeType": "text/csv"},
+            }
+        ),
+    ),
+    "conformance.media.emit": (
+        {},
+        Completed(
+            {
+                "mediaRef": "weftwork-asset:" + hashlib.sha256(media_bytes("image", 4096)).hexdigest(),
+                "url": "https://media.test/1",
+                "bytes": 4096,
+                "mimeType": "image/png",
+                "envelopeId": "env-1",
+                "rendering": {"display": "image", "mimeType": "image/png"},
+            }
         ),
     ),
     # What it sends with a client is in tests/outbound.

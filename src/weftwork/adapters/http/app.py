@@ -16,9 +16,11 @@ from weftwork.ports.ids import Ids
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.interrupt_token import without_tokens
+from weftwork.protocol.media.asset_headers import REFUSED_HEADERS
 from weftwork.protocol.route import Route
 from weftwork.protocol.trace import parse_traceparent, traceparent
 from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED
+from weftwork.protocol.wire_v1_assets import SERVED
 from weftwork.protocol.wire_v1_interrupts import TOKENS
 
 log = logging.getLogger("weftwork.http")
@@ -125,6 +127,9 @@ class App:
 
 def shown_path(request: Request) -> str:
     """tok-07: the path as it may stand in the log."""
+    for prefix in SERVED:
+        if request.path.startswith(prefix):
+            return f"{prefix}(token)"
     return without_tokens(request.path)[:256]
 
 
@@ -195,10 +200,14 @@ async def _send(request: Request, response: Response) -> None:
         headers.append((b"content-type", response.content_type))
         headers.append((b"content-length", str(len(response.body)).encode()))
     named = [name for name, _ in response.headers]
-    if b"x-content-type-options" not in named:
-        headers.append(_NOSNIFF)
-    if b"cache-control" not in named:
-        headers.append(_NO_STORE)
+    if request.path.startswith(SERVED):
+        # media-32: whatever is answered where assets are served is as harmless as they are.
+        headers += [header for header in REFUSED_HEADERS if header[0] not in named]
+    else:
+        if b"x-content-type-options" not in named:
+            headers.append(_NOSNIFF)
+        if b"cache-control" not in named:
+            headers.append(_NO_STORE)
     if request.path.startswith(TOKENS) and b"referrer-policy" not in named:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body

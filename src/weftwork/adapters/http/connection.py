@@ -30,6 +30,8 @@ HEAD_SECONDS: Final = 10.0
 BODY_GRACE_SECONDS: Final = 5.0
 BODY_RATE: Final = 1024
 """Bytes of a body that must have come for each second after the grace."""
+BODY_REST_SECONDS: Final = 60.0
+"""How long a client may rest in a body, however much it has sent before."""
 IDLE_SECONDS: Final = 15.0
 """How long a connection stays on which nothing is asked."""
 PIPELINED: Final = 16
@@ -263,7 +265,9 @@ class Connection(Ending):
             self._begun = now
         due = self._begun + BODY_GRACE_SECONDS + self._received / BODY_RATE
         if due > now:
-            self.deadline = due
+            over = max(0.0, due - now - BODY_REST_SECONDS)
+            self._begun -= over
+            self.deadline = due - over
         else:
             message = f"The body of the request comes in at less than {BODY_RATE} bytes per second."
             self.refuse(invalid(message))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -171,11 +171,28 @@ class Request:
                 self._unread = False
                 return b"".join(received)
 
-    async def document(self, optional: bool = False) -> Any:
-        """The body as strictly decoded JSON; an absent body is an empty object where that is allowed."""
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body as it comes in; no more is taken than is asked for, and nothing is kept."""
+        self.check_encoding()
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            if message.get("body"):
+                yield message["body"]
+            if not message.get("more_body", False):
+                self._unread = False
+                return
+
+    def check_encoding(self) -> None:
+        """Refuse a body that would have to be unpacked."""
         encoding = self.headers.get(b"content-encoding", b"identity")
         if encoding.lower() != b"identity":
             raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
+
+    async def document(self, optional: bool = False) -> Any:
+        """The body as strictly decoded JSON; an absent body is an empty object where that is allowed."""
+        self.check_encoding()
         data = await self.body()
         if not data and optional:
             return {}

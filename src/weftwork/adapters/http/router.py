@@ -37,9 +37,10 @@ class Router:
             return None
         found = None if path.endswith(":") else self._walk(*split_path(path))
         if found is None:
-            # Of all ids only that of a node may hold a colon; elsewhere what follows one is a verb we do not know.
+            # Only the id of a node, or what is no token, may hold a colon; elsewhere what follows one is a verb that we
+            # do not know.
             found = self._walk(path.split("/")[1:], "")
-            return found if found is not None and "nodeId" in found[1] else None
+            return found if found is not None and ("nodeId" in found[1] or "token" in found[1]) else None
         return found
 
     def _walk(self, segments: list[str], verb: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:

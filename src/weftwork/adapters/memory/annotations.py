@@ -1,5 +1,6 @@
 """The annotations port in memory. A run holds its annotations, so they go with it."""
 
+from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.door import Door
 from weftwork.adapters.memory.eventlog import MemoryEventLog
 from weftwork.ports.annotations import Annotation, AnnotationPage, Verdict
@@ -12,12 +13,18 @@ from weftwork.protocol.run import RunKey
 class MemoryAnnotations:
     """Implements ports.annotations.Annotations. No call of the log waits, so each method is atomic."""
 
-    def __init__(self, door: Door, log: MemoryEventLog) -> None:
+    def __init__(self, door: Door, log: MemoryEventLog, assets: MemoryAssets) -> None:
+        self._assets = assets
         self._door = door
         self._log = log
 
     async def add(
-        self, run: RunKey, annotation: Annotation, most: int, record: Record | None = None
+        self,
+        run: RunKey,
+        annotation: Annotation,
+        most: int,
+        record: Record | None = None,
+        assets: tuple[str, ...] = (),
     ) -> Verdict | Recorded:
         self._door.enter()
         check_record(run, record)
@@ -33,6 +40,7 @@ class MemoryAnnotations:
         if annotation.annotation_id in found.annotations:
             raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
         found.annotations[annotation.annotation_id] = annotation
+        self._assets.refer(run, assets)
         if record is not None:
             await self._log.remember(record)
         return "added"

@@ -2,13 +2,14 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory import listing
+from weftwork.adapters.memory import ended, listing
+from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.door import Door
 from weftwork.adapters.memory.interrupts import OpenInterrupts
 from weftwork.adapters.memory.kin import Kin
@@ -44,8 +45,9 @@ _NONE_OPEN: Final = OpenInterrupts()
 class MemoryEventLog:
     """Implements ports.eventlog.EventLog for one process; nothing survives it."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, assets: MemoryAssets) -> None:
         self._door = door
+        self._assets = assets
         self._runs: dict[RunKey, MemoryRun] = {}
         self._by_partition: dict[str, list[MemoryRun]] = {}
         self._live: dict[RunKey, MemoryRun] = {}
@@ -237,6 +239,7 @@ class MemoryEventLog:
         del siblings[listing.place(siblings, found.number)]
         self._interrupts[run.partition].drop(found)
         self._waking.remove(found)
+        self._assets.release(run)
         self._deleted[found.number] = (now, run)
         self._fill(record)
         return True
@@ -247,23 +250,18 @@ class MemoryEventLog:
 
     async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
         self._door.enter()
-        found = [(at, run.number, run.key) for at, run in self._ended(partition) if at < completed_before]
-        return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
+        return ended.ended_before(self._all(partition), self._kin, completed_before, limit)
 
     async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
         self._door.enter()
-        return sum(at < completed_before for at, _ in self._ended(partition))
+        return ended.count_ended(self._all(partition), self._kin, completed_before)
 
-    def _ended(self, partition: str | None) -> Iterator[tuple[int, MemoryRun]]:
-        runs = self._runs.values() if partition is None else self._by_partition.get(partition, ())
-        for run in runs:
-            if run.projection.completed_at is not None and not self._kin.is_unheard(run):
-                yield run.projection.completed_at, run
+    def _all(self, partition: str | None) -> Iterable[MemoryRun]:
+        return self._runs.values() if partition is None else self._by_partition.get(partition, ())
 
     def _number(self, run: RunKey) -> int | None:
         """The number of a run that is there or was."""
-        found = self._runs.get(run)
-        if found is not None:
+        if (found := self._runs.get(run)) is not None:
             return found.number
         return max((number for number, (_, key) in self._deleted.items() if key == run), default=None)
 
@@ -274,12 +272,16 @@ class MemoryEventLog:
         self._runs[run.key] = self._live[run.key] = run
         if header.parent is not None:
             self._kin.join(run, header.parent)
+        if header.assets:
+            self._assets.refer(run.key, header.assets)
         return run
 
     def _apply(self, run: MemoryRun, batch: Batch) -> None:
         self._waking.remove(run)
         run.apply(batch)
         self._waking.add(run)
+        if batch.assets:
+            self._assets.refer(run.key, batch.assets)
         for row in batch.rows:
             if row.kind == "interrupt":
                 self._interrupts[run.key.partition].set(run, row)

@@ -1,12 +1,14 @@
 """Every storage port in memory behind one object."""
 
 from weftwork.adapters.memory.annotations import MemoryAnnotations
+from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.definitions import MemoryDefinitions
 from weftwork.adapters.memory.door import Door
 from weftwork.adapters.memory.eventlog import MemoryEventLog
 from weftwork.adapters.memory.keys import MemoryKeys
 from weftwork.adapters.memory.signing import MemorySigningKeys
 from weftwork.ports.annotations import Annotations
+from weftwork.ports.assets import AssetRows
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
@@ -21,14 +23,17 @@ class MemoryStore:
     keys: Keys
     signing: SigningKeys
     annotations: Annotations
+    assets: AssetRows
 
     def __init__(self) -> None:
         self._door = Door()
-        self.log = MemoryEventLog(self._door)
+        assets = MemoryAssets(self._door)
+        self.assets = assets
+        self.log = MemoryEventLog(self._door, assets)
         self.definitions = MemoryDefinitions(self._door, self.log)
         self.keys = MemoryKeys(self._door)
         self.signing = MemorySigningKeys(self._door)
-        self.annotations = MemoryAnnotations(self._door, self.log)
+        self.annotations = MemoryAnnotations(self._door, self.log, assets)
 
     async def open(self) -> None:
         self._door.open = True

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weftwork.adapters.nodes.ai_request import ANSWERED, ASKED, MODEL, PROMPTS, answered, asked
+from weftwork.adapters.nodes.ai_request import ANSWERED, ASKED, MEDIA, MEDIA_TEMPLATES, MODEL, PROMPTS, answered, asked
 from weftwork.adapters.nodes.shape import closed, fixed, notes, ports
 from weftwork.engine.generation import say
 from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
@@ -35,8 +35,8 @@ AI_CHAT: Final[tuple[NodeType, ...]] = (
                     **ANSWERED,
                 }
             ),
-            config=closed({**PROMPTS, **MODEL}),
-            templates={"/prompt": (), "/systemPrompt": ()},
+            config=closed({**PROMPTS, **MODEL, **MEDIA}),
+            templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             alike=("content", "message"),
             notes=notes(
                 """
@@ -44,10 +44,10 @@ The answer is streamed, recorded and given like that of [core.ai.callPrompt](cor
 in the same cases. The port `messages` brings the conversation. Without it the one message is the port `prompt`, else
 the config `prompt`, else the port `input`; without any of them the node fails with `node_input_missing`.
 
-The content of a message is a text, or a list of text parts, which are joined line by line. A part of another type
-fails the node with `unsupported_modality`; a text part without a text, with `node_config_invalid`. In a conversation
-that came from outside every message stands behind `<UNTRUSTED>` marks, and one of the role `system` becomes one of a
-user.
+The content of a message is a text, or a list of parts: texts, images, sound and documents, as
+[What models see](../perception.md) tells. `media` is added to the end of the conversation. What cannot be shown to the
+model fails the node, and is never left out. In a conversation that came from outside every text stands behind
+`<UNTRUSTED>` marks, and a message of the role `system` becomes one of a user.
 """,
                 "core.ai.chatCompletion",
                 {"systemPrompt": "You answer customers of a garden shop.", "temperature": 0.3},

@@ -2,7 +2,20 @@
 
 from typing import Final
 
-from weftwork.adapters.nodes.ai_request import ANSWERED, MODEL, UNMET, answered, prompt_of, request_of, system_of
+from weftwork.adapters.nodes.ai_request import (
+    ANSWERED,
+    MEDIA,
+    MEDIA_TEMPLATES,
+    MODEL,
+    SHOWN,
+    UNMET,
+    answered,
+    media_of,
+    prompt_of,
+    request_of,
+    shown,
+    system_of,
+)
 from weftwork.adapters.nodes.reading import faulty
 from weftwork.adapters.nodes.shape import anything, closed, fixed, name, notes, ports, template
 from weftwork.engine.enquiry import BEGIN
@@ -19,11 +32,13 @@ async def _generate(call: NodeCall, context: NodeContext) -> Outcome:
     try:
         message = prompt_of(call, "userMessage")
         system = system_of(call)
+        media = media_of(call)
     except ExpressionFault as fault:
         return faulty(fault)
-    if message is None and not system:
+    if message is None and not system and not media:
         return UNMET
-    request = request_of(call, (Message("user", message or BEGIN),), system)
+    said = Message("user", message or ("" if media else BEGIN))
+    request = request_of(call, shown((said,), media), system)
     made = await typed(context, call, request, call.config["envelopeType"], call.contract)
     if isinstance(made, Failed):
         return made
@@ -50,6 +65,7 @@ AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
                 {
                     "userMessage": anything("What the model is asked; wins over the config."),
                     "input": anything("What it is asked if nothing else says."),
+                    **SHOWN,
                 }
             ),
             outputs=fixed(
@@ -70,10 +86,11 @@ AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
                     "systemPrompt": template("What the model is told before everything else.", 0),
                     "userMessage": template("What it is asked, if no port says."),
                     **MODEL,
+                    **MEDIA,
                 },
                 "envelopeType",
             ),
-            templates={"/systemPrompt": (), "/userMessage": ()},
+            templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
             notes=notes(
                 """
 Every envelope that the model sends goes through the gate of the host: its shape, its kind, its payload, the node's
@@ -83,6 +100,8 @@ the wanted kind becomes the outputs.
 The model may first ask: a `clarification.request` suspends the run until a person has answered, and the answers go back
 to the model. A `schema.request` is answered with the schema. An `error`, by which a model says that it cannot do it, is
 logged and given like the envelope that was wanted: it is no failure of the node.
+
+`media` shows the model images, sound or documents: [What models see](../perception.md). The envelope is untrusted then.
 
 The schema of a kind comes with the workflow, in `metadata.envelopeKinds`, or is known to the host; for any other kind
 the node fails with `unknown_envelope_kind`.

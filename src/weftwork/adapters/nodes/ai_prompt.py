@@ -5,12 +5,16 @@ from typing import Final
 from weftwork.adapters.nodes.ai_request import (
     ANSWERED,
     ASKED,
+    MEDIA,
+    MEDIA_TEMPLATES,
     MODEL,
     PROMPTS,
     UNMET,
     answered,
+    media_of,
     prompt_of,
     request_of,
+    shown,
     system_of,
 )
 from weftwork.adapters.nodes.prompting import NOTHING, REFS, prompted
@@ -32,11 +36,13 @@ async def _call_prompt(call: NodeCall, context: NodeContext, templates: Template
     try:
         prompt = told.user or prompt_of(call)
         system = told.system or system_of(call)
+        media = media_of(call)
     except ExpressionFault as fault:
         return faulty(fault)
-    if prompt is None and (prompt := call.config.get("promptId")) is None:
+    if prompt is None and (prompt := call.config.get("promptId")) is None and not media:
         return UNMET
-    request = request_of(call, (Message("user", told.asked(prompt)),), told.instructed(system))
+    messages = shown((Message("user", told.asked(prompt or "")),), media)
+    request = request_of(call, messages, told.instructed(system))
     spoken = await say(context, call, request, told.said)
     if isinstance(spoken, Failed):
         return spoken
@@ -49,7 +55,7 @@ _DECLARATION: Final = NodeDeclaration(
     "Asks a model one thing, and gives what it says.",
     effect="idempotent",
     instant=False,
-    inputs=ports({port: ASKED[port] for port in ("prompt", "input")}),
+    inputs=ports({port: ASKED[port] for port in ("prompt", "input", "media")}),
     outputs=fixed(
         {
             "text": {"type": "string", "description": "What the model said."},
@@ -66,13 +72,14 @@ _DECLARATION: Final = NodeDeclaration(
                 "it is the prompt."
             ),
             **MODEL,
+            **MEDIA,
             "expectsStreaming": {
                 "type": "boolean",
                 "description": "Whether somebody follows the answer as it comes; it is streamed in any case.",
             },
         }
     ),
-    templates={"/prompt": (), "/systemPrompt": ()},
+    templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     composes="named",
     alike=("text", "content"),
     notes=notes(
@@ -84,6 +91,10 @@ What is asked is the port `prompt`, else the text that the run's `promptOverride
 `prompt`, else the port `input`, else `promptId` itself; without any of them the node fails with `node_input_missing`.
 References to [prompt templates](../prompts.md) come before the texts of the ports and of the config, and so do those
 that the workflow has in `defaults.promptRefs`; a text beside one is not used.
+
+`media` shows the model images, sound or documents beside that: [What models see](../perception.md). All that the model
+says then is untrusted.
+
 `ai.provider`, `ai.model`, `model`, `temperature` and `maxTokens` of the run's `configurable` win over the config.
 
 An answer that is cut short is given as it is, with the `finishReason` `length`. A refusal fails the node with

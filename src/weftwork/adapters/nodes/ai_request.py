@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.reading import faulty
+from weftwork.adapters.nodes.reading import faulty, render
 from weftwork.adapters.nodes.shape import Schema, name, ports, template, whole
 from weftwork.engine.enquiry import (
     MAX_MESSAGES,
@@ -14,12 +14,14 @@ from weftwork.engine.enquiry import (
     MAX_TOKENS,
     enquiry,
     finish_reason,
-    text_of,
 )
+from weftwork.engine.perception import given_message, with_media
 from weftwork.ports.models import Message, ModelAnswer, ModelRequest, Role
 from weftwork.ports.nodes import Failed, NodeCall
 from weftwork.protocol.expression import ExpressionFault
-from weftwork.protocol.json_value import is_object
+from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.media.beside import part_of
+from weftwork.protocol.media.parts import MAX_PARTS
 from weftwork.protocol.trust import wrap_untrusted
 
 _PART: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
@@ -43,6 +45,46 @@ PROMPTS: Final[dict[str, Schema]] = {
     "prompt": template("What it is asked, if no port says."),
 }
 
+MEDIA: Final[dict[str, Schema]] = {
+    "media": {
+        "type": "array",
+        "maxItems": MAX_PARTS,
+        "items": {
+            **template("", 1),
+            "type": ["object", "string"],
+            "dependentRequired": {"url": ["mimeType"], "data": ["mimeType"]},
+            "properties": {
+                "type": {"enum": ["image", "audio", "document", "file"], "description": "By the media type if absent."},
+                "mimeType": template("The media type; what the asset is if absent."),
+                "url": template("Where it is fetched."),
+                "mediaRef": template("An asset of the tenant."),
+                "data": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The bytes, in base64; they need `mimeType`.",
+                },
+            },
+            "additionalProperties": False,
+        },
+        "description": "What the model is shown beside the text, if no port says: names of assets (a mediaRef), or "
+        "parts with one of `mediaRef`, `url` and `data`. All but `data` may be templates.",
+    }
+}
+"""Config of a node that shows media."""
+
+SHOWN: Final[dict[str, Schema]] = {
+    "media": {
+        "description": "What the model is shown beside the text: a mediaRef, an object that has one, a part, or a list "
+        "of them; wins over the config."
+    }
+}
+"""The port that goes with it."""
+
+MEDIA_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
+    "/media/*": (),
+    **{f"/media/*/{member}": () for member in ("mimeType", "url", "mediaRef")},
+}
+
 ASKED: Final[dict[str, Schema]] = {
     "messages": {
         "type": "array",
@@ -54,7 +96,7 @@ ASKED: Final[dict[str, Schema]] = {
             "properties": {
                 "role": {"enum": ["user", "assistant", "system"], "description": "Who says it."},
                 "content": {
-                    "description": "A text, or a list of parts `{type: text, text}`.",
+                    "description": "A text, or a list of [parts](../perception.md).",
                     "anyOf": [{"type": "string"}, {"type": "array", "items": _PART}],
                 },
             },
@@ -63,6 +105,7 @@ ASKED: Final[dict[str, Schema]] = {
     },
     "prompt": {"description": "What it is asked; wins over the config. Anything but a text is sent as JSON."},
     "input": {"description": "What it is asked if nothing else says."},
+    **SHOWN,
 }
 """Ports of every node that asks a model; all others are there for templates."""
 
@@ -140,24 +183,52 @@ def prompt_of(call: NodeCall, member: str = "prompt") -> str | None:
     return port_text(call, "input") if "input" in call.inputs else None
 
 
+def media_of(call: NodeCall) -> list[Any]:
+    """media-50 (host): what is shown beside the text: the port `media`, else the config. Raises ExpressionFault."""
+    if "media" in call.inputs:
+        given: Any = call.inputs["media"]
+        listed: list[Any] = [part_of(each) for each in (given if is_array(given) else [given])]
+        return [_fenced_part(each) for each in listed] if "media" in call.untrusted else listed
+    return [part_of(_rendered_part(call, each)) for each in call.config.get("media", ())]
+
+
+def _rendered_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
+    # Names and addresses, and no text for a model: what is from outside needs no fence.
+    if isinstance(part, str):
+        return render(call, part)
+    return {name: value if name in ("type", "data") else render(call, value) for name, value in part.items()}
+
+
+def _fenced_part(part: Any) -> Any:
+    fence = is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
+    return {**part, "text": fenced(part["text"])} if fence else part
+
+
+def shown(messages: tuple[Message, ...], media: list[Any]) -> tuple[Message, ...]:
+    """The conversation with these parts at its end, as said by the user."""
+    if messages and messages[-1].role == "user":
+        return (*messages[:-1], with_media(messages[-1], media))
+    return (*messages, with_media(Message("user", ""), media)) if media else messages
+
+
 def messages_of(call: NodeCall) -> tuple[Message, ...] | Failed:
-    """ai-03 (RFC 0091, parts of messages): the conversation of the port `messages`, else one message with the prompt.
+    """ai-03 (RFC 0091, parts of messages): the conversation of the port `messages`, else one message with the prompt;
+    and what is shown beside it. Its parts are looked at when a model is asked.
 
     Raises ExpressionFault.
     """
+    media = media_of(call)
     if "messages" not in call.inputs:
         prompt = prompt_of(call)
-        return UNMET if prompt is None else (Message("user", prompt),)
+        return UNMET if prompt is None and not media else shown((Message("user", prompt or ""),), media)
     outside = "messages" in call.untrusted
+    wrap = fenced if outside else None
     found: list[Message] = []
-    for index, given in enumerate(call.inputs["messages"]):
-        content = text_of(given["content"])
-        if isinstance(content, Failed):
-            return msgspec.structs.replace(content, details={"message": index})
+    for given in call.inputs["messages"]:
         # Nobody outside gives a model orders, whatever role they claim.
         role: Role = "user" if outside and given["role"] == "system" else given["role"]
-        found.append(Message(role, fenced(content) if outside else content))
-    return tuple(found)
+        found.append(given_message(role, given["content"], wrap))
+    return shown(tuple(found), media)
 
 
 def answered(answer: ModelAnswer) -> dict[str, Any]:

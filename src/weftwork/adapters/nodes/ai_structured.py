@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.ai_request import ANSWERED, ASKED, MODEL, PROMPTS, answered, asked
+from weftwork.adapters.nodes.ai_request import ANSWERED, ASKED, MEDIA, MEDIA_TEMPLATES, MODEL, PROMPTS, answered, asked
 from weftwork.adapters.nodes.shape import anything, closed, fixed, notes, ports, whole
 from weftwork.engine.generation import fill
 from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
@@ -58,11 +58,12 @@ AI_STRUCTURED: Final[tuple[NodeType, ...]] = (
                     },
                     **PROMPTS,
                     **MODEL,
+                    **MEDIA,
                     "retryOnInvalidJson": whole(0, 16, "Left aside: how often a model is asked is the host's."),
                 },
                 "outputSchema",
             ),
-            templates={"/prompt": (), "/systemPrompt": ()},
+            templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             check=_check,
             notes=notes(
                 """

@@ -10,7 +10,7 @@ from weftwork.adapters.nodes.aliases import with_aliases
 from weftwork.adapters.nodes.approval import APPROVAL
 from weftwork.adapters.nodes.branching import BRANCHING
 from weftwork.adapters.nodes.clarification import CLARIFICATION
-from weftwork.adapters.nodes.conformance import CONFORMANCE
+from weftwork.adapters.nodes.conformance import CONFORMANCE, MEDIA_CHECKS
 from weftwork.adapters.nodes.conversation import CONVERSATION
 from weftwork.adapters.nodes.core import CORE
 from weftwork.adapters.nodes.data import DATA
@@ -21,6 +21,7 @@ from weftwork.adapters.nodes.http import http_nodes
 from weftwork.adapters.nodes.interrupt import INTERRUPT
 from weftwork.adapters.nodes.lists import LISTS
 from weftwork.adapters.nodes.map import MAP
+from weftwork.adapters.nodes.media import MEDIA_NODES
 from weftwork.adapters.nodes.mock_agent import MOCK_AGENTS
 from weftwork.adapters.nodes.mock_ai import mock_ai_nodes
 from weftwork.adapters.nodes.output import OUTPUT
@@ -57,13 +58,15 @@ def builtin(
         *SUPERVISORS,
         *dispatch_nodes(conversation),
         *OUTPUT,
+        *MEDIA_NODES,
         *http_nodes(outbound),
         *ai_prompt_nodes(templates or Templates()),
         *AI_CHAT,
         *AI_STRUCTURED,
         *AI_ENVELOPE,
     )
-    checked = (*CONFORMANCE, *((*MOCK_AGENTS, *mock_ai_nodes(templates or Templates())) if conformance else ()))
+    mocks = (*MOCK_AGENTS, *mock_ai_nodes(templates or Templates()), *MEDIA_CHECKS)
+    checked = (*CONFORMANCE, *(mocks if conformance else ()))
     return tuple(with_aliases((*core, *DEMO, *checked)).values())
 
 

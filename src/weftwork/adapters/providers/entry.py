@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.ports.media import MediaKind
 from weftwork.ports.models import StopReason
 
 REASONS: Final[dict[str, StopReason]] = {
@@ -33,6 +34,16 @@ class Breakdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     retryable: bool = True
 
 
+class Made(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Something that the model makes beside its text."""
+
+    kind: MediaKind
+    base64: bytes
+    media_type: str = ""
+    alt: str = ""
+    name: str = ""
+
+
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What is said in one call: `content`, piece by piece as it is divided here, or `chunks`, which are the pieces."""
 
@@ -46,8 +57,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     delay_ms_per_token: int = 0
     """Before each piece."""
     model: str = ""
+    media: tuple[Made, ...] = ()
+    """Come after what is said."""
     fault: Breakdown | None = None
-    """Comes after what is said."""
+    """Comes after all that."""
 
     def __post_init__(self) -> None:
         if self.content is not None and self.chunks is not None and self.content != "".join(self.chunks):

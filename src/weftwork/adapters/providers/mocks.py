@@ -8,7 +8,7 @@ import msgspec
 from weftwork.adapters.providers.entry import REASONS
 from weftwork.adapters.providers.scripted import pause
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, Modality, ModelRequest, ProviderFault, Stop, Usage
 
 TOKENS: Final = ("mock", " response")
 _Answer = AsyncGenerator[Delta | Stop]
@@ -26,6 +26,10 @@ class Mock:
         self._play = _PLAYS[name]
         self.name = name
         self.default_model = str(config.get("model", f"mock-{name}-v1")) if name == "stream-text" else f"mock-{name}-v1"
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        """Text alone: nothing of a request is looked at."""
+        return frozenset()
 
     def generate(self, request: ModelRequest) -> _Answer:
         return self._play(self._clock, self._config, self.default_model)

@@ -7,8 +7,9 @@ from weftwork.adapters.providers.mocks import Mock
 from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import Script
 from weftwork.adapters.providers.scripted import Scripted
+from weftwork.engine.perception import modalities_of
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
+from weftwork.ports.models import Modality, ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.mock_provider import MOCKS
 
 MOCK: Final = "mock"
@@ -26,6 +27,11 @@ class Providers:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._providers)
+
+    @property
+    def perceives(self) -> frozenset[Modality]:
+        """media-42 (RFC 0091, aiProviders.input): what discovery advertises beside text."""
+        return frozenset[Modality]().union(*(modalities_of(each, "") for each in self._providers.values()))
 
     def find(self, request: ModelRequest) -> ModelProvider:
         """model-15 (OpenWOP host capabilities): the one that is named, or the first; a mock before any of them."""

@@ -1,7 +1,8 @@
 """A script: what the scripted provider says where nobody has programmed anything.
 
 A file in JSON or TOML with `nodes`, lists of entries by node id that begin anew when they are through, and `default`,
-the answer of every other node. Without a script, a node is told what it said.
+the answer of every other node; `modalities`, what is taken beside text, and `models`, the same for single models, which
+take no more than that. Without a script, a node is told what it said, and everything is taken.
 """
 
 import tomllib
@@ -12,11 +13,13 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.providers.entry import Entry, entry_of
+from weftwork.adapters.providers.glimpse import listed_media
 from weftwork.adapters.providers.sample import sample
-from weftwork.ports.models import ModelRequest
+from weftwork.ports.models import Modality, ModelRequest
 from weftwork.protocol.decode import decode
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json_value import is_array
+from weftwork.protocol.media.parts import MODALITIES
 
 MOST_ECHOED: Final = 200
 
@@ -28,6 +31,12 @@ class ScriptUnreadable(Exception):
 class Script(msgspec.Struct, frozen=True):
     nodes: Mapping[str, tuple[Entry, ...]] = {}
     default: Entry | None = None
+    modalities: frozenset[Modality] = frozenset(MODALITIES)
+    models: Mapping[str, frozenset[Modality]] = {}
+
+    def taken(self, model: str) -> frozenset[Modality]:
+        """What a model takes beside text."""
+        return self.modalities & self.models.get(model, self.modalities)
 
     def play(self, request: ModelRequest, turn: int) -> Entry:
         """What is said in the call `turn` of a node, counted from 0."""
@@ -41,17 +50,22 @@ def echo(request: ModelRequest) -> Entry:
     """model-14 (host): without a script, a value that fits the wanted schema, or what the user said last."""
     if (wanted := request.response_schema or request.payload_schema) is not None:
         return Entry(content=msgspec.json.encode(sample(wanted)).decode())
-    said = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
+    said = next((message.text for message in reversed(request.messages) if message.role == "user"), "")
     line = " ".join(said.split())
-    if not line:
-        return Entry(content="(scripted) No model is connected to this host.")
-    shown = line if len(line) <= MOST_ECHOED else line[:MOST_ECHOED].rstrip() + " ..."
-    return Entry(content=f"(scripted) No model is connected to this host. You said: {shown}")
+    parts = ["(scripted) No model is connected to this host."]
+    if line:
+        shown = line if len(line) <= MOST_ECHOED else line[:MOST_ECHOED].rstrip() + " ..."
+        parts.append(f"You said: {shown}")
+    if media := listed_media(request):
+        parts.append(f"You showed: {media}.")
+    return Entry(content=" ".join(parts))
 
 
 class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: dict[str, Any] = {}
     default: Any = None
+    modalities: frozenset[Modality] = frozenset(MODALITIES)
+    models: dict[str, frozenset[Modality]] = {}
 
 
 def read_script(file: Path) -> Script:
@@ -66,7 +80,8 @@ def read_script(file: Path) -> Script:
         if not is_array(listed):
             raise ScriptUnreadable(f"{place}: takes a list of answers")
         nodes[name] = tuple(_entry(each, f"{place}, answer {at}") for at, each in enumerate(listed, 1))
-    return Script(nodes, None if written.default is None else _entry(written.default, f"{file}: `default`"))
+    default = None if written.default is None else _entry(written.default, f"{file}: `default`")
+    return Script(nodes, default, written.modalities, written.models)
 
 
 def _entry(document: Any, place: str) -> Entry:

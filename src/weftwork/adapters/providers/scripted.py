@@ -4,10 +4,11 @@ from collections.abc import AsyncGenerator
 from typing import Final, Protocol
 
 from weftwork.adapters.providers.entry import REASONS, Entry
+from weftwork.adapters.providers.glimpse import glimpsed
 from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.words import pieces, tokens
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, MadeMedia, Modality, ModelRequest, ProviderFault, Stop, Usage
 
 SCRIPTED: Final = "scripted"
 SCRIPTED_MODEL: Final = "scripted-1"
@@ -17,6 +18,10 @@ class Source(Protocol):
     """Where a scripted provider has its answers from."""
 
     def take(self, request: ModelRequest) -> Entry: ...
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        """What is played beside text."""
+        ...
 
 
 class Scripted:
@@ -34,23 +39,30 @@ class Scripted:
         self.name = name
         self.default_model = default_model
 
-    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self._source.modalities(model or self.default_model)
+
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | MadeMedia | Stop]:
         entry = self._source.take(request)
         return self._say(request, entry, entry.model or request.model or self.default_model)
 
-    async def _say(self, request: ModelRequest, entry: Entry, model: str) -> AsyncGenerator[Delta | Stop]:
-        text = entry.text
-        parts = pieces(text) if entry.chunks is None else entry.chunks
+    async def _say(self, request: ModelRequest, entry: Entry, model: str) -> AsyncGenerator[Delta | MadeMedia | Stop]:
+        if entry.chunks is None:
+            parts = pieces(await glimpsed(entry.text, request))
+        else:
+            parts = tuple([await glimpsed(chunk, request) for chunk in entry.chunks])
         for place, part in enumerate(parts, 1):
             await pause(self._clock, entry.delay_ms_per_token)
             yield Delta(part, last=place == len(parts) and entry.fault is None, model=model)
+        for made in entry.media:
+            yield MadeMedia(made.kind, made.base64, made.media_type, made.alt, made.name)
         if entry.fault is not None:
             raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
         yield Stop(
             REASONS.get(entry.stop_reason, "other"),
             Usage(
                 _asked(request) if entry.input_tokens is None else entry.input_tokens,
-                tokens(text) if entry.output_tokens is None else entry.output_tokens,
+                tokens("".join(parts)) if entry.output_tokens is None else entry.output_tokens,
             ),
             model,
             entry.stop_reason,
@@ -66,4 +78,4 @@ async def pause(clock: Clock, milliseconds: int) -> None:
 
 
 def _asked(request: ModelRequest) -> int:
-    return tokens(request.system) + sum(tokens(message.content) for message in request.messages)
+    return tokens(request.system) + sum(tokens(message.text) for message in request.messages)

@@ -7,9 +7,11 @@ from weftwork.adapters.python.answer import Headers, Response, request_of
 from weftwork.adapters.python.asks import Asks
 from weftwork.adapters.python.errors import missing
 from weftwork.adapters.python.fate import Call
+from weftwork.adapters.python.media import Media, MediaContent
 from weftwork.adapters.python.models import Answer, Envelope
 from weftwork.adapters.python.question import Question
 from weftwork.adapters.python.returned import bound, returned
+from weftwork.adapters.python.shows import Shows
 from weftwork.adapters.python.speaks import Speaks
 from weftwork.protocol.node_type import Effect
 
@@ -19,6 +21,7 @@ T = TypeVar("T")
 class Context(
     Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]],
     Speaks[Coroutine[Any, Any, Answer], Coroutine[Any, Any, Envelope]],
+    Shows[Coroutine[Any, Any, Media], Coroutine[Any, Any, MediaContent]],
 ):
     """The first argument of a node that is an async function. Good for one call of it."""
 

@@ -12,6 +12,7 @@ import msgspec
 
 from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused, node_error
 from weftwork.adapters.python.fate import Fate, step_here
+from weftwork.adapters.python.media import NodeMedia
 from weftwork.adapters.python.models import Models
 from weftwork.adapters.python.question import Question, answered_otherwise, interrupt_of
 from weftwork.adapters.python.received import received
@@ -49,6 +50,7 @@ class Entry:
         self.fate = Fate()
         self.steps = Steps(type_id, effect, call, host, self.fate)
         self.models = Models(effect, call, host, self.fate)
+        self.media = NodeMedia(host, self.fate)
         self.own_thread = 0
         """The thread that a plain function runs in."""
         self._asked: dict[str, str] = {}
@@ -131,6 +133,7 @@ class Entry:
         """End the entry, and the steps in it; the question that the node waits for, if it does."""
         self.steps.cut()
         self.models.cut()
+        self.media.cut()
         fate = self.fate
         asking, fate.asking, fate.failure, fate.over = fate.asking, None, None, True
         return asking

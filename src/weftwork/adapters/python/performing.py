@@ -21,6 +21,7 @@ from weftwork.adapters.python.errors import (
     misused,
 )
 from weftwork.adapters.python.fate import step_here
+from weftwork.adapters.python.media_port import described
 from weftwork.adapters.python.plain import PlainContext, Ways
 from weftwork.adapters.python.signature import Signature
 from weftwork.adapters.python.spawned import Branch, branch, ended, in_node
@@ -221,7 +222,7 @@ def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
         arguments = {"inputs": _taken("inputs", call.inputs, signature.whole)}
     else:
         arguments = {
-            name: _taken(f"the input {name}", call.inputs[name], kind)
+            name: _taken(f"the input {name}", described(call.inputs[name], kind), kind)
             for name, kind in signature.ports.items()
             if name in call.inputs
         }

@@ -11,9 +11,11 @@ from weftwork.adapters.python.answer import Headers, Response, request_of
 from weftwork.adapters.python.asks import Asks
 from weftwork.adapters.python.entry import Entry
 from weftwork.adapters.python.errors import Abandoned, missing
+from weftwork.adapters.python.media import Media, MediaContent
 from weftwork.adapters.python.models import Answer, Envelope
 from weftwork.adapters.python.question import Question
 from weftwork.adapters.python.returned import bound, returned
+from weftwork.adapters.python.shows import Shows
 from weftwork.adapters.python.speaks import Speaks
 from weftwork.adapters.python.steps import CallPlain
 from weftwork.adapters.python.threads import Outcome, outcome_of
@@ -115,7 +117,7 @@ class Ways:
         return _Hop(self, work).wait()
 
 
-class PlainContext(Asks[Any, dict[str, Any]], Speaks[Answer, Envelope]):
+class PlainContext(Asks[Any, dict[str, Any]], Speaks[Answer, Envelope], Shows[Media, MediaContent]):
     """The first argument of a node that is a plain function. The same as Context, without await."""
 
     __slots__ = ("_ways",)

@@ -5,14 +5,15 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.adapters.python.errors import misused, node_error
+from weftwork.adapters.python.errors import misused
+from weftwork.adapters.python.parts import content_of, parts_of
 from weftwork.adapters.python.schemas import is_record, object_of
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
-from weftwork.engine.enquiry import MAX_MESSAGES, MAX_NAME, MAX_STOP, MAX_STOPS, MAX_TOKENS, UNSUPPORTED, text_of
+from weftwork.engine.enquiry import MAX_MESSAGES, MAX_NAME, MAX_STOP, MAX_STOPS, MAX_TOKENS
+from weftwork.engine.perception import given_message, with_media
 from weftwork.ports.models import Message, Role
-from weftwork.ports.nodes import Failed
 from weftwork.protocol.caller_schema import check_caller_schema
-from weftwork.protocol.json_value import is_array, is_object
+from weftwork.protocol.json_value import is_object
 
 Messages = str | Collection[Mapping[str, Any]]
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
@@ -36,12 +37,16 @@ class Shape(msgspec.Struct, frozen=True):
     kind: Any = Any
 
 
-def prompt_of(name: str, prompt: Any, messages: Any, system: Any, **wishes: Any) -> Prompt:
-    """The question. Raises NodeError, node_misused or unsupported_modality; `name` is the call that the author made."""
+def prompt_of(name: str, prompt: Any, messages: Any, system: Any, media: Any = (), **wishes: Any) -> Prompt:
+    """The question. Raises NodeError, node_misused; `name` is the call that the author made."""
     told = _text(f"{name} takes system as a text", system)
     listed = [*_conversation(name, messages)]
     if prompt is not None:
         listed.append(Message("user", _text(f"{name} takes prompt as a text", prompt)))
+    shown = parts_of(name, media)
+    if shown:
+        last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
+        listed.append(with_media(last, shown))
     if len(listed) > MAX_MESSAGES:
         raise misused(f"{name} takes up to {MAX_MESSAGES:,} messages.")
     return Prompt(tuple(listed), told, _given(name, **wishes))
@@ -62,14 +67,9 @@ def _message(what: str, given: Any) -> Message:
         raise misused(f"{what} is no object with role and content.")
     if given["role"] not in ROLES:
         raise misused(f"{what} needs one of the roles {', '.join(ROLES)}.")
-    content: Any = given["content"]
-    if is_array(content) and all(is_object(part) and isinstance(part.get("type"), str) for part in content):
-        content = text_of(content)
-        if content is UNSUPPORTED:
-            raise node_error(UNSUPPORTED)
-    if isinstance(content, Failed) or not isinstance(content, str):
-        raise misused(f"{what} needs a text as its content, or a list of parts with type and text.")
-    return Message(given["role"], _text(what, content))
+    message = given_message(given["role"], content_of(what, given["content"]))
+    _text(what, message.text)
+    return message
 
 
 def _text(what: str, given: Any) -> str:

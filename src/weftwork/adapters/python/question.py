@@ -83,8 +83,8 @@ def _data(asked: Question) -> Any:
     named = key if asked.custom_kind is None else asked.custom_kind
     if not isinstance(named, str) or not 0 < len(named) <= MAX_KIND:
         raise misused(f"A custom kind takes 1 to {MAX_KIND} characters.")
-    if named.startswith(OWN):
-        raise misused(f"Custom kinds that begin with {OWN} are the host's own.")
+    if named.startswith(OWN[0]):
+        raise misused(f"Custom kinds that begin with {OWN[0]} are the host's own.")
     data = _json(key, "data", {"customKind": named, "payload": asked.data})
     if asked.data is None:
         del data["payload"]

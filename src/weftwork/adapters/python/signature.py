@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.adapters.python import schemas
+from weftwork.adapters.python.media_port import widened
 from weftwork.adapters.python.values import NotJson, as_json, converted
 
 Function = Callable[..., Any]
@@ -147,7 +148,7 @@ def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any,
     for name in names:
         _schema(name, lambda name=name: schemas.schemas_of([kinds[name]]))
     defaults = {each.name: _default(each, kinds) for each in ports if each.default is not inspect.Parameter.empty}
-    return None, _schema("an input", lambda: schemas.ports_of({name: kinds[name] for name in names}, defaults))
+    return None, _schema("an input", lambda: schemas.ports_of({name: widened(kinds[name]) for name in names}, defaults))
 
 
 def _default(port: inspect.Parameter, kinds: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from weftwork.adapters.python.bearings import Bearings
 from weftwork.adapters.python.errors import misused
 from weftwork.adapters.python.kinds import EnvelopeKind
+from weftwork.adapters.python.parts import Shown
 from weftwork.adapters.python.prompt import Messages, prompt_of, shape_of
 from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.protocol.envelope.contract import MAX_KIND
@@ -35,6 +36,7 @@ class Speaks(Bearings, Generic[Said, Made]):
         prompt: str | None = None,
         *,
         messages: Messages | None = None,
+        media: Shown | Collection[Shown] = (),
         system: str = "",
         provider: str | None = None,
         model: str | None = None,
@@ -46,11 +48,12 @@ class Speaks(Bearings, Generic[Said, Made]):
     ) -> Said:
         """Ask a model, and get what it says: `text`, `usage`, `finish_reason`, `model`; with a `schema`, `data` too.
 
-        `prompt` stands after `messages`. `stream` shows the pieces to those who follow the run, as they come. Raises
-        NodeError when no answer can be had.
+        `prompt` stands after `messages`, and `media` beside it, which the model is shown: then all that it says is
+        untrusted. `stream` shows the pieces to those who follow the run, as they come. Raises NodeError when no answer
+        can be had.
         """
         wishes = {"provider": provider, "model": model, "temperature": temperature, "max_tokens": max_tokens}
-        asked = prompt_of("ctx.call_ai", prompt, messages, system, **wishes, stop=stop)
+        asked = prompt_of("ctx.call_ai", prompt, messages, system, media, **wishes, stop=stop)
         if not asked.messages:
             raise misused("ctx.call_ai takes a prompt, or messages.")
         shape = None if schema is None else shape_of(schema)
@@ -66,6 +69,7 @@ class Speaks(Bearings, Generic[Said, Made]):
         prompt: str | None = None,
         *,
         messages: Messages | None = None,
+        media: Shown | Collection[Shown] = (),
         system: str = "",
         provider: str | None = None,
         model: str | None = None,
@@ -83,9 +87,8 @@ class Speaks(Bearings, Generic[Said, Made]):
         if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND:
             raise misused(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
         options: dict[str, Any] = {"provider": provider, "model": model, "temperature": temperature}
-        asked = prompt_of(
-            "ctx.generate_envelope", prompt, messages, system, **options, max_tokens=max_tokens, stop=stop
-        )
+        options |= {"max_tokens": max_tokens, "stop": stop}
+        asked = prompt_of("ctx.generate_envelope", prompt, messages, system, media, **options)
         if not asked.messages and not asked.system:
             raise misused("ctx.generate_envelope takes a prompt, messages, or a text as system.")
         models = self._entry.models

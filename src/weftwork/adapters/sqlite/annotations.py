@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from weftwork.adapters.sqlite import idempotency
+from weftwork.adapters.sqlite.assets import refer
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import SEQUENCE_BITS
 from weftwork.adapters.sqlite.reader import Readers, snapshot
@@ -38,10 +39,15 @@ class SqliteAnnotations:
         self._read = readers.submit
 
     async def add(
-        self, run: RunKey, annotation: Annotation, most: int, record: Record | None = None
+        self,
+        run: RunKey,
+        annotation: Annotation,
+        most: int,
+        record: Record | None = None,
+        assets: tuple[str, ...] = (),
     ) -> Verdict | Recorded:
         check_record(run, record)
-        return await self._write(partial(_add, run, annotation, most, record))
+        return await self._write(partial(_add, run, annotation, most, record, assets))
 
     async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
         return await self._read(partial(_find, run, annotation_id))
@@ -54,7 +60,12 @@ class SqliteAnnotations:
 
 
 def _add(
-    run: RunKey, annotation: Annotation, most: int, record: Record | None, connection: Connection
+    run: RunKey,
+    annotation: Annotation,
+    most: int,
+    record: Record | None,
+    assets: tuple[str, ...],
+    connection: Connection,
 ) -> Verdict | Recorded:
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:
@@ -67,6 +78,8 @@ def _add(
     connection.execute(_INSERT, (run_no, annotation.annotation_id, annotation.document))
     if not connection.changes():
         raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
+    if assets:
+        refer(connection, run_no, run.partition, assets)
     if record is not None:
         idempotency.insert(connection, record)
     return "added"

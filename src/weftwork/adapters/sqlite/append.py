@@ -1,6 +1,7 @@
 """The transaction that adds events to a run, with everything that is cached of them."""
 
 from weftwork.adapters.sqlite import idempotency, news, orders
+from weftwork.adapters.sqlite.assets import refer
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import insert_batch
 from weftwork.adapters.sqlite.head import Head, Heads, head_of
@@ -39,6 +40,8 @@ def append(
         check_free(connection, brood)
     insert_batch(connection, head.run_no, batch)
     _project(connection, head, batch)
+    if batch.assets:
+        refer(connection, head.run_no, run.partition, batch.assets)
     if brood:
         spawn_all(connection, heads, head, brood)
         head = head._replace(has_children=True)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from weftwork.adapters.sqlite import idempotency, kinship
+from weftwork.adapters.sqlite.assets import refer
 from weftwork.adapters.sqlite.driver import Connection
 from weftwork.adapters.sqlite.entries import insert_batch, insert_hidden
 from weftwork.adapters.sqlite.head import Heads, head_of
@@ -54,6 +55,8 @@ def create(
         kinship.join(connection, heads, run_no, partition, header.parent)
     if first is not None:
         insert_batch(connection, run_no, first)
+        if first.assets:
+            refer(connection, run_no, partition, first.assets)
     if record is not None:
         idempotency.insert(connection, record)
     return _CREATED
@@ -97,5 +100,7 @@ def insert_run(
         connection.executemany(_INSERT_TAG, [(partition, tag, run_no) for tag in set(header.tags)])
     if hidden:
         insert_hidden(connection, run_no, hidden)
+    if header.assets:
+        refer(connection, run_no, partition, header.assets)
     heads.keep(header.key, head_of(run_no, now, is_child, False))
     return run_no

@@ -51,6 +51,11 @@ BELONGINGS: Final[dict[str, _Rows]] = {
         "SELECT hidden_no, length(value) FROM hidden WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM hidden WHERE hidden_no = ?",
     ),
+    # What nobody refers to any more can go, and with most runs it can at once.
+    "asset_refs": _Rows(
+        "SELECT run_no, asset_no, 0 FROM asset_refs WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM asset_refs WHERE run_no = ? AND asset_no = ?",
+    ),
     "annotations": _Rows(
         "SELECT annotation_no, length(document) FROM annotations WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM annotations WHERE annotation_no = ?",

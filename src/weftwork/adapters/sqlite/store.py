@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from weftwork.adapters.sqlite.annotations import SqliteAnnotations
+from weftwork.adapters.sqlite.assets import SqliteAssets
 from weftwork.adapters.sqlite.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.eventlog import SqliteEventLog
@@ -13,6 +14,7 @@ from weftwork.adapters.sqlite.reader import Readers
 from weftwork.adapters.sqlite.signing import SqliteSigningKeys
 from weftwork.adapters.sqlite.writer import Writer
 from weftwork.ports.annotations import Annotations
+from weftwork.ports.assets import AssetRows
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
@@ -30,6 +32,7 @@ class SqliteStore:
     keys: Keys
     signing: SigningKeys
     annotations: Annotations
+    assets: AssetRows
 
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
         path = Path(path)
@@ -41,6 +44,7 @@ class SqliteStore:
         self.keys = SqliteKeys(self._writer, self._readers)
         self.signing = SqliteSigningKeys(self._writer, self._readers)
         self.annotations = SqliteAnnotations(self._writer, self._readers)
+        self.assets = SqliteAssets(self._writer, self._readers)
 
     async def open(self) -> None:
         """Open and migrate. Raises StoreUnavailable, or HostFault for a file or library that must not be used."""

@@ -29,5 +29,9 @@ class ModelAnswer(msgspec.Struct, frozen=True):
     """What it said when it refused."""
     safety_category: str | None = None
     tool_calls: tuple[dict[str, Any], ...] = ()
+    media: tuple[dict[str, Any], ...] = ()
+    """What it made beside its text, kept as assets: {kind, mediaRef, bytes, mimeType?, alt?, name?}."""
+    shown: tuple[str, ...] = ()
+    """The mediaRef of each asset that it was shown."""
     turn: str = "0"
     """Which answer in this entry of its node it is: the same whenever the entry comes to it."""

@@ -9,7 +9,7 @@ import msgspec
 
 from weftwork.protocol.answerer import Trust
 from weftwork.protocol.envelope.contract import Contract
-from weftwork.protocol.envelope.kind import ERROR, SCHEMA_REQUEST, SCHEMA_RESPONSE, UNIVERSAL
+from weftwork.protocol.envelope.kind import ERROR, MEDIA, SCHEMA_REQUEST, SCHEMA_RESPONSE, UNIVERSAL
 from weftwork.protocol.envelope.outcome import Accepted, Breached, Gated, Invalid, Outcome
 from weftwork.protocol.envelope.rules import Known
 from weftwork.protocol.events import ENVELOPE_RECORDED, Draft
@@ -30,6 +30,8 @@ class Judged(msgspec.Struct, frozen=True):
     schema_version: int = 0
     floor: int | None = None
     """The advertised version of its kind, where it was written for an older one."""
+    rendering: dict[str, Any] | None = None
+    """Of media: the hint for those who show it."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -112,6 +114,8 @@ def _record(judged: Judged) -> dict[str, Any]:
     match judged.outcome:
         case Accepted() as accepted:
             record |= {"status": "accepted", "payload": accepted.payload, "redactionCount": accepted.redactions}
+            if judged.rendering is not None:
+                record["rendering"] = judged.rendering
             if accepted.drift:
                 record["drift"] = True
                 if judged.floor is not None:
@@ -148,9 +152,21 @@ def _handled(judged: Judged, contract: Contract) -> tuple[Draft, ...]:
                 word = "asks for" if judged.type == SCHEMA_REQUEST else "has understood"
                 fields = {"envelopeType": content["envelopeType"]}
                 return (_log(node_id, "debug", f"The model {word} the schema of a kind.", fields),)
+            if judged.type in MEDIA:
+                return _shown(judged, content)
             if judged.type in contract.artifacts and judged.type not in UNIVERSAL:
                 return (_artifact(judged, content),)
             return ()
+
+
+def _shown(judged: Judged, content: dict[str, Any]) -> tuple[Draft, ...]:
+    """media-88 (readings, Media events): an event of the kind itself, which is what readers look for, with exactly the
+    payload of the envelope. Without a description it is told that some will not know what is shown."""
+    event = Draft(judged.type, content, judged.node_id)
+    if content.get("alt"):
+        return (event,)
+    fields = {"type": judged.type, "envelopeId": judged.envelope_id}
+    return event, _log(judged.node_id, "warn", "Media were shown without a description (alt).", fields)
 
 
 def _artifact(judged: Judged, content: Any) -> Draft:

@@ -38,10 +38,13 @@ class Kind(msgspec.Struct, frozen=True, dict=True):
 class Kinds:
     """The kinds whose payloads can be checked. Immutable; those of the protocol are always among them."""
 
-    __slots__ = ("_kinds",)
+    __slots__ = ("_kinds", "_shown", "taken")
 
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], shown: tuple[str, ...] = ()) -> None:
         self._kinds = dict(kinds)
+        self._shown = shown
+        self.taken = frozenset(name for name in self._kinds if name not in SHOWN or name in shown)
+        """env-44: what passes the gate, and what discovery speaks of: all but those that nobody shows here."""
 
     def find(self, name: str) -> Kind | None:
         return self._kinds.get(name)
@@ -49,7 +52,11 @@ class Kinds:
     def with_kinds(self, more: Iterable[Kind]) -> "Kinds":
         """These and more. A kind that is there already is replaced, except one of the protocol."""
         added = {kind.name: kind for kind in more if kind.name not in UNIVERSAL and kind.name not in SHOWN}
-        return Kinds({**self._kinds, **added})
+        return Kinds({**self._kinds, **added}, self._shown)
+
+    def showing(self, shown: tuple[str, ...]) -> "Kinds":
+        """These, on a host that shows those kinds of the protocol."""
+        return Kinds(self._kinds, shown)
 
     def beside(self, others: Iterable[Kind]) -> "Kinds":
         """These, and of the others those that are not there already."""
@@ -62,10 +69,11 @@ class Kinds:
 
     @property
     def advertised(self) -> dict[str, int]:
-        """env-44 (RFC 0021, RFC 0094 F): kinds that discovery shows, with their versions: the universal ones, then
-        those of others by name. Kinds that somebody has to show are not among them."""
-        others = sorted(name for name in self._kinds if name not in UNIVERSAL and name not in SHOWN)
-        return {name: self._kinds[name].version for name in (*UNIVERSAL, *others) if name in self._kinds}
+        """env-44 (RFC 0021, RFC 0094 F): kinds that discovery shows, with their versions: the universal ones, those of
+        the protocol that are shown here, then those of others by name."""
+        others = sorted(self.taken.difference(UNIVERSAL, SHOWN))
+        named = [name for name in (*UNIVERSAL, *self._shown, *others) if name in self._kinds]
+        return {name: self._kinds[name].version for name in named}
 
     @property
     def versions(self) -> dict[str, int]:

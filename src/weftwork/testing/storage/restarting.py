@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from weftwork.ports.assets import AssetQuery
 from weftwork.ports.eventlog import (
     Created,
     Hidden,
@@ -19,6 +20,7 @@ from weftwork.ports.eventlog import (
     StoreUnavailable,
 )
 from weftwork.testing.storage.annotations import annotation
+from weftwork.testing.storage.assets import asset
 from weftwork.testing.storage.children import bear, child
 from weftwork.testing.storage.definitions import ROOM, register, registration
 from weftwork.testing.storage.interrupts import add, answered, interrupt, shown, walk
@@ -187,6 +189,16 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.annotations.find(run, "a1"),
         store.annotations.page(run, None, 1, 1),
         store.annotations.locate(run, "event-0", 1),
+        store.assets.keep(asset()),
+        store.assets.hold(ACME, "0", 0),
+        store.assets.find(ACME, "0"),
+        store.assets.page(ACME, AssetQuery()),
+        store.assets.usage(ACME),
+        store.assets.idle(0),
+        store.assets.doom(0, 1),
+        store.assets.doomed(1),
+        store.assets.bury([]),
+        store.assets.known([]),
     ]
     ends = [await raised(call) for call in calls]
     assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from weftwork.ports.annotations import Annotations
+from weftwork.ports.assets import AssetRows
 from weftwork.ports.definitions import Definitions
 from weftwork.ports.eventlog import EventLog
 from weftwork.ports.keys import Keys
@@ -19,6 +20,7 @@ class Store(Protocol):
     keys: Keys
     signing: SigningKeys
     annotations: Annotations
+    assets: AssetRows
 
     async def open(self) -> None:
         """Make the ports usable."""

@@ -1,5 +1,5 @@
-"""The conformance suite of the storage ports: event log, definitions, keys, signing keys and
-annotations.
+"""The conformance suite of the storage ports: event log, definitions, keys, signing keys,
+annotations and assets.
 
 A check is an async function whose docstring is the promise it proves. It takes a store that is open and
 empty, and fails with an exception. A restart check takes a factory instead: each call makes a store that is
@@ -19,6 +19,7 @@ from typing import Final
 from weftwork.testing.storage import (
     annotations,
     appending,
+    assets,
     children,
     creating,
     definitions,
@@ -28,6 +29,7 @@ from weftwork.testing.storage import (
     listing,
     reading,
     recovering,
+    referring,
     restarting,
     signing,
     slots,
@@ -56,6 +58,13 @@ CHECKS: Final[tuple[Check, ...]] = (
     *keys.CHECKS,
     *signing.CHECKS,
     *annotations.CHECKS,
+    *assets.CHECKS,
+    *referring.CHECKS,
 )
 
-RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = (*restarting.CHECKS, *deleting.RESTART_CHECKS)
+RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = (
+    *restarting.CHECKS,
+    *deleting.RESTART_CHECKS,
+    *assets.RESTART_CHECKS,
+    *referring.RESTART_CHECKS,
+)

@@ -1,0 +1,1 @@
+"""The bytes of assets: in memory, in a folder, in object storage."""

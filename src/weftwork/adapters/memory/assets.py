@@ -1,0 +1,140 @@
+"""The assets port in memory, and the references that runs have to assets."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from msgspec.structs import replace
+
+from weftwork.adapters.memory.door import Door
+from weftwork.ports.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.protocol.run import RunKey
+
+
+class _Kept:
+    """An asset and the runs that refer to it."""
+
+    def __init__(self, asset: Asset, number: int) -> None:
+        self.asset = asset
+        self.number = number
+        self.runs: set[str] = set()
+
+
+class MemoryAssets:
+    """Implements ports.assets.AssetRows. No method waits for anything, so each of them is atomic on the event loop."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._partitions: dict[str, dict[str, _Kept]] = {}
+        """By digest, in the order of creation."""
+        self._referred: dict[RunKey, set[str]] = {}
+        self._doomed: dict[str, None] = {}
+        self._created = 0
+
+    async def keep(self, asset: Asset, quota: int = 0) -> Asset:
+        self._door.enter()
+        known = await self.hold(asset.partition, asset.sha256, asset.held_until)
+        if known is not None:
+            return known
+        own = self._partitions.setdefault(asset.partition, {})
+        used = _usage(kept.asset for kept in own.values()).size
+        if quota and used + asset.size > quota:
+            raise QuotaReached(used, quota)
+        own[asset.sha256] = _Kept(asset, self._created)
+        self._created += 1
+        return asset
+
+    async def hold(self, partition: str, sha256: str, until: int) -> Asset | None:
+        self._door.enter()
+        known = self._partitions.get(partition, {}).get(sha256)
+        if known is None:
+            return None
+        known.asset = replace(known.asset, held_until=max(known.asset.held_until, until))
+        return known.asset
+
+    async def rekey(self, partition: str, sha256: str, key: str) -> Asset | None:
+        self._door.enter()
+        known = self._partitions.get(partition, {}).get(sha256)
+        if known is None:
+            return None
+        known.asset = replace(known.asset, key=key)
+        return known.asset
+
+    async def find(self, partition: str, sha256: str) -> FoundAsset | None:
+        self._door.enter()
+        kept = self._partitions.get(partition, {}).get(sha256)
+        return FoundAsset(kept.asset, min(len(kept.runs), 1)) if kept is not None else None
+
+    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+        self._door.enter()
+        own = self._partitions.get(partition, {})
+        end = _behind(own, query.after) if query.after is not None else self._created
+        newest = (kept for kept in reversed(own.values()) if kept.number < end)
+        found = (kept for kept in newest if query.run_id is None or query.run_id in kept.runs)
+        return [FoundAsset(kept.asset, len(kept.runs)) for kept in islice(found, max(query.limit, 0))]
+
+    async def usage(self, partition: str) -> Usage:
+        self._door.enter()
+        return _usage(kept.asset for kept in self._partitions.get(partition, {}).values())
+
+    async def idle(self, now: int) -> Usage:
+        self._door.enter()
+        return _usage(self._loose(now))
+
+    async def doom(self, now: int, limit: int) -> Usage:
+        self._door.enter()
+        dropped = self._loose(now)[: max(limit, 0)]
+        for asset in dropped:
+            del self._partitions[asset.partition][asset.sha256]
+            self._doomed[asset.key] = None
+        return _usage(dropped)
+
+    async def doomed(self, limit: int) -> list[str]:
+        self._door.enter()
+        return list(islice(self._doomed, max(limit, 0)))
+
+    async def bury(self, keys: list[str]) -> None:
+        self._door.enter()
+        for key in keys:
+            self._doomed.pop(key, None)
+
+    async def known(self, keys: list[str]) -> set[str]:
+        self._door.enter()
+        rows = {kept.asset.key for kept in self._every()}
+        return {key for key in keys if key in rows or key in self._doomed}
+
+    def _every(self) -> Iterator[_Kept]:
+        return (kept for own in self._partitions.values() for kept in own.values())
+
+    def _loose(self, now: int) -> list[Asset]:
+        loose = [kept for kept in self._every() if not kept.runs and kept.asset.held_until <= now]
+        loose.sort(key=lambda kept: (kept.asset.held_until, kept.asset.size, kept.number))
+        return [kept.asset for kept in loose]
+
+    def refer(self, run: RunKey, digests: Iterable[str]) -> None:
+        """The run refers to those of these assets that its partition has, once to each."""
+        own = self._partitions.get(run.partition, {})
+        for sha256 in digests:
+            kept = own.get(sha256)
+            if kept is not None:
+                kept.runs.add(run.run_id)
+                self._referred.setdefault(run, set()).add(sha256)
+
+    def release(self, run: RunKey) -> None:
+        """The run is gone."""
+        for sha256 in self._referred.pop(run, ()):
+            self._partitions[run.partition][sha256].runs.remove(run.run_id)
+
+
+def _behind(own: dict[str, _Kept], after: AssetPlace) -> int:
+    """All that comes after that place has a smaller number than this."""
+    last = own.get(after.sha256)
+    # The same bytes may have gone and come again, which is another place.
+    if last is not None and last.asset.place == after:
+        return last.number
+    left = [(kept.asset.created_at, kept.number) for kept in own.values() if kept.asset.created_at <= after.created_at]
+    return max(left)[1] + 1 if left else 0
+
+
+def _usage(assets: Iterable[Asset]) -> Usage:
+    sizes = [asset.size for asset in assets]
+    return Usage(len(sizes), sum(sizes))

@@ -1,0 +1,210 @@
+"""The assets port on the SQLite file, and the references that runs have to assets."""
+
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from weftwork.adapters.sqlite.driver import Connection
+from weftwork.adapters.sqlite.reader import Readers, snapshot
+from weftwork.adapters.sqlite.writer import Writer
+from weftwork.ports.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+
+FIND = """
+    SELECT asset_no, min(refs, 1), partition, sha256, key, size, media_type, created_at, held_until FROM assets
+    WHERE partition = ? AND sha256 = ?
+"""
+_INSERT = """
+    INSERT INTO assets (partition, sha256, key, size, media_type, created_at, held_until) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_HOLD = "UPDATE assets SET held_until = ? WHERE asset_no = ?"
+_REKEY = "UPDATE assets SET key = ? WHERE asset_no = ?"
+_USAGE = "SELECT count, size FROM asset_usage WHERE partition = ?"
+PAGE = """
+    SELECT asset_no, refs, partition, sha256, key, size, media_type, created_at, held_until FROM assets
+    WHERE partition = ? AND asset_no < ? ORDER BY asset_no DESC LIMIT ?
+"""
+# Both columns of the order are of the index, so that one row is read.
+NOT_AFTER = """
+    SELECT asset_no FROM assets WHERE partition = ? AND created_at <= ? ORDER BY created_at DESC, asset_no DESC LIMIT 1
+"""
+_RUN = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+OF_RUN = """
+    SELECT a.asset_no, a.refs, a.partition, a.sha256, a.key, a.size, a.media_type, a.created_at, a.held_until
+    FROM asset_refs r CROSS JOIN assets a ON a.asset_no = r.asset_no
+    WHERE r.run_no = ? AND r.asset_no < ? ORDER BY r.asset_no DESC LIMIT ?
+"""
+IDLE = "SELECT count(*), ifnull(sum(size), 0) FROM assets WHERE refs = 0 AND held_until <= ?"
+LOOSE = "SELECT asset_no, key, size FROM assets WHERE refs = 0 AND held_until <= ? ORDER BY held_until LIMIT ?"
+_DROP = "DELETE FROM assets WHERE asset_no = ?"
+_DOOM = "INSERT INTO doomed_blobs (key) VALUES (?)"
+# `doom_no > 0` is all of them, the oldest first.
+DOOMED = "SELECT key FROM doomed_blobs WHERE doom_no > 0 ORDER BY doom_no LIMIT ?"
+_BURY = "DELETE FROM doomed_blobs WHERE key = ?"
+KNOWN = "SELECT 1 FROM assets WHERE key = ? UNION ALL SELECT 1 FROM doomed_blobs WHERE key = ?"
+REFER = """
+    INSERT INTO asset_refs (run_no, asset_no) SELECT ?, asset_no FROM assets WHERE partition = ? AND sha256 = ?
+    ON CONFLICT (run_no, asset_no) DO NOTHING
+"""
+
+_NEWEST = 2**63 - 1
+
+
+class SqliteAssets:
+    """Implements ports.assets.AssetRows."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._write = writer.submit
+        self._read = readers.submit
+
+    async def keep(self, asset: Asset, quota: int = 0) -> Asset:
+        kept = await self._write(partial(_keep, asset, quota))
+        if isinstance(kept, QuotaReached):
+            raise kept
+        return kept
+
+    async def hold(self, partition: str, sha256: str, until: int) -> Asset | None:
+        return await self._write(partial(_hold, partition, sha256, until))
+
+    async def rekey(self, partition: str, sha256: str, key: str) -> Asset | None:
+        return await self._write(partial(_rekey, partition, sha256, key))
+
+    async def find(self, partition: str, sha256: str) -> FoundAsset | None:
+        return await self._read(partial(_find, partition, sha256))
+
+    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+        return await self._read(partial(_page, partition, query))
+
+    async def usage(self, partition: str) -> Usage:
+        return await self._read(partial(_usage, partition))
+
+    async def idle(self, now: int) -> Usage:
+        return await self._read(partial(_idle, now))
+
+    async def doom(self, now: int, limit: int) -> Usage:
+        # Most of the time there is nothing to do, and then nobody has to wait for the writer.
+        loose = await self._read(partial(_loose, now, 1))
+        return await self._write(partial(_doom, now, limit)) if loose else Usage(0, 0)
+
+    async def doomed(self, limit: int) -> list[str]:
+        return await self._read(partial(_doomed, limit))
+
+    async def bury(self, keys: list[str]) -> None:
+        await self._write(partial(_bury, tuple(keys)))
+
+    async def known(self, keys: list[str]) -> set[str]:
+        return await self._read(partial(_known, tuple(keys)))
+
+
+def refer(connection: Connection, run_no: int, partition: str, digests: tuple[str, ...]) -> None:
+    """media-20 (RFC 0055 C): in the commit that names them, the run refers to those of these assets that its partition
+    has, once to each."""
+    connection.executemany(REFER, [(run_no, partition, sha256) for sha256 in digests])
+
+
+def _keep(asset: Asset, quota: int, connection: Connection) -> Asset | QuotaReached:
+    known = _hold(asset.partition, asset.sha256, asset.held_until, connection)
+    if known is not None:
+        return known
+    if quota:
+        used = _usage(asset.partition, connection).size
+        if used + asset.size > quota:
+            return QuotaReached(used, quota)
+    connection.execute(
+        _INSERT,
+        (
+            asset.partition,
+            asset.sha256,
+            asset.key,
+            asset.size,
+            asset.media_type,
+            asset.created_at,
+            asset.held_until,
+        ),
+    )
+    return asset
+
+
+def _hold(partition: str, sha256: str, until: int, connection: Connection) -> Asset | None:
+    known = connection.execute(FIND, (partition, sha256)).fetchall()
+    if not known:
+        return None
+    asset = _found(known[0]).asset
+    if until <= asset.held_until:
+        return asset
+    connection.execute(_HOLD, (until, known[0][0]))
+    return replace(asset, held_until=until)
+
+
+def _rekey(partition: str, sha256: str, key: str, connection: Connection) -> Asset | None:
+    known = connection.execute(FIND, (partition, sha256)).fetchall()
+    if not known:
+        return None
+    connection.execute(_REKEY, (key, known[0][0]))
+    return replace(_found(known[0]).asset, key=key)
+
+
+def _find(partition: str, sha256: str, connection: Connection) -> FoundAsset | None:
+    found = connection.execute(FIND, (partition, sha256)).fetchall()
+    return _found(found[0]) if found else None
+
+
+def _page(partition: str, query: AssetQuery, connection: Connection) -> list[FoundAsset]:
+    with snapshot(connection):
+        before = _behind(partition, query.after, connection) if query.after is not None else _NEWEST
+        statement, where = PAGE, partition
+        if query.run_id is not None:
+            run = connection.execute(_RUN, (partition, query.run_id)).fetchall()
+            if not run:
+                return []
+            statement, where = OF_RUN, run[0][0]
+        return [_found(row) for row in connection.execute(statement, (where, before, max(query.limit, 0))).fetchall()]
+
+
+def _behind(partition: str, after: AssetPlace, connection: Connection) -> int:
+    """All that comes after that place has a smaller number than this."""
+    last = connection.execute(FIND, (partition, after.sha256)).fetchall()
+    # The same bytes may have gone and come again, which is another place.
+    if last and _found(last[0]).asset.place == after:
+        return last[0][0]
+    left = connection.execute(NOT_AFTER, (partition, after.created_at)).fetchall()
+    return left[0][0] + 1 if left else 0
+
+
+def _usage(partition: str, connection: Connection) -> Usage:
+    found = connection.execute(_USAGE, (partition,)).fetchall()
+    return Usage(*found[0]) if found else Usage(0, 0)
+
+
+def _idle(now: int, connection: Connection) -> Usage:
+    return Usage(*connection.execute(IDLE, (now,)).fetchall()[0])
+
+
+def _loose(now: int, limit: int, connection: Connection) -> list[tuple[int, str, int]]:
+    return connection.execute(LOOSE, (now, max(limit, 0))).fetchall()
+
+
+def _doom(now: int, limit: int, connection: Connection) -> Usage:
+    loose = _loose(now, limit, connection)
+    connection.executemany(_DOOM, [(key,) for _, key, _ in loose])
+    connection.executemany(_DROP, [(asset_no,) for asset_no, _, _ in loose])
+    return Usage(len(loose), sum(size for _, _, size in loose))
+
+
+def _doomed(limit: int, connection: Connection) -> list[str]:
+    return [key for (key,) in connection.execute(DOOMED, (max(limit, 0),)).fetchall()]
+
+
+def _bury(keys: tuple[str, ...], connection: Connection) -> None:
+    connection.executemany(_BURY, [(key,) for key in keys])
+
+
+def _known(keys: tuple[str, ...], connection: Connection) -> set[str]:
+    # One view: a key goes from the one table to the other in one commit.
+    with snapshot(connection):
+        return {key for key in keys if connection.execute(KNOWN, (key, key)).fetchall()}
+
+
+def _found(row: Any) -> FoundAsset:
+    _, runs, *fields = row
+    return FoundAsset(Asset(*fields), runs)

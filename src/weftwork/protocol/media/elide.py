@@ -1,0 +1,88 @@
+"""Base64 left out of what people are shown.
+
+Theory. A model may write an image as text, and a document may hold one. Nobody reads it, and megabytes of it bury what
+can be read. In a stream it is known by what stands before it, as in an envelope or a data URL, so that no other text
+loses a character; in a document that nobody goes on with, by its length alone.
+"""
+
+import re
+from functools import cache
+from string import ascii_letters, digits
+from typing import Final
+
+SHOWN: Final = 512
+"""Characters of a run that a stream shows."""
+KEPT: Final = 64
+"""Characters of a run that stay in a text."""
+
+_LETTERS: Final = ascii_letters + digits + "+/=_-"
+_ESCAPED: Final = _LETTERS + "\\\r\n"
+"""The same as models write it: in lines, and in JSON, where a slash or the end of a line may have a backslash."""
+_BEFORE: Final = re.compile(r"base(?:64|\\u0036\\u0034)[^A-Za-z0-9+/=_-]{1,16}$")
+"""Behind the name of a member in whatever quotes, or behind that of a data URL."""
+_NAME, _SPELLED = "base64", "base\\u0036\\u0034"
+_TAIL: Final = 32
+"""Characters before a run that are looked at."""
+
+
+class Elider:
+    """media-14 (RFC 0055, reading): shows the pieces of one stream, without the rest of any run that is too long.
+
+    A piece goes out for each that comes in, and what it shows depends on nothing that comes later. Where the pieces
+    are cut makes no difference to what is shown in all.
+    """
+
+    def __init__(self, most: int = SHOWN) -> None:
+        self._most = most
+        self._run = 0
+        """Characters of the run that the last piece ended in."""
+        self._cuts = False
+        self._tail = ""
+
+    def shown(self, piece: str) -> str:
+        """The piece as it is shown; as long as it was, or shorter."""
+        if not self._cuts and _NAME not in (near := self._tail + piece) and _SPELLED not in near:
+            # Most texts never speak of it. Whatever run this one ends in was not to be cut.
+            self._run, self._tail = 0, near[-_TAIL:]
+            return piece
+        parts: list[str] = []
+        at = 0
+        for start, end in self._spans(piece):
+            if start > 0 or not self._run:
+                near = piece[max(0, start - _TAIL) : start]
+                self._cuts = _BEFORE.search((self._tail + near)[-_TAIL:]) is not None
+                self._run = 0
+            kept = start + max(self._most - self._run, 0) if self._cuts else end
+            parts.append(piece[at : min(end, kept)])
+            self._run += end - start
+            at = end
+        if at < len(piece):
+            self._run, self._cuts = 0, False
+            parts.append(piece[at:])
+        self._tail = (self._tail + piece)[-_TAIL:]
+        return "".join(parts)
+
+    def _spans(self, piece: str) -> list[tuple[int, int]]:
+        """Runs that matter: long ones, and those that may have begun before the piece or go on behind it."""
+        first = 0, len(piece) - len(piece.lstrip(_ESCAPED))
+        last = len(piece.rstrip(_ESCAPED)), len(piece)
+        long = (found.span() for found in _longer(self._most, _ESCAPED).finditer(piece))
+        return sorted({span for span in (first, *long, last) if span[0] < span[1]})
+
+
+def elided(text: str, most: int) -> str:
+    """media-14: a text in which each run longer than `most` is cut down to its beginning and the count of the rest."""
+    if len(text) <= most:
+        return text
+    kept = min(KEPT, most)
+    return _longer(most, _LETTERS).sub(
+        lambda found: f"{found[0][:kept]}...({len(found[0]) - kept} characters left out)", text
+    )
+
+
+@cache
+def _longer(most: int, letters: str) -> re.Pattern[str]:
+    """Runs longer than that, and no others: most texts are many short ones. It begins where a run does, so that each is
+    read once."""
+    letter = f"[{re.escape(letters)}]"
+    return re.compile(f"(?<!{letter}){letter}{{{most + 1},}}+")

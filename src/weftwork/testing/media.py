@@ -1,0 +1,79 @@
+"""Media in tests: assets that a run is given, and what it shows."""
+
+import binascii
+import hashlib
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from weftwork.protocol.media.reference import ASSETS, media_ref
+from weftwork.protocol.media.sniff import HEAD, settled, sniff
+from weftwork.protocol.media.token import split
+
+BASE: Final = "https://media.test"
+"""Where assets would be served from."""
+PREFIX: Final = "media."
+
+
+class Asset(Mapping[str, Any]):
+    """An upload of the run's tenant: stands in the inputs of a run as {mediaRef, mimeType, bytes}."""
+
+    def __init__(self, data: bytes | Path, mime_type: str = "") -> None:
+        self.data = data if isinstance(data, bytes) else data.read_bytes()
+        sha256 = hashlib.sha256(self.data).hexdigest()
+        looks = settled(mime_type, sniff(self.data[:HEAD]))
+        self._members: dict[str, Any] = {"mediaRef": media_ref(sha256), "mimeType": looks, "bytes": len(self.data)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @property
+    def media_ref(self) -> str:
+        return self._members["mediaRef"]
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """Media that a node has emitted."""
+
+    kind: str
+    """image, audio or file."""
+    payload: dict[str, Any]
+    """As those see it who follow the run: `url` or `base64`, `bytes`, `mimeType`, `alt` and so on."""
+    data: bytes
+    """Empty if the log hides where they are."""
+    node_id: str | None
+
+
+def assets_in(value: object) -> Iterator[Asset]:
+    """Every asset that stands in the value."""
+    if isinstance(value, Asset):
+        yield value
+    elif isinstance(value, Mapping):
+        for member in cast("Mapping[Any, Any]", value).values():
+            yield from assets_in(member)
+    elif isinstance(value, list | tuple):
+        for item in cast("Iterable[Any]", value):
+            yield from assets_in(item)
+
+
+def digest_shown(payload: dict[str, Any]) -> str | None:
+    """The sha256 of the asset that the URL of a payload opens."""
+    opened = split(str(payload.get("url", "")).removeprefix(BASE + ASSETS))
+    return opened[0].sha256.hex() if opened is not None else None
+
+
+def inline_data(payload: dict[str, Any]) -> bytes | None:
+    """The bytes that stand in a payload themselves."""
+    try:
+        return b64decode(payload["base64"], validate=True)
+    except (KeyError, binascii.Error):
+        return None

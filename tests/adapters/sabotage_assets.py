@@ -1,0 +1,196 @@
+"""Stores in memory that keep assets wrongly, or not for those who refer to them."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from weftwork.adapters.memory.assets import MemoryAssets
+from weftwork.adapters.memory.eventlog import MemoryEventLog
+from weftwork.ports.assets import Asset, AssetQuery
+from weftwork.protocol.run import RunKey
+
+Wrap = Callable[[Any, Any], Any]
+
+
+def lose_the_type(port: MemoryAssets, real: Any) -> Any:
+    async def keep(asset: Asset, quota: int = 0) -> Any:
+        return await real(replace(asset, media_type="application/octet-stream"), quota)
+
+    return keep
+
+
+def the_last_one_stays(port: MemoryAssets, real: Any) -> Any:
+    async def keep(asset: Asset, quota: int = 0) -> Any:
+        kept = await real(asset, quota)
+        port._partitions[asset.partition][asset.sha256].asset = asset
+        return kept
+
+    return keep
+
+
+def hold_shorter(port: MemoryAssets, real: Any) -> Any:
+    async def hold(partition: str, sha256: str, until: int) -> Any:
+        held = await real(partition, sha256, until)
+        if held is not None:
+            port._partitions[partition][sha256].asset = replace(held, held_until=until)
+        return held
+
+    return hold
+
+
+def without_a_quota(port: MemoryAssets, real: Any) -> Any:
+    async def keep(asset: Asset, quota: int = 0) -> Any:
+        return await real(asset)
+
+    return keep
+
+
+def measure_wait_write(port: MemoryAssets, real: Any) -> Any:
+    async def keep(asset: Asset, quota: int = 0) -> Any:
+        used = (await port.usage(asset.partition)).size
+        await asyncio.sleep(0)
+        return await real(asset, quota if used + asset.size > quota else 0)
+
+    return keep
+
+
+def find_anybodys(port: MemoryAssets, real: Any) -> Any:
+    async def find(partition: str, sha256: str) -> Any:
+        owner = next((name for name, own in port._partitions.items() if sha256 in own), partition)
+        return await real(owner, sha256)
+
+    return find
+
+
+def oldest_first(port: MemoryAssets, real: Any) -> Any:
+    async def page(partition: str, query: AssetQuery) -> Any:
+        return (await real(partition, query))[::-1]
+
+    return page
+
+
+def end_with_the_cursor(port: MemoryAssets, real: Any) -> Any:
+    async def page(partition: str, query: AssetQuery) -> Any:
+        after = query.after
+        gone = after is not None and after.sha256 not in port._partitions.get(partition, {})
+        return [] if gone else await real(partition, query)
+
+    return page
+
+
+def leave_the_key(port: MemoryAssets, real: Any) -> Any:
+    async def rekey(partition: str, sha256: str, key: str) -> Any:
+        kept = await port.find(partition, sha256)
+        return replace(kept.asset, key=key) if kept is not None else None
+
+    return rekey
+
+
+def doom_them_all(port: MemoryAssets, real: Any) -> Any:
+    async def doom(now: int, limit: int) -> Any:
+        return await real(now, 2**40)
+
+    return doom
+
+
+def know_no_doomed_ones(port: MemoryAssets, real: Any) -> Any:
+    async def known(keys: list[str]) -> Any:
+        return {key for key in await real(keys) if key not in port._doomed}
+
+    return known
+
+
+def pardon_the_key(port: MemoryAssets, real: Any) -> Any:
+    async def keep(asset: Asset, quota: int = 0) -> Any:
+        kept = await real(asset, quota)
+        for key in [key for key in port._doomed if asset.sha256 in key]:
+            del port._doomed[key]
+        return kept
+
+    return keep
+
+
+def refer_to_nothing(port: MemoryAssets, real: Any) -> Any:
+    def refer(run: RunKey, digests: Iterable[str]) -> None: ...
+
+    return refer
+
+
+def let_go_for_all(port: MemoryAssets, real: Any) -> Any:
+    def release(run: RunKey) -> None:
+        for sha256 in port._referred.pop(run, ()):
+            port._partitions[run.partition][sha256].runs.clear()
+
+    return release
+
+
+def end_the_hold(port: MemoryAssets, real: Any) -> Any:
+    def release(run: RunKey) -> None:
+        for sha256 in port._referred.get(run, ()):
+            kept = port._partitions[run.partition][sha256]
+            kept.asset = replace(kept.asset, held_until=0)
+        real(run)
+
+    return release
+
+
+def refer_everywhere(port: MemoryAssets, real: Any) -> Any:
+    def refer(run: RunKey, digests: Iterable[str]) -> None:
+        for partition in list(port._partitions):
+            real(RunKey(partition, run.run_id), digests)
+
+    return refer
+
+
+def refer_first(log: MemoryEventLog, real: Any) -> Any:
+    async def append(run: RunKey, expected: int, batch: Any) -> Any:
+        log._assets.refer(run, batch.assets)
+        return await real(run, expected, batch)
+
+    return append
+
+
+def release_a_piece(port: MemoryAssets, real: Any) -> Any:
+    def release(run: RunKey) -> None:
+        for sha256 in list(port._referred.pop(run, ()))[:500]:
+            port._partitions[run.partition][sha256].runs.discard(run.run_id)
+
+    return release
+
+
+def look_wait_doom(port: MemoryAssets, real: Any) -> Any:
+    async def doom(now: int, limit: int) -> Any:
+        loose = port._loose(now)[:limit]
+        await asyncio.sleep(0)
+        for asset in loose:
+            port._partitions[asset.partition].pop(asset.sha256, None)
+            port._doomed[asset.key] = None
+
+    return doom
+
+
+ASSETS: dict[str, tuple[str, Wrap]] = {
+    "an_asset_is_kept": ("assets.keep", lose_the_type),
+    "equal_bytes_are_kept_once": ("assets.keep", the_last_one_stays),
+    "what_is_there_can_be_held": ("assets.hold", hold_shorter),
+    "a_full_partition_takes_no_more": ("assets.keep", without_a_quota),
+    "many_at_once_do_not_exceed_the_quota": ("assets.keep", measure_wait_write),
+    "another_partition_sees_no_assets": ("assets.find", find_anybodys),
+    "assets_are_paged_newest_first": ("assets.page", oldest_first),
+    "a_page_goes_on_though_its_cursor_is_gone": ("assets.page", end_with_the_cursor),
+    "bytes_that_were_lost_get_another_key": ("assets.rekey", leave_the_key),
+    "what_nobody_needs_is_doomed": ("assets.doom", doom_them_all),
+    "a_doomed_key_is_known_until_it_is_buried": ("assets.known", know_no_doomed_ones),
+    "doomed_bytes_may_come_again": ("assets.keep", pardon_the_key),
+    "what_a_run_names_stays": ("assets.refer", refer_to_nothing),
+    "an_asset_stays_until_the_last_run_is_gone": ("assets.release", let_go_for_all),
+    "who_lets_go_does_not_end_a_hold": ("assets.release", end_the_hold),
+    "a_run_refers_to_assets_of_its_partition": ("assets.refer", refer_everywhere),
+    "a_refused_commit_refers_to_nothing": ("log.append", refer_first),
+    "assets_of_a_run_are_paged_newest_first": ("assets.page", oldest_first),
+    "many_references_go_in_pieces": ("assets.release", release_a_piece),
+    "a_run_that_comes_with_the_doom_has_its_asset_or_none": ("assets.doom", look_wait_doom),
+}
+"""Check -> the port method that is replaced, and the replacement made from the port and its own method."""

@@ -1,0 +1,198 @@
+"""References on the SQLite file: their counts are right, they go with their run, and stores from before have none."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from msgspec.structs import replace
+
+from weftwork.adapters.sqlite import append, create, deletion, eventlog
+from weftwork.adapters.sqlite.connection import open_reader, open_writer
+from weftwork.adapters.sqlite.migrate import migrate, shipped
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.assets import AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.protocol.run import RunKey
+from weftwork.testing.storage.assets import NOTHING, asset, digest, shown
+from weftwork.testing.storage.referring import (
+    an_asset_stays_until_the_last_run_is_gone,
+    kept,
+    name_it,
+    referring,
+    what_a_run_names_stays,
+)
+from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, header, make_run
+from weftwork.testing.storage.store import prove, raised
+
+COUNTED = """
+    SELECT a.asset_no, a.refs, (SELECT count(*) FROM asset_refs r WHERE r.asset_no = a.asset_no) AS wanted
+    FROM assets a WHERE a.refs IS NOT wanted
+"""
+LOST = "SELECT * FROM asset_refs WHERE asset_no NOT IN (SELECT asset_no FROM assets)"
+USED = """
+    SELECT partition, count, size FROM asset_usage WHERE (count, size) IS NOT
+    (SELECT count(*), ifnull(sum(a.size), 0) FROM assets a WHERE a.partition = asset_usage.partition)
+"""
+UNUSED = "SELECT partition FROM assets WHERE partition NOT IN (SELECT partition FROM asset_usage)"
+
+
+def check_counts(path: Path) -> None:
+    """What is counted in the file is what a count gives."""
+    connection: Any = open_reader(path, None)
+    try:
+        for wrong in (COUNTED, LOST, USED, UNUSED):
+            assert connection.execute(wrong).fetchall() == []
+    finally:
+        connection.close(True)
+
+
+def life_in_pieces(path: Path) -> None:
+    """References of three runs come, twice, and go by two rows at a time, with what is doomed in between."""
+    names = [f"n{number}" for number in range(12)]
+
+    async def check(store: SqliteStore) -> None:
+        await kept(store, *names)
+        await kept(store, *names, partition=OTHER)
+        runs = [await make_run(store, f"run-{number}") for number in range(3)]
+        for number, run in enumerate(runs):
+            await name_it(store, run, -1, *names[number:])
+            await name_it(store, run, 0, *names[number:], status="completed")
+            check_counts(path)
+        for run in runs:
+            assert await store.log.delete(run, NOW) is True
+            check_counts(path)
+            while await store.log.purge():
+                check_counts(path)
+                await store.assets.doom(NOW, 1)
+                check_counts(path)
+        while (await store.assets.doom(NOW, 5)).count:
+            check_counts(path)
+        for partition in (ACME, OTHER):
+            assert await store.assets.usage(partition) == NOTHING
+        assert len(await store.assets.doomed(100)) == 24
+
+    prove(SqliteStore(path), check)
+
+
+def test_the_counts_are_right_whatever_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletion, "PIECE_ROWS", 2)
+    life_in_pieces(tmp_path / "store.db")
+
+
+@pytest.mark.parametrize("trigger", ["asset_referred", "asset_released", "asset_kept", "asset_dropped"])
+def test_a_count_that_is_not_kept_is_seen(tmp_path: Path, trigger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(deletion, "PIECE_ROWS", 2)
+    path = tmp_path / "store.db"
+    connection: Any = open_writer(path, None)
+    connection.execute(f"DROP TRIGGER {trigger}")
+    connection.close(True)
+    with pytest.raises(AssertionError):
+        life_in_pieces(path)
+
+
+@pytest.mark.rule("media-20")
+@pytest.mark.parametrize("pieces", [1, 2, 500])
+def test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(
+    tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletion, "PIECE_ROWS", pieces)
+    for number, check in enumerate((what_a_run_names_stays, an_asset_stays_until_the_last_run_is_gone)):
+        prove(SqliteStore(tmp_path / f"{number}.db"), check)
+
+
+@pytest.mark.parametrize("module", [append, create])
+def test_an_asset_that_nobody_was_said_to_name_is_doomed(
+    tmp_path: Path, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above: the commit of a run without its references."""
+    monkeypatch.setattr(module, "refer", lambda *_: None)
+    with pytest.raises(AssertionError):
+        test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(tmp_path, 2, monkeypatch)
+
+
+def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check(store: SqliteStore) -> None:
+        await kept(store, "a")
+        run = await make_run(store)
+        await store.log.append(run, -1, replace(batch(run, -1, 3000, "completed"), assets=(digest("a"),)))
+        await store.log.delete(run, NOW)
+        assert await referring(store, "a") == 0
+        assert await store.log.purge() is True, "its events are there still"
+
+    prove(SqliteStore(tmp_path / "store.db"), check)
+    last = {name: rows for name, rows in deletion.BELONGINGS.items() if name != "asset_refs"}
+    last["asset_refs"] = deletion.BELONGINGS["asset_refs"]
+    monkeypatch.setattr(deletion, "BELONGINGS", last)
+    with pytest.raises(AssertionError):  # The sabotage: what is referred to is looked at last.
+        prove(SqliteStore(tmp_path / "another.db"), check)
+
+
+def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path: Path) -> None:
+    """The newest asset is doomed, and the next one gets its number; nobody refers to that one."""
+
+    async def check(store: SqliteStore) -> None:
+        await kept(store, "a", "b")
+        run = await make_run(store)
+        await name_it(store, run, -1, "b", status="completed")
+        await store.log.delete(run, NOW)
+        assert (await store.assets.doom(NOW, 10)).count == 2
+        again = asset("c")
+        await store.assets.keep(again)
+        assert await store.assets.page(ACME, AssetQuery()) == [FoundAsset(again, 0)]
+
+    prove(SqliteStore(tmp_path / "store.db"), check)
+
+
+def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
+    """Who is refused has written nothing, so the others of that moment are committed with one transaction."""
+
+    async def check(store: SqliteStore) -> None:
+        run = await make_run(store)
+        refused, done, _ = await asyncio.gather(
+            raised(store.assets.keep(asset("a"), 9)),
+            store.log.append(run, -1, batch(run, -1)),
+            store.assets.keep(asset("b"), 10),
+        )
+        assert isinstance(refused, QuotaReached)
+        assert done is None
+        assert await shown(store) == [asset("b").key]
+
+    prove(SqliteStore(tmp_path / "store.db"), check)
+
+
+def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
+    """Its runs refer to nothing; they may name assets, and everything else goes on."""
+    path = tmp_path / "store.db"
+    old: Any = apsw.Connection(str(path))
+    migrate(old, shipped()[:9])
+    for number, status, completed in ((1, "running", None), (2, "completed", NOW)):
+        old.execute(
+            """INSERT INTO runs
+            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions)
+            VALUES (?, ?, ?, 'greet', ?, -1, ?, 0)""",
+            (number, ACME, f"run-{number}", status, completed),
+        )
+        old.execute("INSERT INTO run_headers VALUES (?, ?)", (number, eventlog._encode_header(header(f"run-{number}"))))
+    old.close()
+
+    async def check(store: SqliteStore) -> None:
+        going, ended = RunKey(ACME, "run-1"), RunKey(ACME, "run-2")
+        assert (await shown(store), await store.assets.usage(ACME)) == ([], NOTHING)
+        await kept(store, "a", "b")
+        for run in (going, ended):
+            assert await shown(store, run_id=run.run_id) == []
+            stored = await store.log.stored(run)
+            assert stored is not None
+            assert stored.header.assets == ()
+        await name_it(store, going, -1, "a")
+        assert await store.assets.doom(NOW, 10) == Usage(1, 10)
+        assert await shown(store, run_id=going.run_id) == [asset("a").key]
+        assert await store.log.delete(ended, NOW) is True
+        await name_it(store, going, 0, status="completed")
+        assert await store.log.delete(going, NOW) is True
+        assert await store.assets.doom(NOW, 10) == Usage(1, 10)
+
+    prove(SqliteStore(path), check)
+    check_counts(path)

@@ -1,0 +1,105 @@
+"""A host that is careless with assets, so that a proof can show that it would notice.
+
+Started as a program of its own: `asset_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched
+like this.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from weftwork.adapters.blobs.folders import Folders
+from weftwork.adapters.blobs.local import LocalBlobs
+from weftwork.adapters.blobs.local_sink import PARTIAL, LocalSink
+from weftwork.adapters.sqlite import append, assets, create, deletion
+from weftwork.cli.main import main
+from weftwork.engine.asset_sweep import AssetSweep
+from weftwork.ports.blobs import Blob
+from weftwork.ports.faults import point
+
+_BELONGINGS: dict[str, Any] = deletion.BELONGINGS  # type: ignore[assignment]
+
+
+def unreferred() -> None:
+    """No run refers to an asset, whatever it names."""
+    for module in (append, create):
+        module.refer = lambda *_: None  # type: ignore[assignment]
+
+
+def greedy() -> None:
+    """The sweep takes what nobody holds, whether a run refers to it or not."""
+    assets.LOOSE = "SELECT asset_no, key, size FROM assets WHERE held_until <= ? ORDER BY held_until LIMIT ?"
+
+
+def hasty() -> None:
+    """Bytes get their key some time after they are said to be kept."""
+    rename = LocalSink._rename
+    tasks: set[Any] = set()
+
+    async def keep(self: Any) -> Any:
+        if self._waiting or self._descriptor is None:
+            await self._flush()
+        await self._run(lambda: self._sync(self._clock.now()))
+        digest = self._hash.hexdigest()
+        key = self._new_key(digest)
+
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await self._pool.run(lambda: rename(self, key))
+
+        tasks.add(asyncio.create_task(later()))
+        self._over = self._gone = True
+        return Blob(key, digest, self.size)
+
+    LocalSink.keep = keep  # type: ignore[method-assign]
+
+
+def backwards() -> None:
+    """The sweep deletes bytes first, and rows after that."""
+    prune = AssetSweep.prune
+
+    async def bytes_first(self: Any, limit: int = 200) -> Any:
+        for _, key, _ in await self._rows._read(lambda connection: assets._loose(self._clock.now(), limit, connection)):
+            await self._blobs.delete(key)
+            point("asset.deleted")
+        return await prune(self, limit)
+
+    AssetSweep.prune = bytes_first  # type: ignore[method-assign]
+
+
+def littering() -> None:
+    """What dead writers left behind unfinished stays."""
+
+    def prepared(self: Any) -> Folders:
+        folders = Folders(self._path)
+        with folders.make((PARTIAL,)):
+            return folders
+
+    LocalBlobs._prepared = prepared  # type: ignore[method-assign]
+
+
+def blind() -> None:
+    """Nobody looks for bytes that belong to nothing."""
+
+    async def strays(self: Any) -> int:
+        return 0
+
+    AssetSweep.strays = strays  # type: ignore[method-assign]
+
+
+def lingering() -> None:
+    """A run that is deleted goes on referring to its assets."""
+    del _BELONGINGS["asset_refs"]
+
+
+def rash() -> None:
+    """With the first run that is deleted, all others lose its assets as well."""
+    taken = "DELETE FROM asset_refs WHERE ?1 IS NOT NULL AND asset_no = ?2"
+    _BELONGINGS["asset_refs"] = _BELONGINGS["asset_refs"]._replace(drop=taken)
+
+
+MISCHIEFS = {each.__name__: each for each in (unreferred, greedy, hasty, backwards, littering, blind, lingering, rash)}
+
+if __name__ == "__main__":
+    MISCHIEFS[sys.argv.pop(1)]()
+    main()

@@ -1,0 +1,29 @@
+"""What discovery says of media."""
+
+import pytest
+
+from weftwork.protocol.capabilities import Offer, discovery
+from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelope.kind import MEDIA, UNIVERSAL
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.parts import Modality
+
+
+@pytest.mark.rule("disc-09")
+def test_media_are_advertised_by_what_is_served_and_what_models_take() -> None:
+    kinds = BUILTIN.showing(MEDIA)
+    limits = Limits(max_inline_media_bytes=7, max_bytes_per_part=9)
+    more = {"providers": ("scripted",), "modalities": frozenset[Modality]({"image"})}
+    document = discovery(Offer("0.1.0", limits, envelopes=kinds.advertised, **more))
+    assert document["supportedEnvelopes"] == [*UNIVERSAL, *MEDIA]
+    assert document["aiProviders"] == {
+        "supported": ["scripted"],
+        "byok": [],
+        "input": {"modalities": ["text", "image"], "maxBytesPerPart": 9},
+        "maxInlineMediaBytes": 7,
+    }
+    # Served and not perceived, or the other way round: each is said by itself.
+    served = discovery(Offer("0.1.0", limits, envelopes=kinds.advertised, providers=("scripted",)))
+    assert served["aiProviders"].keys() == {"supported", "byok", "maxInlineMediaBytes"}
+    seen = discovery(Offer("0.1.0", limits, envelopes=BUILTIN.advertised, **more))
+    assert seen["aiProviders"].keys() == {"supported", "byok", "input"}

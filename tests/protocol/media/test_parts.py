@@ -1,0 +1,249 @@
+"""Parts of messages: what passes, what does not, and that the order of checks does not depend on the order of parts."""
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weftwork.protocol.media import parts
+from weftwork.protocol.media.parts import (
+    MAX_PARTS,
+    MAX_TOTAL,
+    MODALITIES,
+    Modality,
+    Shown,
+    Text,
+    Wrong,
+    input_family,
+    parse_content,
+    parse_contents,
+    text_of,
+)
+
+ALL = frozenset(MODALITIES)
+CAP = 100
+REF = "weftwork-asset:" + "0" * 64
+PNG: dict[str, Any] = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
+SECRET = "s3cr3t"
+
+
+def parsed(content: Any, offered: frozenset[Modality] = ALL, most: int = CAP) -> Any:
+    return parse_content(content, offered, most, "/c")
+
+
+def wrong(content: Any, offered: frozenset[Modality] = ALL, most: int = CAP) -> tuple[str, str]:
+    found = parsed(content, offered, most)
+    assert isinstance(found, Wrong), found
+    assert SECRET not in f"{found.message}{found.pointer}{found.details}"
+    return found.code, found.pointer
+
+
+@pytest.mark.rule("media-41")
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (PNG, Shown("image", "image/png", "data", b"\0\0\0", "/c/0")),
+        ({"type": "image", "mimeType": "image/png", "dataBase64": "iVBORw0KGgo="}, b"\x89PNG\r\n\x1a\n"),
+        ({"type": "audio", "mimeType": "audio/mp3", "dataBase64": "AAAA"}, b"\0\0\0"),
+        ({"type": "file", "mimeType": "application/pdf", "dataBase64": "JVBERi0="}, b"%PDF-"),
+        ({"type": "document", "mimeType": "text/plain", "url": "https://x.test/a"}, "https://x.test/a"),
+        ({"type": "document", "mimeType": "application/octet-stream", "mediaRef": REF}, REF),
+        ({"type": "audio", "mimeType": "Audio/OGG; codecs=opus", "url": "https://x.test/a"}, "https://x.test/a"),
+        ({"type": "image", "mimeType": "image/png", "mediaRef": "anything"}, "anything"),
+    ],
+)
+def test_a_part_names_its_type_and_one_source(part: Any, shown: Any) -> None:
+    (found,) = parsed([part])
+    assert isinstance(found, Shown)
+    assert (found if isinstance(shown, Shown) else found.value) == shown
+
+
+def test_what_a_part_is_called_is_one_name() -> None:
+    found = parsed([{"type": "file", "mimeType": "application/x-pdf", "url": "u"}])
+    assert found == (Shown("document", "application/pdf", "url", "u", "/c/0"),)
+
+
+def test_texts_are_parts_too() -> None:
+    assert parsed("hello") == (Text("hello"),)
+    assert parsed([{"type": "text", "text": ""}, {"type": "text", "text": "b", "more": 1}]) == (Text(""), Text("b"))
+    assert parsed([]) == ()
+
+
+@pytest.mark.rule("ai-03")
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("a", "a"),
+        ([], ""),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+        ([{"type": "text", "text": "a"}, PNG], None),
+        ([{"type": "text"}], None),
+        ([{"type": "text", "text": 1}], None),
+        (["a"], None),
+        ({"type": "text", "text": "a"}, None),
+        (1, None),
+    ],
+)
+def test_a_message_of_nothing_but_text_is_a_text(content: Any, text: str | None) -> None:
+    assert text_of(content) == text
+
+
+@pytest.mark.rule("media-43")
+@pytest.mark.parametrize(
+    ("part", "pointer"),
+    [
+        ({"type": "image", "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": 1, "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": SECRET, "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": "image/" + "x" * 2000, "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": "image/png\r\nX: y", "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": "audio/ogg", "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "audio", "mimeType": "image/png", "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": "application/octet-stream", "data": "AAAA"}, "/c/0/mimeType"),
+        ({"type": "image", "mimeType": "image/png"}, "/c/0"),
+        ({**PNG, "url": "https://x.test"}, "/c/0"),
+        ({**PNG, "mediaRef": REF}, "/c/0"),
+        ({**PNG, "dataBase64": "AAAA"}, "/c/0"),
+        ({**PNG, "url": "u", "mediaRef": REF}, "/c/0"),
+        ({**PNG, "data": ""}, "/c/0/data"),
+        ({**PNG, "data": None}, "/c/0/data"),
+        ({**PNG, "data": [SECRET]}, "/c/0/data"),
+        ({**PNG, "data": "AAA"}, "/c/0/data"),
+        ({**PNG, "data": "AA=A"}, "/c/0/data"),
+        ({**PNG, "data": "A==="}, "/c/0/data"),
+        ({**PNG, "data": "===="}, "/c/0/data"),
+        ({**PNG, "data": "AA\nAA==="}, "/c/0/data"),
+        ({**PNG, "data": "AA-_"}, "/c/0/data"),
+        ({**PNG, "data": "AA AA==="}, "/c/0/data"),
+        ({"type": "image", "mimeType": "image/png", "dataBase64": "!" + SECRET * 4}, "/c/0/dataBase64"),
+        ({"type": "image", "mimeType": "image/png", "url": "h" * 8193}, "/c/0/url"),
+        ({"type": "image", "mimeType": "image/png", "url": {}}, "/c/0/url"),
+        ({"type": "image", "mimeType": "image/png", "mediaRef": "h" * 513}, "/c/0/mediaRef"),
+        ({"type": "text"}, "/c/0/text"),
+        ({"type": "text", "text": 1}, "/c/0/text"),
+        ({"type": 1}, "/c/0"),
+        ({}, "/c/0"),
+        (SECRET, "/c/0"),
+        (None, "/c/0"),
+        ([PNG], "/c/0"),
+    ],
+)
+def test_a_part_of_another_shape_is_told_where(part: Any, pointer: str) -> None:
+    assert wrong([part]) == ("validation_error", pointer)
+
+
+@pytest.mark.parametrize("content", [None, 1, True, {}, PNG])
+def test_content_is_a_text_or_a_list(content: Any) -> None:
+    assert wrong(content) == ("validation_error", "/c")
+
+
+@pytest.mark.rule("media-40")
+@pytest.mark.parametrize("kind", ["image", "audio", "document", "file", "video", "", "Image", "TEXT", SECRET])
+def test_a_part_that_is_not_taken_is_no_matter_of_shape(kind: str) -> None:
+    for part in ({"type": kind}, {"type": kind, "mimeType": SECRET, "url": 1, "data": SECRET}):
+        assert wrong([{"type": "text"}, {}, part], frozenset()) == ("unsupported_modality", "/c/2/type")
+
+
+@pytest.mark.parametrize("taken", MODALITIES)
+def test_each_modality_is_taken_by_itself(taken: Modality) -> None:
+    types = {"image": ("image",), "audio": ("audio",), "document": ("document", "file")}
+    offered = frozenset[Modality]({taken})
+    for modality, names in types.items():
+        for name in names:
+            family = "application/pdf" if modality == "document" else f"{modality}/x"
+            found = parsed([{"type": name, "mimeType": family, "data": "AAAA"}], offered)
+            assert isinstance(found, Wrong) == (modality != taken)
+
+
+@pytest.mark.rule("media-44")
+@pytest.mark.parametrize("over", [-1, 0, 1, 2, 3])
+@pytest.mark.parametrize("name", ["data", "dataBase64"])
+def test_the_cap_is_one_of_decoded_bytes(over: int, name: str) -> None:
+    part = {"type": "image", "mimeType": "image/png", name: b64encode(b"x" * (CAP + over)).decode()}
+    if over <= 0:
+        assert len(parsed([part])[0].value) == CAP + over
+    else:
+        assert wrong([part]) == ("payload_too_large", f"/c/0/{name}")
+
+
+@pytest.mark.rule("media-44")
+def test_what_is_too_long_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode(text: str) -> bytes:
+        raise AssertionError("decoded")
+
+    monkeypatch.setattr(parts, "b64decode", decode)
+    assert wrong([{**PNG, "data": "!" * 1_000_000}]) == ("payload_too_large", "/c/0/data")
+    assert wrong([{**PNG, "data": "A" * 1_000_001}]) == ("payload_too_large", "/c/0/data")
+    monkeypatch.setattr(parts, "_size", lambda text: 0)  # sabotage
+    with pytest.raises(AssertionError, match="decoded"):
+        parsed([{**PNG, "data": "A" * 1_000_000}])
+
+
+def test_one_request_has_so_many_parts_and_bytes() -> None:
+    assert len(parsed([PNG] * MAX_PARTS)) == MAX_PARTS
+    assert wrong([{"type": "text", "text": "a"}, *[PNG] * (MAX_PARTS + 1)]) == ("payload_too_large", "/c/17")
+    assert isinstance(parse_contents([("/a", [PNG] * 9), ("/b", [PNG] * 8)], ALL, CAP), Wrong)
+    many = b64encode(bytes(MAX_TOTAL // 4 + 1)).decode()
+    found = parse_contents([("/a", [{**PNG, "data": many}] * 2), ("/b", [{**PNG, "data": many}] * 2)], ALL, MAX_TOTAL)
+    assert isinstance(found, Wrong)
+    assert (found.code, found.pointer, found.details) == ("payload_too_large", "/b/1/data", {"limit": MAX_TOTAL})
+
+
+GOOD = [PNG, {"type": "text", "text": "a"}, {"type": "file", "mimeType": "text/plain", "url": "u"}]
+STAGES: list[tuple[str, list[Any]]] = [
+    (
+        "unsupported_modality",
+        [{"type": "video"}, {"type": "audio", "mimeType": "x"}, {"type": "audio", "data": "A" * 999}],
+    ),
+    ("validation_error", [{"type": "image"}, {}, "x", {"type": "text"}, {**PNG, "url": "u"}, {**PNG, "data": "!"}]),
+    ("payload_too_large", [{**PNG, "data": "A" * 200}, {**PNG, "data": "?" * 2000}]),
+]
+
+
+@pytest.mark.rule("media-40")
+@given(st.data())
+def test_modality_comes_before_shape_and_shape_before_size(data: st.DataObject) -> None:
+    offered = frozenset[Modality]({"image", "document"})
+    first = data.draw(st.integers(0, len(STAGES) - 1))
+    later = [part for _, found in STAGES[first + 1 :] for part in found]
+    listed = data.draw(st.lists(st.sampled_from([*GOOD, *later]), max_size=6))
+    listed.insert(data.draw(st.integers(0, len(listed))), data.draw(st.sampled_from(STAGES[first][1])))
+    cut = data.draw(st.integers(0, len(listed)))
+    found = parse_contents([("/a", listed[:cut]), ("/b", listed[cut:])], offered, CAP)
+    assert isinstance(found, Wrong)
+    assert found.code == STAGES[first][0]
+
+
+def test_without_the_first_stage_it_would_be_a_matter_of_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_unsupported", lambda listed, offered: None)  # sabotage
+    with pytest.raises(AssertionError):
+        test_a_part_that_is_not_taken_is_no_matter_of_shape("image")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from([*GOOD, *STAGES[1][1]]),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(["type", "text", "mimeType", "url", "mediaRef", "data"]), inner, max_size=4
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_nothing_raises(content: Any) -> None:
+    found = parsed(content)
+    assert isinstance(found, Wrong | tuple)
+    text_of(content)
+
+
+@pytest.mark.rule("media-42")
+def test_discovery_says_what_is_taken() -> None:
+    assert input_family(frozenset(), 10) is None
+    assert input_family(frozenset({"document", "image"}), 10) == {
+        "modalities": ["text", "image", "document"],
+        "maxBytesPerPart": 10,
+    }
