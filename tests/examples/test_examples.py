@@ -38,6 +38,8 @@ SAID = {
     "parcels": '"results":["1: Ada","2: Bob","3: Eve","4: Kim"]',
     "summary": '"text":"The new lamp is broken."',
     "extract": '"order":{"output":"2 x chair"}',
+    "invoice": '"pay":{"output":"384 to Chair and Co"}',
+    "voice-note": '"remind":{"output":"Monday: Call the joiner about the door"}',
 }
 """What the last event of each run holds, with the inputs of the page."""
 
@@ -48,8 +50,13 @@ ANSWERED = {
     "event": {"ship": {"output": "o-7 is shipped, 12 is paid"}},
     "clarify": {"confirm": {"output": "A table for 4, Monday"}},
     "complaint": {"ticket": {"title": "Lamp does not work", "urgent": True}},
+    "pdf-summary": {
+        "tell": {
+            "output": "The rent rises by 20 from May on; the landlord wants an answer by the end of March. (83 bytes)"
+        }
+    },
 }
-"""The outputs of runs that people answer, with the answers of the page."""
+"""The outputs of runs that people answer, or give something to, as the page shows it."""
 
 
 @contextmanager
@@ -100,7 +107,9 @@ def test_the_two_commands_of_the_page(serve: str, run: str, tmp_path: Path) -> N
         crash(serve, run, tmp_path)
         return
     with served(serve, tmp_path) as host:
-        ended = weftwork(tmp_path, *client(run), "--url", host.address, "--json")
+        ended = weftwork(
+            ROOT, *client(run), "--url", host.address, "--json", env={"XDG_DATA_HOME": str(tmp_path / "xdg")}
+        )
         assert ended.returncode == 0, ended.stderr
         assert SAID[name] in ended.stdout.splitlines()[-2]
 
@@ -119,7 +128,7 @@ def test_a_person_answers_as_the_page_says(serve: str, lines: str, tmp_path: Pat
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         env = {**os.environ, "PATH": path, "HOME": str(tmp_path), "WEFTWORK_URL": host.address}
         script = ["bash", "-euo", "pipefail", "-c", lines]
-        ended = subprocess.run(script, env=env, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(script, env=env, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
         assert ended.returncode == 0, ended.stderr
         (run,) = host.call("GET", "/v1/runs", key="demo").document["runs"]
         if name == "approval":
