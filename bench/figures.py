@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from bench.accept_cost import judging
+from bench.asset_cost import making, serving
 from bench.fetch_cost import fetching
 from bench.graph_cost import chains, mapping, register
 from bench.host import Host, weftwork
@@ -103,4 +104,6 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
     "accept": judging,
     "speech": streaming,
     "gate": gating,
+    "assets": serving,
+    "media": making,
 }

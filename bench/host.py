@@ -124,6 +124,11 @@ def weftwork(folder: Path, *workflows: Path, nodes: str = "", model_script: Path
     return Host("weftwork", "weftwork.cli.main", arguments, folder)
 
 
+def bare_files(folder: Path, file: Path) -> Host:
+    """A server that answers with this file, whatever it is asked about it."""
+    return Host("bare_files", "bench.bare_files", ["--file", file], folder)
+
+
 def bare_memory(folder: Path) -> Host:
     return Host("bare_memory", "bench.bare_app", ["--store", "memory"], folder)
 

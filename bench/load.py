@@ -8,6 +8,7 @@ answer is searched for the few bytes that matter instead of being parsed.
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, cast
 
 import uvloop
@@ -41,19 +42,18 @@ def text_after(mark: bytes, body: bytes) -> bytes:
     return body[at + len(mark) : body.index(b'"', at + len(mark))]
 
 
-class _Stage:
+class Stage:
     """What the clients of one stage have in common."""
 
-    def __init__(self, workflow: str, runs: int, seconds: float, clients: int) -> None:
-        self.create = creation(workflow)
+    def __init__(self, count: int, seconds: float, clients: int) -> None:
         self.latencies: list[float] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._left = runs
+        self._left = count
         self._until = time.perf_counter() + seconds
         self._clients = clients
 
     def take(self) -> bool:
-        """Whether one more run is to be made."""
+        """Whether there is to be one more."""
         self._left -= 1
         return self._left >= 0 and time.perf_counter() < self._until
 
@@ -67,10 +67,15 @@ class _Stage:
             self.done.set_exception(error)
 
 
+Maker = Callable[[Stage], asyncio.Protocol]
+"""Of a client: one connection that does what there is to do until its stage has enough."""
+
+
 class _Client(asyncio.Protocol):
     """One connection, one run at a time."""
 
-    def __init__(self, stage: _Stage) -> None:
+    def __init__(self, create: bytes, stage: Stage) -> None:
+        self._create = create
         self._stage = stage
         self._rest = b""
         self._look = b""
@@ -108,7 +113,7 @@ class _Client(asyncio.Protocol):
             return
         self._answered = self._created
         self._began = time.perf_counter()
-        self._transport.write(self._stage.create)
+        self._transport.write(self._create)
 
     def _created(self, status: bytes, body: bytes) -> None:
         if status != b"201":
@@ -128,12 +133,12 @@ class _Client(asyncio.Protocol):
             raise BenchError(f"a look was answered with {status.decode()}: {body[:200]!r}")
 
 
-async def _drive(port: int, workflow: str, clients: int, runs: int, seconds: float) -> Sample:
+async def _drive(port: int, maker: Maker, clients: int, count: int, seconds: float) -> Sample:
     loop = asyncio.get_running_loop()
     began = time.perf_counter()
-    stage = _Stage(workflow, runs, seconds, clients)
+    stage = Stage(count, seconds, clients)
     async with asyncio.timeout(seconds + STALL_SECONDS):
-        opened = [await loop.create_connection(lambda: _Client(stage), "127.0.0.1", port) for _ in range(clients)]
+        opened = [await loop.create_connection(lambda: maker(stage), "127.0.0.1", port) for _ in range(clients)]
         await stage.done
     taken = time.perf_counter() - began
     for transport, _ in opened:
@@ -143,9 +148,14 @@ async def _drive(port: int, workflow: str, clients: int, runs: int, seconds: flo
 
 def drive(port: int, workflow: str, clients: int, runs: int, seconds: float = 600.0) -> Sample:
     """Make runs until there are enough or the time is over. Raises BenchError for any answer that is not expected."""
+    return driven(port, partial(_Client, creation(workflow)), clients, runs, seconds)
+
+
+def driven(port: int, maker: Maker, clients: int, count: int, seconds: float) -> Sample:
+    """The same for clients of any make."""
     try:
-        return uvloop.run(_drive(port, workflow, clients, runs, seconds))
+        return uvloop.run(_drive(port, maker, clients, count, seconds))
     except TimeoutError:
-        raise BenchError(f"runs on port {port} did not end within {STALL_SECONDS:.0f} s") from None
+        raise BenchError(f"clients of port {port} were not done within {STALL_SECONDS:.0f} s") from None
     except OSError as error:
         raise BenchError(f"nobody listens on port {port}: {error}") from None

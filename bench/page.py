@@ -71,6 +71,19 @@ OWN: Final = {
     "gate_ms": ("From a recorded answer to the recorded envelope, median", "ms"),
     "gate_p99_ms": ("From a recorded answer to the recorded envelope, p99", "ms"),
     "gate_cpu_ms": ("CPU of that, median", "ms"),
+    "asset_4_per_s": ("Assets of 1 MiB served to 4 clients, in a second", ""),
+    "asset_bare_4_per_s": ("Files of 1 MiB served to 4 clients by a bare FileResponse, in a second", ""),
+    "asset_4_ratio": ("The rate at 4 clients beside that of the bare one", "×"),
+    "asset_16_per_s": ("Assets of 1 MiB served to 16 clients, in a second", ""),
+    "asset_bare_16_per_s": ("Files of 1 MiB served to 16 clients by a bare FileResponse, in a second", ""),
+    "asset_16_ratio": ("The rate at 16 clients beside that of the bare one", "×"),
+    "asset_range_per_s": ("Stretches of 64 KiB of such an asset served to 16 clients, in a second", ""),
+    "asset_head_per_s": ("Heads of such an asset served to 16 clients, in a second", ""),
+    "upload_4_per_s": ("Uploads of 1 MiB by 4 clients, in a second", ""),
+    "image_ms": ("An image of 200 KiB that a node emits, from the bytes to the commit", "ms"),
+    "image_cpu_ms": ("CPU of that", "ms"),
+    "images_log_mb": ("Payloads of the events of a run that emits 1,000 of them, as stored", "MB"),
+    "images_events_mb": ("The same run's events, as served", "MB"),
 }
 
 

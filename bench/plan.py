@@ -76,6 +76,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     turns: int = 2_000
     """Turns of a model with an envelope each."""
     turns_of_run: int = 50
+    transfers: int = 7
+    """How often assets are moved, in every way."""
+    transfer_seconds: float = 1.0
+    """For how long, each time."""
+    images: int = 1_000
+    """That one run makes."""
 
 
 FULL: Final = Plan()
@@ -113,6 +119,9 @@ QUICK: Final = Plan(
     answers_streamed=1,
     turns=20,
     turns_of_run=10,
+    transfers=1,
+    transfer_seconds=0.2,
+    images=20,
 )
 """A smoke test: every part runs, no figure means anything."""
 

@@ -47,6 +47,11 @@ def _most(*names: str) -> Callable[[Document], float]:
     return lambda document: max(document["weftwork"][name] for name in names)
 
 
+def _least(*names: str) -> Callable[[Document], float]:
+    """The smallest of several figures of ours."""
+    return lambda document: min(document["weftwork"][name] for name in names)
+
+
 def _large_graph(document: Document) -> float:
     return _most("node_1000_us", "node_layered_us")(document) / document["weftwork"]["node_10_us"]
 
@@ -57,6 +62,8 @@ def _guard(document: Document) -> float:
 
 _CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
 _PYTHON: Final = ("python_node_us", "python_node_chain_us")
+_ASSETS: Final = ("asset_4_ratio", "asset_16_ratio")
+_IMAGES: Final = ("images_log_mb", "images_events_mb")
 _PARENTS_CPU: Final = _ours("parents_cpu_ms_per_s")
 _REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
 
@@ -93,6 +100,8 @@ TARGETS: Final = (
     Target("Two checks of it by jsonschema beside one judgement", "×", _ours("accept_ratio"), 20.0, None),
     Target("CPU of 20 chunks of a streamed answer to one reader", "ms", _ours("chunks_ms"), None, 1.0),
     Target("What the gate and its commit add to a turn of a model, median", "ms", _ours("gate_ms"), None, 1.0),
+    Target("Rate of serving 1 MiB beside a bare FileResponse, at 4 or 16 clients", "×", _least(*_ASSETS), 0.6, None),
+    Target("Log of a run that emits 1,000 images of 200 KiB, stored or shown", "MB", _most(*_IMAGES), None, 2.0),
 )
 """Those that name no clients are of 16 clients and one step."""
 

@@ -91,6 +91,10 @@ def test_targets_that_are_met() -> None:
         ({"accept_ratio": 19.9}, "Two checks of it by jsonschema beside one judgement"),
         ({"chunks_ms": 1.1}, "CPU of 20 chunks of a streamed answer to one reader"),
         ({"gate_ms": 1.1}, "What the gate and its commit add to a turn of a model, median"),
+        ({"asset_4_ratio": 0.59}, "Rate of serving 1 MiB beside a bare FileResponse, at 4 or 16 clients"),
+        ({"asset_16_ratio": 0.59}, "Rate of serving 1 MiB beside a bare FileResponse, at 4 or 16 clients"),
+        ({"images_log_mb": 2.1}, "Log of a run that emits 1,000 images of 200 KiB, stored or shown"),
+        ({"images_events_mb": 2.1}, "Log of a run that emits 1,000 images of 200 KiB, stored or shown"),
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
