@@ -10,6 +10,7 @@ from hypothesis.stateful import initialize, invariant, rule, run_state_machine_a
 from msgspec.structs import replace
 from test_sqlite_model import PARTITIONS, RUN_IDS, Pair
 from test_sqlite_model import small_pieces as small_pieces
+from tests.protocol.definition import examples
 
 from weftwork.adapters.sqlite import append, assets
 from weftwork.ports.assets import AssetPlace, AssetQuery
@@ -153,7 +154,7 @@ def test_the_stores_agree_on_assets() -> None:
 
 @pytest.mark.slow
 def test_the_stores_agree_on_assets_for_long() -> None:
-    explore(120)
+    explore(examples(20))
 
 
 def short_life() -> None:
