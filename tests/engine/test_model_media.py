@@ -151,6 +151,21 @@ def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
     run(work)
 
 
+@pytest.mark.rule("media-84", "media-86")
+@pytest.mark.parametrize("data", [PNG[:9], PNG, BIG], ids=["tiny", "small", "big"])
+@pytest.mark.parametrize("want", [None, "media.image"])
+def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -> None:
+    async def work() -> None:
+        text = envelope(data) if want else f"Here:\n```json\n{envelope(data)}\n```\n"
+        bench = bench_of(asking(want), limits=Limits(max_inline_media_bytes=0), models=Model(text))
+        key = await ended(bench)
+        (event,) = await bench.payloads(key, "media.image")
+        assert "base64" not in event
+        assert await opened(bench, event["url"]) == data
+
+    run(work)
+
+
 @pytest.mark.rule("media-86")
 @pytest.mark.parametrize(("size", "inline"), [(media.SAID_INLINE, True), (media.SAID_INLINE + 1, False)])
 def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:

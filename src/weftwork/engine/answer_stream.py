@@ -9,7 +9,7 @@ from weftwork.ports.models import Delta, ModelAnswer, ProviderFault, Stop
 from weftwork.protocol.every_text import every_text
 from weftwork.protocol.hold_back import HoldBack
 from weftwork.protocol.media.elide import Elider
-from weftwork.protocol.media.inline import cut_inline
+from weftwork.protocol.media.inline import SAID_INLINE, cut_inline
 from weftwork.protocol.message_chunk import last_meta
 from weftwork.protocol.model_text import Halves, clean, cleaned, is_clean
 
@@ -17,8 +17,6 @@ MAX_ANSWER: Final = 1_048_576
 """model-02 (host): characters of one answer; a model that goes on is cut off there."""
 LEAST: Final = 16
 """What a piece counts for at least, so that their number is bounded too."""
-MAX_INLINE: Final = 16_384
-"""Bytes that may stand as base64 in a call of a tool."""
 MAX_WORD: Final = 256
 """Characters of a name or a reason that a provider gives."""
 BURST: Final = 64
@@ -133,5 +131,5 @@ def _short(stop: Stop) -> Stop:
     """What goes into the log beside the answer itself is a word or two, whatever a provider makes of it."""
     category = stop.safety_category[:MAX_WORD] if stop.safety_category is not None else None
     words = {"detail": stop.detail[:MAX_WORD], "model": stop.model[:MAX_WORD]}
-    calls = tuple(every_text(list(stop.tool_calls), lambda text: cut_inline(text, MAX_INLINE, everywhere=True)))
+    calls = tuple(every_text(list(stop.tool_calls), lambda text: cut_inline(text, SAID_INLINE, everywhere=True)))
     return msgspec.structs.replace(stop, safety_category=category, tool_calls=calls, **words)

@@ -19,7 +19,7 @@ from weftwork.protocol.envelope.outcome import Accepted
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json_value import is_object
 from weftwork.protocol.media.disposition import clean_name, plain_name
-from weftwork.protocol.media.inline import by_url, cut_inline, decoded, inline_media, without_inline
+from weftwork.protocol.media.inline import SAID_INLINE, by_url, cut_inline, decoded, inline_media, without_inline
 from weftwork.protocol.media.reference import ASSETS, SAMPLE_ASSETS, media_ref, named_assets, tokens_in
 from weftwork.protocol.media.rendering import MAX_ALT, rendering
 from weftwork.protocol.media.sniff import UNKNOWN, settled
@@ -32,9 +32,6 @@ NO_ASSETS: Final = Failed("host_capability_missing", "This host keeps no media."
 UNKNOWN_MEDIA: Final = Failed("media_not_found", "There is no such asset.", retryable=False)
 LONG: Final = 262_144
 """Characters of an answer that is looked through in a thread."""
-SAID_INLINE: Final = 16_384
-"""Bytes of media that stay inline if a model says them so: its answer stands in the log several times, as what it said,
-as its envelope and as what its node makes of it."""
 
 
 class EntryMedia:

@@ -85,4 +85,4 @@ def _longer(most: int, letters: str) -> re.Pattern[str]:
     """Runs longer than that, and no others: most texts are many short ones. It begins where a run does, so that each is
     read once."""
     letter = f"[{re.escape(letters)}]"
-    return re.compile(f"(?<!{letter}){letter}{{{most + 1},}}+")
+    return re.compile(f"(?<!{letter}){letter}{{{most + 1},}}")

@@ -33,6 +33,13 @@ _URLSAFE: Final = re.compile(r"[-_]")
 _DATA: Final = re.compile(r"data:[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64})*;base64,$")
 _DATA_MOST: Final = 300
 _SPOKEN_OF: Final = re.compile(r"media\.(?:image|audio|file)")
+SAID_INLINE: Final = 16_384
+"""Bytes of media that stay inline if a model says them so: its answer stands in the log several times, as what it said,
+as its envelope and as what its node makes of it."""
+LEAST: Final = 64
+"""Letters that are looked at; what is shorter is converted when its envelope is sent."""
+LEAST_CUT: Final = 4_096
+"""Bytes below which nothing is cut, whatever the cap is: tokens of assets are long, too."""
 MOST_PARTS: Final = 32
 """Inline media that are looked for in one answer."""
 
@@ -93,6 +100,7 @@ def without_inline(text: str, spans: list[Span], urls: Mapping[str, str]) -> str
 def cut_inline(text: str, cap: int, everywhere: bool) -> str:
     """media-84: an answer that speaks of media, and of which nothing could be made: of base64 above the cap only the
     beginning is left. `everywhere`: whatever it speaks of."""
+    cap = max(cap, LEAST_CUT)
     if size_of(text) <= cap or (not everywhere and _SPOKEN_OF.search(text) is None):
         return text
     return _LONG.sub(lambda found: _cut(found[0], cap), text)
@@ -123,7 +131,7 @@ def _spans(text: str, cap: int) -> Iterator[Span]:
     """Runs that could be base64 above the cap."""
     if size_of(text) <= cap:
         return
-    for found in _at_least(cap * 4 // 3).finditer(text):
+    for found in _at_least(max(cap * 4 // 3, LEAST)).finditer(text):
         start, end = found.span()
         url = _DATA.search(text[max(0, start - _DATA_MOST) : start])
         if url is not None:
