@@ -14,7 +14,7 @@ export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.venv/pyright
 unexport PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run fast test test-full browser check fmt docs bench clean moved
+.PHONY: help setup run fast test test-full browser check fmt docs bench cost clean moved
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,10 @@ docs: $(STAMP) ## write the generated pages
 
 bench: $(BENCH_STAMP) ## measure the host beside others, some ten minutes, in .venv-bench (ARGS="--help")
 	@exec .venv-bench/bin/python -m bench $(ARGS)
+
+# valgrind is installed by apt where it is missing and that is allowed; without it the target fails.
+cost: $(STAMP) ## count the instructions of a run with valgrind, some three minutes (ARGS="--help")
+	@exec $(BIN)/python -m bench.cost $(ARGS)
 
 clean: ## remove .venv, .venv-bench, caches and build results
 	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build

@@ -46,11 +46,14 @@ def end_all() -> None:
 class Child:
     """One process in a group of its own, so that Ctrl-C reaches the bench alone and the bench ends the rest."""
 
-    def __init__(self, name: str, module: str, arguments: Sequence[str | Path], folder: Path) -> None:
+    def __init__(
+        self, name: str, module: str, arguments: Sequence[str | Path], folder: Path, wrapper: Sequence[str] = ()
+    ) -> None:
+        """`wrapper` is a command that runs the interpreter, such as valgrind; it must keep the process id."""
         self.name = name
         self.log = folder / f"{name}.log"
         self._rest = b""
-        command = [sys.executable, "-m", module, *map(str, arguments)]
+        command = [*wrapper, sys.executable, "-m", module, *map(str, arguments)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,

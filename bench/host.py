@@ -19,18 +19,21 @@ END_SECONDS: Final = 120.0
 LOOK_SECONDS: Final = 0.05
 KEPT_SECONDS: Final = 5.0
 """A connection that was quiet for longer may have been closed by the host."""
+MODULE: Final = "weftwork.cli.main"
 NAMES: Final = {1: "one-step", 3: "three-step"}
 
 
 class Host:
     """A process that answers the run operations of OpenWOP over HTTP."""
 
-    def __init__(self, name: str, module: str, arguments: Sequence[str | Path], folder: Path) -> None:
+    def __init__(
+        self, name: str, module: str, arguments: Sequence[str | Path], folder: Path, wrapper: Sequence[str] = ()
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.port = free_port()
         self._began = time.perf_counter()
-        self.child = Child(name, module, [*arguments, "--port", str(self.port)], folder)
+        self.child = Child(name, module, [*arguments, "--port", str(self.port)], folder, wrapper)
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
         self._used = 0.0
 
@@ -110,8 +113,18 @@ class Host:
         return msgspec.json.decode(text)
 
 
-def weftwork(folder: Path, *workflows: Path, nodes: str = "", model_script: Path | None = None) -> Host:
-    """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python."""
+def weftwork(
+    folder: Path,
+    *workflows: Path,
+    nodes: str = "",
+    model_script: Path | None = None,
+    module: str = MODULE,
+    wrapper: Sequence[str] = (),
+) -> Host:
+    """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python.
+
+    Another `module` must end in the same command; see Child for `wrapper`.
+    """
     arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data"]
     for key in (KEY, TEST_KEY):
         arguments += ["--api-key", f"{key}=bench"]
@@ -121,7 +134,7 @@ def weftwork(folder: Path, *workflows: Path, nodes: str = "", model_script: Path
         arguments += ["--nodes", nodes]
     if model_script is not None:
         arguments += ["--model-script", model_script]
-    return Host("weftwork", "weftwork.cli.main", arguments, folder)
+    return Host("weftwork", module, arguments, folder, wrapper)
 
 
 def bare_files(folder: Path, file: Path) -> Host:
