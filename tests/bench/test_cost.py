@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bench.callgrind import by_thread, check_interpreter, missing, require, run
-from bench.cost import rows, summary
+from bench.cost import NAMES, rows, summary
 from bench.plan import BenchError
 
 from bench import slow_host
@@ -135,3 +135,9 @@ def test_a_small_count_from_end_to_end(tmp_path: Path) -> None:
     assert found["total"] == found["loop"] + found["writer"] + found["others"]
     assert "window 1/1" in ended.stderr
     assert list(scratch.iterdir()) == []
+
+
+def test_the_figures_in_the_tree_are_of_all_scenarios() -> None:
+    document = json.loads((ROOT / "bench" / "cost.json").read_text("utf-8"))
+    assert tuple(document["instructions_per_run"]) == NAMES
+    assert {"commit", "python"} <= set(document["meta"])
