@@ -8,13 +8,13 @@ from statistics import median
 from typing import Any, Final
 
 from bench.plan import BenchError, Plan
-from weftwork.protocol import schema
-from weftwork.protocol.copies import Copies
-from weftwork.protocol.decode import decode
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.outcome import Accepted, Invalid
-from weftwork.protocol.envelope.rules import Counter, Counters, Rules
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Rules
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.privacy.secret_matcher import Copies
 
 SECRETS: Final = 8
 ROUNDS: Final = 25

@@ -13,7 +13,7 @@ from bench.host import weftwork
 from bench.plan import BenchError, Plan
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.ports.outbound import Request
-from weftwork.protocol.target import Policy
+from weftwork.protocol.net.target import Policy
 
 
 def fetching(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:

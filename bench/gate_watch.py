@@ -9,9 +9,10 @@ import time
 from typing import Any, Final, NamedTuple
 
 import weftwork
-from weftwork.engine.speech import Along, Speech
-from weftwork.ports.emission import Emission
-from weftwork.ports.models import ModelAnswer, ModelRequest
+from weftwork.engine.models.model_calls import Along, Speech
+from weftwork.ports.models import ModelRequest
+from weftwork.ports.nodes import Emission
+from weftwork.protocol.models.answers import ModelAnswer
 
 
 class Moment(NamedTuple):

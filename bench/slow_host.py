@@ -8,13 +8,13 @@ import sys
 from typing import Final
 
 from weftwork.cli.main import main
-from weftwork.engine import gather
+from weftwork.engine.run import live_run
 
 SLOWDOWN: Final = 50
 
 
 def stretch() -> None:
-    gather.TURN_MS *= SLOWDOWN  # pyright: ignore[reportConstantRedefinition]
+    live_run.TURN_MS *= SLOWDOWN  # pyright: ignore[reportConstantRedefinition]
     sys.setswitchinterval(sys.getswitchinterval() * SLOWDOWN)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from weftwork.adapters.nodes.aliases import ALIASES
-from weftwork.app import node_types
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.adapters.nodes.builtin import ALIASES
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.wiring.node_types import node_types
 
 FOLDER = Path("docs", "reference", "nodes")
 

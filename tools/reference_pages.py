@@ -16,15 +16,16 @@ import click
 import msgspec
 
 from weftwork import settings
-from weftwork.adapters.nodes.aliases import ALIASES
-from weftwork.app import node_types
+from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.cli.main import main as command
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
-from weftwork.protocol.graph import RULES
-from weftwork.protocol.interrupt import WAITING
-from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS, WAITS
-from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, Route
-from weftwork.protocol.wire_v1_assets import ASSET_ROUTES
+from weftwork.protocol.run.header import STATUSES, TERMINAL, TRANSITIONS, WAITS
+from weftwork.protocol.run.interrupts import WAITING
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED
+from weftwork.protocol.workflow.plan import RULES
+from weftwork.wiring.node_types import node_types
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 WIDTH = 100

@@ -7,73 +7,61 @@ from typing import Any
 
 from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
-from weftwork.adapters.http.bundle import BundleRoutes
-from weftwork.adapters.http.control import ControlRoutes
-from weftwork.adapters.http.events import EventRoutes
-from weftwork.adapters.http.fetch import FetchRoutes
-from weftwork.adapters.http.gate_windows import GateWindows
-from weftwork.adapters.http.interrupts import InterruptRoutes
-from weftwork.adapters.http.kinship import KinshipRoutes
-from weftwork.adapters.http.meta import Document, MetaRoutes
-from weftwork.adapters.http.mock_ai import MockAiRoutes
-from weftwork.adapters.http.node_types import NodeTypeRoutes
-from weftwork.adapters.http.review import ReviewRoutes
-from weftwork.adapters.http.runs import RunRoutes
-from weftwork.adapters.http.steering import SteeringRoutes
-from weftwork.adapters.http.test_log import TestLogRoutes
-from weftwork.adapters.http.workflows import WorkflowRoutes
+from weftwork.adapters.http.routes.events import EventRoutes
+from weftwork.adapters.http.routes.host_info import Document, MetaRoutes, NodeTypeRoutes
+from weftwork.adapters.http.routes.interrupts import InterruptRoutes
+from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
+from weftwork.adapters.http.routes.runs import ControlRoutes, KinshipRoutes, RunRoutes, SteeringRoutes
+from weftwork.adapters.http.routes.workflows import WorkflowRoutes
+from weftwork.adapters.http.test_endpoints.envelope_endpoints import GateWindows
+from weftwork.adapters.http.test_endpoints.host_services import FetchRoutes, MockAiRoutes
+from weftwork.adapters.http.test_endpoints.run_observation import TestLogRoutes
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.resolver import Moved, Resolver
-from weftwork.adapters.python.library import Library
+from weftwork.adapters.python.node_runner import Library
 from weftwork.adapters.python.threads import Threads
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.system.clock import SystemClock
-from weftwork.adapters.system.ids import RandomIds
-from weftwork.adapters.system.lockfile import LockFileSeat
-from weftwork.data_folder import DATABASE, LOCK, SOCKET, NoSeat, make_folder, take, unusable
-from weftwork.engine.administration import Administration
-from weftwork.engine.annotations import Annotations
-from weftwork.engine.bulk_cancel import BulkCancel
-from weftwork.engine.bundle import Bundles
-from weftwork.engine.catalog import Catalog
-from weftwork.engine.comparison import Comparison
-from weftwork.engine.control import Control
-from weftwork.engine.envelope_records import EnvelopeRecords
-from weftwork.engine.executor import Executor
-from weftwork.engine.feeds import Feeds
-from weftwork.engine.interrupt_links import InterruptLinks
-from weftwork.engine.interrupts import Interrupts
-from weftwork.engine.keyring import Keyring
-from weftwork.engine.kinship import Kinship
-from weftwork.engine.observation import Observation
-from weftwork.engine.retention import Retention
+from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
+from weftwork.adapters.system.lock_file import LockFileSeat
+from weftwork.engine.api.administration import Administration
+from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
+from weftwork.engine.api.keyring import Keyring
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.api.run_control import BulkCancel, Control
+from weftwork.engine.api.run_diff import Comparison
+from weftwork.engine.api.run_tree import Kinship
+from weftwork.engine.api.runs import Service
+from weftwork.engine.api.test_endpoints import EnvelopeRecords, Observation, TestLog
+from weftwork.engine.api.workflows import Workflows
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.runtime import Runtime
-from weftwork.engine.service import Service
 from weftwork.engine.signer import Signer
-from weftwork.engine.sweeper import Sweeper
-from weftwork.engine.test_log import TestLog
-from weftwork.engine.workflows import Workflows
-from weftwork.envelope_kinds import host_kinds
-from weftwork.host_media import HostMedia
-from weftwork.model_library import host_models
-from weftwork.node_library import declarations, node_types, python_nodes
+from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.clock import Clock
-from weftwork.ports.faults import point
+from weftwork.ports.fault_points import point
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
-from weftwork.ports.seat import Seat
-from weftwork.prompt_library import host_templates
-from weftwork.protocol.capabilities import Offer, discovery
-from weftwork.protocol.envelope.kind import MEDIA
-from weftwork.protocol.gated import find_gate
-from weftwork.protocol.kinship import host_id
-from weftwork.protocol.openapi import openapi
-from weftwork.protocol.prompt_capabilities import prompt_family
-from weftwork.protocol.wire_v1 import ROUTES, SCOPES
-from weftwork.protocol.wire_v1_interrupts import TOKENS
+from weftwork.ports.storage.host_lock import Seat
+from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.models.prompt_templates import prompt_family
+from weftwork.protocol.run.child_runs import host_id
+from weftwork.protocol.wire.capabilities import Offer, discovery
+from weftwork.protocol.wire.openapi import openapi
+from weftwork.protocol.wire.v1.interrupts import TOKENS
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
+from weftwork.protocol.workflow.registration import find_gate
 from weftwork.settings import Settings
+from weftwork.wiring.data_folder import DATABASE, LOCK, SOCKET, NoSeat, make_folder, take, unusable
+from weftwork.wiring.envelope_kinds import host_kinds
+from weftwork.wiring.media import HostMedia
+from weftwork.wiring.models import host_models, host_templates
+from weftwork.wiring.node_types import declarations, node_types, python_nodes
 
 log = logging.getLogger("weftwork")
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.outbound import FetchLimits
-from weftwork.protocol.target import Policy
+from weftwork.protocol.net.outbound import FetchLimits
+from weftwork.protocol.net.target import Policy
 
 
 class SettingsError(Exception):

@@ -7,10 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.annotations import MemoryAnnotations
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.annotations import Annotation, AnnotationPage
-from weftwork.ports.eventlog import Recorded
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.annotations import Annotation, AnnotationPage
+from weftwork.ports.storage.event_log import Recorded
+from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
 

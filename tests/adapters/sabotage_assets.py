@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.assets import MemoryAssets
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.assets import Asset, AssetQuery
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.assets import Asset, AssetQuery
+from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
 

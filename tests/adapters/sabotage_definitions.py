@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.definitions import MemoryDefinitions
-from weftwork.ports.definitions import Known, Registered, Registration
+from weftwork.ports.storage.definitions import Known, Registered, Registration
 
 Wrap = Callable[[Any, Any], Any]
 

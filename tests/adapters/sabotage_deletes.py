@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.eventlog import StillLive
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.event_log import StillLive
+from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.eventlog import Batch, News, Page, RunQuery, StillLive
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.event_log import News, Page, RunQuery, StillLive
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run import RunHeader, RunKey
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunHeader, RunKey
 
 Wrap = Callable[[Any, Any], Any]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.eventlog import Page, Projection, RunQuery, Stored
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.event_log import Page, RunQuery
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Projection, Stored
 
 Wrap = Callable[[Any, Any], Any]
 

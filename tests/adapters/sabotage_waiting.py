@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
-from sabotage_reads import changed, of_projection
+from tests.adapters.sabotage_reads import changed, of_projection
 
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.eventlog import Batch, InterruptPage, InterruptQuery
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.eventlog import Active, Batch, Record, SequenceConflict
-from weftwork.protocol.run import RunHeader, RunKey
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.event_log import Active, SequenceConflict
+from weftwork.protocol.run.batch import Batch, Record
+from weftwork.protocol.run.header import RunHeader, RunKey
 
 Wrap = Callable[[Any, Any], Any]
 

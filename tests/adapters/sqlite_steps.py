@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from weftwork.adapters.sqlite.connection import open_reader
+from weftwork.adapters.sqlite.database.connection import open_reader
 
 
 def steps_of(path: Path, work: Callable[[Any], Any], connect: Callable[[Path, None], Any] = open_reader) -> int:

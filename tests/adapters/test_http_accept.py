@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.adapters.http.interrupts import wants_page
+from weftwork.adapters.http.routes.interrupts import wants_page
 
 
 @pytest.mark.parametrize(

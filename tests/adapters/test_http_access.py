@@ -14,8 +14,9 @@ from tests.live.tokens import comparable
 from tests.protocol.definition import node
 
 from weftwork.adapters.admin.client import ask
-from weftwork.app import SOCKET
-from weftwork.protocol.wire_v1 import ROUTES, SCOPES, UNOFFERED, UNVERSIONED, Route
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED, UNVERSIONED
+from weftwork.wiring.data_folder import SOCKET
 
 MADE = {**delays("matrix-made"), "nodes": [node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})]}
 """Ends at once and leaves something behind."""
@@ -239,7 +240,7 @@ def test_the_proof_sees_partitions_that_run_together(monkeypatch: pytest.MonkeyP
 
     known, unknown = asyncio.run(stolen())
     assert comparable(known) == comparable(unknown)
-    monkeypatch.setattr("weftwork.engine.principal.partition", lambda tenant, mode: "live:all")
+    monkeypatch.setattr("weftwork.engine.api.keyring.partition", lambda tenant, mode: "live:all")
     known, unknown = asyncio.run(stolen())
     assert comparable(known) != comparable(unknown)
 

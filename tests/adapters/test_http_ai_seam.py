@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Inside, open_inside
 
-from weftwork.engine.assets import Assets
-from weftwork.engine.perception import Perception
-from weftwork.protocol import schema
-from weftwork.protocol.media.reference import media_ref
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.models.message_media import Perception
+from weftwork.protocol.json import schema
+from weftwork.protocol.media.asset_references import media_ref
 
 SEAM = "/v1/host/sample/ai/call"
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.live import OTHER_KEY, SEEDED, TEST_KEY, Answer, Frame, Host, Stream, frames, start_host, weftwork
 
-from weftwork.protocol import schema
-from weftwork.protocol.annotation import MAX_ANNOTATIONS, MAX_TEXT
+from weftwork.protocol.json import schema
+from weftwork.protocol.review.annotations import MAX_ANNOTATIONS, MAX_TEXT
 
 WAITS = "conformance-cancellable"
 FLAG = {"signal": {"kind": "flag"}}

@@ -14,12 +14,16 @@ from tests.live import KEY, Host, Served, elsewhere, open_inside, open_served
 from tests.live.assets import NO_TOKEN, PNG, UPLOADS, fetch, path_of, send, uploaded
 from tests.live.served import until
 
-from weftwork.adapters.http import app, asset_upload, assets, connection, outflow, server
+from weftwork.adapters.http import app, response_writer
 from weftwork.adapters.http.message import Request
-from weftwork.ports.blobs import BlobSource
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.http.routes import assets
+from weftwork.adapters.http.routes import assets as asset_upload
+from weftwork.adapters.http.server import connection, http_server
+from weftwork.engine.media.assets import Assets
+from weftwork.ports.storage.blobs import BlobSource
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.media import asset_headers
-from weftwork.protocol.media.reference import ASSETS
+from weftwork.protocol.media.asset_references import ASSETS
 
 LARGE = b"x" * 12_000_000
 """More than the system takes off the host's hands for a client that does not read."""
@@ -109,7 +113,7 @@ def lines() -> list[Any]:
 def test_a_reader_who_does_not_read_is_let_go(end: str, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     caplog.set_level(logging.INFO)
     if end == "stays":
-        monkeypatch.setattr(outflow, "STALL_SECONDS", SHORT)
+        monkeypatch.setattr(response_writer, "STALL_SECONDS", SHORT)
 
     async def work() -> None:
         async with open_served() as served:
@@ -180,7 +184,7 @@ def steady(port: int, pause: float, count: int) -> bytes:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(http_server, "LOOK_TICKS", 1)
     monkeypatch.setattr(connection, "BODY_GRACE_SECONDS", SHORT)
     monkeypatch.setattr(connection, "BODY_REST_SECONDS", 2 * SHORT)
 
@@ -223,12 +227,12 @@ async def kept(data: bytes, query: str = "", **settings: Any) -> tuple[int, int]
 def test_without_the_cap_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"x" * 300_000
     assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (413, 0)
-    honest: Any = asset_upload.Assets.take
+    honest: Any = Assets.take
 
     async def take(self: Any, partition: str, pieces: Any, held_ms: int, cap: int | None) -> Any:
         return await honest(self, partition, pieces, held_ms, None)
 
-    monkeypatch.setattr(asset_upload.Assets, "take", take)
+    monkeypatch.setattr(Assets, "take", take)
     assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (201, 1)
 
 

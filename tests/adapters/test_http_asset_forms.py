@@ -9,7 +9,7 @@ import pytest
 from tests.live import Host, open_inside
 from tests.live.assets import UPLOADS, fetch, send, uploaded
 
-from weftwork.adapters.http import asset_upload
+from weftwork.adapters.http.routes import assets
 
 
 def files(host: Host, data: bytes) -> list[Path]:
@@ -36,7 +36,7 @@ def test_without_a_look_at_its_type_a_form_is_kept(monkeypatch: pytest.MonkeyPat
             return (await inside.call("POST", UPLOADS, {"a": 1}, headers=form)).status
 
     assert asyncio.run(status()) == 415
-    monkeypatch.setattr(asset_upload, "_said", lambda request: "")
+    monkeypatch.setattr(assets, "_said", lambda request: "")
     assert asyncio.run(status()) == 201
 
 

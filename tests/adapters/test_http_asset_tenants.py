@@ -12,10 +12,10 @@ from tests.live.tokens import comparable
 
 from weftwork.adapters.memory import assets as memory_assets
 from weftwork.adapters.memory.assets import MemoryAssets
-from weftwork.engine.assets import Assets
+from weftwork.engine.media.assets import Assets
 from weftwork.engine.signer import Signer
-from weftwork.protocol import schema
-from weftwork.protocol.media.reference import media_ref
+from weftwork.protocol.json import schema
+from weftwork.protocol.media.asset_references import media_ref
 
 STRANGERS = pytest.mark.parametrize("key", [OTHER_KEY, TEST_KEY], ids=["another tenant", "a test key"])
 NOBODYS = hashlib.sha256(b"nobody has these").hexdigest()
@@ -251,7 +251,7 @@ async def expired() -> int:
 
 def test_without_the_clock_urls_work_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(expired()) == 404
-    monkeypatch.setattr("weftwork.protocol.media.token.AssetToken.expired", lambda *given: False)
+    monkeypatch.setattr("weftwork.protocol.media.asset_references.AssetToken.expired", lambda *given: False)
     assert asyncio.run(expired()) == 200
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.live import KEY, Answer, Host, elsewhere, open_inside, open_served, until
 from tests.live.assets import PNG, UPLOADS, fetch, listed, path_of, send, uploaded
 
-from weftwork.adapters.http.asset_upload import AT_ONCE
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.protocol import schema
-from weftwork.protocol.timestamp import milliseconds
+from weftwork.adapters.http.routes.assets import AT_ONCE
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.json import schema
+from weftwork.protocol.timestamps import milliseconds
 
 CAP = 200_000
 DAY = 86_400_000

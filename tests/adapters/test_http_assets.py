@@ -10,7 +10,7 @@ from tests.live import Answer, Host
 from tests.live.assets import GUARDS, NO_TOKEN, PNG, SAMPLES, UPLOADS, fetch, listed, path_of, uploaded
 from tests.live.tokens import comparable
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 DATA = PNG + hashlib.sha256(b"more").digest() * 3_000
 SIZE = len(DATA)

@@ -9,10 +9,11 @@ import pytest
 from tests.live import KEY, Inside, Stream, delays, echoes, elsewhere, frames, open_inside, open_served
 from tests.live.served import until
 
-from weftwork.adapters.http import events
-from weftwork.adapters.http.outflow import PIECE
-from weftwork.engine.live import LiveRun
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.http.response_writer import PIECE
+from weftwork.adapters.http.routes import events
+from weftwork.adapters.http.sse import Pump
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 LARGE = "x" * 400_000
 
@@ -73,7 +74,7 @@ def test_a_page_of_small_events_is_as_long_as_asked_for() -> None:
 @pytest.mark.parametrize("query", ["debug", "debug&bufferMs=50", "values"])
 def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
-    honest = events.Pump.run
+    honest = Pump.run
 
     async def watched(pump: Any) -> None:
         send = pump._request.out._send
@@ -88,7 +89,7 @@ def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.Monkey
     async def work() -> None:
         async with open_inside(echoes("large", 4)) as inside:
             run_id = await _ended(inside, "large", text=LARGE)
-            monkeypatch.setattr(events.Pump, "run", watched)
+            monkeypatch.setattr(Pump, "run", watched)
             shown = frames((await inside.call("GET", f"/v1/runs/{run_id}/events?streamMode={query}")).body)
             found = [frame.document for frame in shown]
             if "bufferMs" in query:
@@ -175,14 +176,14 @@ def _unable(live: LiveRun) -> None:
 @pytest.mark.rule("sse-09")
 def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = asyncio.Event()
-    honest = events.Pump._values
+    honest = Pump._values
 
     async def watched(pump: Any, reader: Any, last: int) -> None:
         assert last == -1
         begun.set()
         await honest(pump, reader, last)
 
-    monkeypatch.setattr(events.Pump, "_values", watched)
+    monkeypatch.setattr(Pump, "_values", watched)
 
     async def work() -> tuple[list[Any], dict[int, Any]]:
         async with open_inside(delays("short", 0, 10, 0)) as inside:

@@ -15,9 +15,9 @@ from tests.live import OTHER_KEY, TEST_KEY, Host, open_served, start_host, write
 from tests.protocol.definition import edge, node, variable, workflow
 from tests.protocol.test_credential_patterns import CREDENTIALS
 
-from weftwork.protocol import schema
-from weftwork.protocol.bundle import EVENTS_CUT
-from weftwork.protocol.redaction import Redactor
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT
 
 NOBODY = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 SECRET = "canary of the night 5e0f/+"

@@ -12,13 +12,15 @@ import pytest
 from tests.live import KEY, Served, elsewhere, open_served
 from tests.live.served import until
 
-from weftwork.adapters.http import bundle as module
-from weftwork.adapters.http.line import Line
-from weftwork.adapters.http.outflow import Outflow
-from weftwork.ports.eventlog import Batch, Projection, StoreUnavailable
-from weftwork.protocol.bundle import EVENTS_CUT, MAX_BYTES
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import Owner, RunHeader
+from weftwork.adapters.http.response_writer import Outflow
+from weftwork.adapters.http.routes import review as module
+from weftwork.adapters.http.server.connection import Line
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader
+from weftwork.protocol.run.projection import Projection
 
 LONG = "long-run-0000000000"
 

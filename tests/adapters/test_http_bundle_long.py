@@ -11,11 +11,12 @@ from tests.live import start_host
 from tests.readers.process import forget_peak, memory, peak
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.app import DATABASE
-from weftwork.ports.eventlog import Batch, Projection
-from weftwork.protocol.bundle import EVENTS_CUT, MAX_BYTES, MOST_SPANS
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import Owner, RunHeader
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES, MOST_SPANS
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader
+from weftwork.protocol.run.projection import Projection
+from weftwork.wiring.data_folder import DATABASE
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, elsewhere
 from tests.live.served import until as eventually
 
 from weftwork.adapters.http import app
-from weftwork.protocol import schema
-from weftwork.testing.storage.sample import batch, make_run
+from weftwork.protocol.json import schema
+from weftwork.testing.storage.harness import batch, make_run
 
 DELAY = "conformance-cancellable"
 NOOP = "conformance-noop"

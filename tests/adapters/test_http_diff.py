@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 FLOWS = ["conformance-multi-node", "conformance-noop", "conformance-identity", "conformance-failure"]
 

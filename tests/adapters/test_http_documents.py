@@ -10,10 +10,10 @@ from tests.live import KEY, Host
 from tests.live.envelopes import UNIVERSAL
 from tests.live.fixtures import QUICK
 
-from weftwork.protocol import schema
-from weftwork.protocol.envelope.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA
 from weftwork.protocol.errors import ERRORS
-from weftwork.protocol.wire_v1 import ROUTES
+from weftwork.protocol.json import schema
+from weftwork.protocol.wire.v1.routes import ROUTES
 
 DISCOVERY = "/.well-known/openwop"
 CACHED = (DISCOVERY, "/v1/openapi.json")

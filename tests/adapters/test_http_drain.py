@@ -13,16 +13,17 @@ import uvicorn
 from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
 from tests.live.served import until
 
-from weftwork.adapters.http import app, outflow, server
-from weftwork.adapters.http.door import Door
-from weftwork.protocol import schema
+from weftwork.adapters.http import app, response_writer
+from weftwork.adapters.http.server import http_server
+from weftwork.adapters.http.server.limits import Door
+from weftwork.protocol.json import schema
 
 HEAD = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(http_server, "GRACE_SECONDS", 0.3)
 
 
 def serve(work: Callable[[Served], Awaitable[Any]], *workflows: dict[str, Any]) -> Any:
@@ -135,7 +136,7 @@ def test_connections_that_are_left_are_broken_off() -> None:
             self.said.append("abort")
 
     async def work() -> list[str]:
-        ending: Any = server._Server(uvicorn.Config("none:none", lifespan="off"), Door(1))
+        ending: Any = http_server._Server(uvicorn.Config("none:none", lifespan="off"), Door(1))
         ending.servers = []
         left = Left()
         ending.server_state.connections.add(left)
@@ -149,7 +150,7 @@ def test_connections_that_are_left_are_broken_off() -> None:
 def test_a_client_that_stops_reading_is_let_go(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outflow, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.2)
     caplog.set_level("INFO", "weftwork.http")
 
     async def work(served: Served) -> None:

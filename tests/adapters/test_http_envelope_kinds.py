@@ -9,8 +9,8 @@ import pytest
 from tests.live import TEST_KEY, Inside, open_inside
 from tests.protocol.definition import node, workflow
 
-from weftwork.protocol.envelope import kind as kinds
-from weftwork.protocol.envelope.kind import MEDIA, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes import kind as kinds
+from weftwork.protocol.envelopes.kind import MEDIA, UNIVERSAL, Kind, Kinds
 
 STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
 GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}

@@ -6,7 +6,7 @@ import pytest
 from tests.live import Host
 from tests.live.envelopes import ACCEPT, PAYLOADS, UNIVERSAL, VENDOR, envelope, judged, logged, run_id, spans
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 ASKS = "clarification.request"
 CAPS = {"envelopesPerTurn": ("error", "envelopes"), "schemaRounds": ("schema.request", "schema")} | {

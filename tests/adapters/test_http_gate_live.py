@@ -11,8 +11,8 @@ from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, envelope, judge
 from tests.live.steering import await_status, flow, register
 from tests.protocol.definition import node
 
-from weftwork.protocol.envelope import accept as acceptor
-from weftwork.protocol.envelope.outcome import Invalid
+from weftwork.protocol.envelopes import gate as acceptor
+from weftwork.protocol.envelopes.outcome import Invalid
 
 PLAN = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
 OTHER = {"type": "object"}

@@ -7,8 +7,8 @@ import pytest
 from tests.live import Host
 from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, UNIVERSAL, VENDOR, envelope, judged, logged, run_id, spans
 
-from weftwork.protocol import schema
-from weftwork.protocol.envelope.seam import MAX_SECRETS
+from weftwork.protocol.envelopes.accept_request import MAX_SECRETS
+from weftwork.protocol.json import schema
 
 SECRET, OTHER = "sk-canary-7f3a9b", "sk-canary-other-551"
 CANARIES = [{"value": SECRET, "secretId": "openai"}, {"value": OTHER, "secretId": "acme"}]

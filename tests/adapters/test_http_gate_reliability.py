@@ -7,7 +7,7 @@ import pytest
 from tests.live import OTHER_KEY, Host, open_inside
 from tests.live.envelopes import TEST, logged, run_id
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 EMIT = f"{TEST}/emit-envelope-reliability"
 REFUSAL = {"nodeId": "n", "provider": "p", "model": "m"}
@@ -108,5 +108,5 @@ def test_without_its_check_a_leak_is_written(monkeypatch: pytest.MonkeyPatch) ->
             return (await inside.call("POST", EMIT, body)).status
 
     assert asyncio.run(work()) == 400
-    monkeypatch.setattr("weftwork.adapters.http.reliability_seam._leaks", lambda payload: False)
+    monkeypatch.setattr("weftwork.adapters.http.test_endpoints.envelope_endpoints._leaks", lambda payload: False)
     assert asyncio.run(work()) == 200

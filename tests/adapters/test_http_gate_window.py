@@ -11,22 +11,24 @@ from tests.live import Answer, Host, Inside, open_inside
 from tests.live.envelopes import ACCEPT, TEST, VENDOR, envelope, judged, run_id
 from tests.protocol.definition import examples
 
-from weftwork.adapters.http import envelope_seam
-from weftwork.engine import envelope_projection, gate
-from weftwork.protocol.envelope import accept as acceptor
-from weftwork.protocol.envelope import handling
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.seam import asked
-from weftwork.protocol.json_value import is_object
+from weftwork.engine.models import envelope_gate
+from weftwork.protocol.envelopes import gate as acceptor
+from weftwork.protocol.envelopes import handling
+from weftwork.protocol.envelopes.accept_request import asked
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.handling import projected
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.outcome import Invalid
+from weftwork.protocol.json.values import is_object
 
 TOGGLE = f"{TEST}/capability-toggle"
 SUPPORTED = "host.aiEnvelope.supported"
 
 
 def test_the_seam_judges_and_projects_with_the_live_functions() -> None:
-    assert envelope_seam.accept is gate.accept is acceptor.accept
-    assert envelope_projection.projected is handling.projected
-    assert "accept(" in inspect.getsource(gate.Gate.judge)
+    assert accept is accept is acceptor.accept
+    assert projected is handling.projected
+    assert "accept(" in inspect.getsource(envelope_gate.Gate.judge)
 
 
 def ask(documents: list[Any], toggled: bool | None = None, **body: Any) -> list[Any]:
@@ -74,7 +76,7 @@ def test_without_redaction_in_the_gate_a_secret_is_seen_here(monkeypatch: pytest
 def test_what_replaces_the_gate_replaces_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     document = envelope("error")
     assert ask([document])[0]["status"] == "accepted"
-    refusal = acceptor.Invalid("envelope_invalid", "sabotage")
+    refusal = Invalid("envelope_invalid", "sabotage")
     monkeypatch.setattr(acceptor, "STEPS", (("shape", lambda case: refusal),))
     assert ask([document]) == [{"status": "invalid", "reason": "sabotage", "details": []}]
 

@@ -10,9 +10,9 @@ from tests.live import OTHER_KEY, Answer, Inside, delays, open_inside
 from weftwork.adapters.http import message
 from weftwork.adapters.http.app import App
 from weftwork.adapters.http.router import Router
-from weftwork.engine.keyring import Keyring
-from weftwork.protocol import idempotency, streams
-from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, split_path
+from weftwork.engine.api.keyring import Keyring
+from weftwork.protocol.wire import idempotency, streams
+from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED, split_path
 
 Probe = Callable[[Inside], Awaitable[Answer]]
 

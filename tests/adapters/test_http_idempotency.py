@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_inside, start_host
 
-from weftwork.engine.claim import Claim
+from weftwork.engine.api.idempotency import Claim
 
 BODY = {"workflowId": "conformance-idempotent", "inputs": {"nonce": "a"}}
 REPLAY = "openwop-idempotent-replay"
@@ -48,7 +48,7 @@ def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Claim, "known", forgets)
     slots = iter(range(100))
-    monkeypatch.setattr("weftwork.engine.claim.idempotency.slot", lambda *_: f"slot-{next(slots)}")
+    monkeypatch.setattr("weftwork.engine.api.idempotency.idempotency.slot", lambda *_: f"slot-{next(slots)}")
     answers = asyncio.run(at_once())
     assert len({answer.body for answer in answers}) == 8
     assert all(REPLAY not in answer.headers for answer in answers)

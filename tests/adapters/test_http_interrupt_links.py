@@ -12,8 +12,8 @@ from tests.live import OTHER_KEY, Host, start_host, write_workflows
 from tests.live.steering import asking, cancel, code, events, flow, payloads, register, reply
 from tests.live.tokens import ACCEPT, comparable, gate, gated, key_with, link, look, made_link, send, token_of
 
-from weftwork.protocol import schema
-from weftwork.protocol.timestamp import milliseconds
+from weftwork.protocol.json import schema
+from weftwork.protocol.timestamps import milliseconds
 
 PLAIN = gated("link-plain")
 NAMED = gated("link-named", approversList=["ada", "bob"], requiredApprovals=2)

@@ -10,8 +10,8 @@ from tests.live.steering import asking, cancel, code, flow, register, reply
 from tests.live.tokens import comparable, gate, look
 from tests.protocol.definition import edge
 
-from weftwork.protocol import schema
-from weftwork.protocol.timestamp import iso, milliseconds
+from weftwork.protocol.json import schema
+from weftwork.protocol.timestamps import iso, milliseconds
 
 TWO = flow("listed-two", [asking("one"), asking("two"), asking("last")], [edge("one", "last")])
 TIMED = flow("listed-timed", [gate("gate", timeoutMs=3_600_000)])

@@ -11,8 +11,8 @@ from tests.live.steering import asking, cancel, flow
 from tests.live.tokens import ACCEPT, gated, look, made_link, send, token_of
 
 from weftwork.adapters.http import app
-from weftwork.engine.interrupts import Interrupts
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.api.interrupts import Interrupts
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 ASKS = flow("hush-asks", [asking("ask")])
 GATE = gated("hush-gate")

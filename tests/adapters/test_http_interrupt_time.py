@@ -12,13 +12,14 @@ from tests.live.steering import asking, code, flow
 from tests.live.tokens import administer, gated, look, made_link, send, token_of
 
 from weftwork.app import Host
-from weftwork.engine import interrupts, signer
-from weftwork.engine.interrupt_links import InterruptLinks
-from weftwork.protocol import interrupt_token
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.interrupt_token import LEEWAY_MS, READ_MS, InterruptToken
+from weftwork.engine import signer
+from weftwork.engine.api import interrupts
+from weftwork.engine.api.interrupts import InterruptLinks
+from weftwork.protocol.people import interrupt_tokens
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.people.interrupt_tokens import LEEWAY_MS, READ_MS, InterruptToken
 from weftwork.settings import Settings
-from weftwork.testing.clock import ManualClock
+from weftwork.testing.deterministic import ManualClock
 
 ASKS = flow("time-asks", [asking("ask")])
 DUE = gated("time-due", timeoutMs=60_000)
@@ -146,9 +147,9 @@ async def poorly(host: Timed) -> str:
 async def cross_purpose(host: Timed) -> int:
     """A token that is signed as something else."""
     token = await host.token(await host.waiting())
-    found = interrupt_token.split(token)
+    found = interrupt_tokens.split(token)
     assert found is not None
-    return (await host.send(interrupt_token.join(found[1], host.host._signer.sign("asset", found[1])))).status
+    return (await host.send(interrupt_tokens.join(found[1], host.host._signer.sign("asset", found[1])))).status
 
 
 async def many_names(host: Timed) -> str:
@@ -165,7 +166,7 @@ def nameless(*given: Any, **named: Any) -> Answerer:
 
 
 def trusting(self: InterruptLinks, text: str) -> InterruptToken:
-    found = interrupt_token.split(text)
+    found = interrupt_tokens.split(text)
     assert found is not None
     return found[0]
 

@@ -19,7 +19,7 @@ from tests.live.tokens import (
 )
 from tests.protocol.definition import edge
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 ASKS = flow("token-asks", [asking("ask")])
 SECRET_GATE = gated("token-bearer", profile="openwop-interrupt-auth-required")

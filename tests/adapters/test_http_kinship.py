@@ -9,7 +9,7 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, until, write_
 from tests.live.family import ASKS, CALLS, LEAVES, MANY, TOP, await_tree, family, tree_of
 from tests.live.steering import await_status, cancel, reply
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 PLACE = "https://runs.example.com"
 

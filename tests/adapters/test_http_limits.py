@@ -11,8 +11,8 @@ from tests.live import KEY, Answer, Host, Stream
 from tests.live.steering import flow, register
 from tests.protocol.definition import node
 
-from weftwork.protocol import schema
-from weftwork.protocol.wire_v1 import ROUTES
+from weftwork.protocol.json import schema
+from weftwork.protocol.wire.v1.routes import ROUTES
 
 CAP = 1_048_576
 POSTS = ("/v1/runs", "/v1/runs/nowhere/cancel")

@@ -8,8 +8,8 @@ import pytest
 from tests.live import Answer, Host, open_inside
 from tests.live.assets import PNG, fetch
 
-from weftwork.protocol import schema
-from weftwork.protocol.timestamp import milliseconds
+from weftwork.protocol.json import schema
+from weftwork.protocol.timestamps import milliseconds
 
 
 def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.live import Host, start_host
 
-from weftwork.app import node_types
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
+from weftwork.wiring.node_types import node_types
 
 PATH = "/v1/host/weftwork/node-types"
 

@@ -6,7 +6,7 @@ import pytest
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host
 from tests.live.fixtures import QUICK
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 
 @pytest.fixture(scope="module")

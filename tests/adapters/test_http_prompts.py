@@ -9,10 +9,11 @@ import pytest
 from tests.live import Inside, open_inside
 from tests.protocol.definition import edge, node, plan_of, variable, workflow
 
-from weftwork.adapters.nodes import mock_ai
-from weftwork.engine.generation import say
-from weftwork.protocol import mapping, schema
-from weftwork.protocol.expression import References
+from weftwork.adapters.nodes.conformance import mock_ai
+from weftwork.engine.models.generation import say
+from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.json import schema
+from weftwork.protocol.workflow import node_config
 
 MOCK_AI = "local.sample.demo.mock-ai"
 SECRET = "tango-4711-canary"
@@ -119,7 +120,7 @@ def test_a_node_that_may_read_a_sensitive_variable_hides(monkeypatch: pytest.Mon
     without = hiding()
     without["variables"][0]["sensitive"] = False
     assert not plan_of(without).nodes["ask"].hides
-    monkeypatch.setattr(mapping, "References", lambda **_: References())
+    monkeypatch.setattr(node_config, "References", lambda **_: References())
     assert not plan_of(hiding()).nodes["ask"].hides
 
 

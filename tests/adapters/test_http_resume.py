@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.live import SEEDED, Frame, Host, delays, frames, open_inside, seed_messages, start_host, write_workflows
 from tests.live.fixtures import QUICK
 
-from weftwork.protocol import streams
+from weftwork.protocol.wire import streams
 
 MODES = ("updates", "debug", "messages", "updates,messages")
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"

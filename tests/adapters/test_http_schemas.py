@@ -6,9 +6,9 @@ import jsonschema_rs
 import pytest
 from tests.live import Host, start_host
 
-from weftwork.protocol import schema
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.wire_v1_envelopes import SERVED
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.json import schema
+from weftwork.protocol.wire.v1.envelopes import SERVED
 
 KINDS = sorted(BUILTIN.names)
 

@@ -21,7 +21,7 @@ from tests.live.steering import (
 )
 from tests.protocol.definition import edge, node, variable
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 RACERS = 64

@@ -8,7 +8,7 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, start_host, write
 from tests.live.steering import asking, cancel, code, events, flow, register, reply
 from tests.protocol.definition import edge, node, variable
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 

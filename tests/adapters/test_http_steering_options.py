@@ -7,7 +7,7 @@ from tests.live import KEY, Answer, Host
 from tests.live.steering import code, flow, payloads, register
 from tests.protocol.definition import edge, node, variable
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 VALUES: dict[str, Any] = {
     "string": "text",

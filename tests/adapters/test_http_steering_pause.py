@@ -21,8 +21,8 @@ from tests.live.steering import (
 )
 from tests.protocol.definition import node
 
-from weftwork.protocol import schema
-from weftwork.protocol.events import PAUSE_REQUESTED
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import PAUSE_REQUESTED
 
 LONG = "conformance-cancellable"
 SHORT = "conformance-delay"

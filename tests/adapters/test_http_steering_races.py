@@ -23,10 +23,11 @@ from tests.live.steering import (
 )
 from tests.protocol.definition import edge, node
 
-from weftwork.engine import decide
-from weftwork.engine.claim import Claim
-from weftwork.engine.decision import Decision
-from weftwork.protocol.events import Draft
+from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.interrupts import answer
+from weftwork.protocol.run.events import Draft
 
 LONG = "conformance-cancellable"
 NOW = {"drainPolicy": "immediate"}
@@ -155,7 +156,7 @@ def test_a_pause_that_is_taken_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         return Decision((Draft("run.paused", {"drainPolicy": policy}),), interrupt=True)
 
     assert steer_twice({}) == [202, 409]
-    monkeypatch.setattr(decide, "pause", careless)
+    monkeypatch.setattr(transitions, "pause", careless)
     assert steer_twice({}) == [202, 202]
 
 
@@ -170,7 +171,7 @@ def test_a_key_that_is_not_looked_up_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: an answer that does not look whether there is one."""
-    real = decide.answer
+    real = answer
 
     def careless(state: Any, given: Any) -> Any:
         for name, each in list(state.interrupts.items()):
@@ -184,7 +185,7 @@ def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
     told, counted = asyncio.run(work())
     assert (told.count(200), len(counted)) == (1, 1)
-    monkeypatch.setattr(decide, "answer", careless)
+    monkeypatch.setattr(transitions, "answer", careless)
     told, counted = asyncio.run(work())
     assert told.count(200) > 1
     assert len(counted) > 1

@@ -20,8 +20,9 @@ from tests.live.steering import (
 )
 from tests.protocol.definition import edge, node, variable
 
-from weftwork.protocol import schema, streams
-from weftwork.protocol.events import MAP_ITEM, PAUSE_REQUESTED
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import MAP_ITEM, PAUSE_REQUESTED
+from weftwork.protocol.wire import streams
 
 RETRIES = {"maxRetries": 1, "retryDelayMs": 10}
 FULL = flow(

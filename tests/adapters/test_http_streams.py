@@ -6,8 +6,8 @@ import pytest
 from tests.live import CHUNKS, SEEDED, Host, Stream, dechunk, delays, frames, start_host, write_workflows
 from tests.live.fixtures import FEW_KEEPALIVES, QUICK
 
-from weftwork.protocol import schema
-from weftwork.protocol.streams import UPDATES
+from weftwork.protocol.json import schema
+from weftwork.protocol.wire.streams import UPDATES
 
 MODES = ("updates", "debug", "messages", "updates,messages", "values")
 

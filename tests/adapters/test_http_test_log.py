@@ -9,7 +9,7 @@ from tests.live import OTHER_KEY, TEST_KEY, Host, start_host
 from tests.live.steering import register
 from tests.protocol.definition import node, workflow
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 
 @pytest.fixture(scope="module")

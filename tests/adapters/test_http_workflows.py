@@ -11,8 +11,9 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, echoes, s
 from tests.live.inside import open_inside
 
 from weftwork import app
-from weftwork.protocol import schema
-from weftwork.protocol.gated import GATED
+from weftwork.protocol.json import schema
+from weftwork.protocol.workflow.registration import GATED
+from weftwork.wiring.node_types import node_types
 
 LARGE = 1000
 """Nodes of a graph that must go through."""
@@ -151,7 +152,7 @@ def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.
     async def work() -> None:
         async with open_inside(**kept) as before:
             assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
-        types = {name: each for name, each in app.node_types().items() if name != type_id}
+        types = {name: each for name, each in node_types().items() if name != type_id}
         monkeypatch.setattr(app, "node_types", lambda *_: types)
         async with open_inside(**kept) as inside:
             for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):

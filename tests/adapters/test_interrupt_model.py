@@ -13,11 +13,11 @@ from weftwork.adapters.memory import interrupts as in_memory
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import interrupts as in_sqlite
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import InterruptPage, InterruptQuery, Listed, OpenInterrupt, StateRow
-from weftwork.protocol.run import RunKey
-from weftwork.testing.storage.interrupts import add, answered, interrupt, shown
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, make_run
-from weftwork.testing.storage.store import Store, prove
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, make_run, prove
+from weftwork.testing.storage.waiting import add, answered, interrupt, shown
 
 RUNS = [RunKey(partition, f"run-{number}") for partition in (ACME, OTHER) for number in range(3)]
 WORKFLOWS = ("greet", "order")

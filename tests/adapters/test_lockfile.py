@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from weftwork.adapters.system.lockfile import LockFileSeat
-from weftwork.ports.seat import Seat, SeatTaken
+from weftwork.adapters.system.lock_file import LockFileSeat
+from weftwork.ports.storage.host_lock import Seat, SeatTaken
 
 HOLDER = """
 import sys
-from weftwork.adapters.system.lockfile import LockFileSeat
+from weftwork.adapters.system.lock_file import LockFileSeat
 LockFileSeat(sys.argv[1]).take()
 print("taken", flush=True)
 sys.stdin.read()

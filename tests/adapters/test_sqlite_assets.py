@@ -7,22 +7,18 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlite_steps import steps_of
-from test_sqlite_kin import Listening, lonely_life
+from tests.adapters.sqlite_steps import steps_of
+from tests.adapters.test_sqlite_kin import Listening, lonely_life
 
-from weftwork.adapters.sqlite import append, assets, create
-from weftwork.adapters.sqlite.connection import open_reader, open_writer
-from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite import assets, transactions
+from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.assets import AssetPlace, AssetQuery
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.ports.storage.assets import AssetPlace, AssetQuery
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.asset_references import kept, name_it
 from weftwork.testing.storage.assets import EVER, asset, digest
-from weftwork.testing.storage.referring import (
-    kept,
-    name_it,
-)
-from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run
-from weftwork.testing.storage.store import prove
+from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove
 
 FEW, MANY = 30, 900
 LONG = RunKey(ACME, "long")
@@ -47,24 +43,24 @@ def test_a_run_that_names_no_asset_asks_nothing_about_them(listening: Any) -> No
 
 def test_a_question_about_assets_is_seen(listening: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: references that are always looked for."""
-    insert = append.insert_batch
+    insert = transactions.insert_batch
 
     def always(connection: Any, run_no: int, given: Any) -> None:
         insert(connection, run_no, given)
         assets.refer(connection, run_no, ACME, (*given.assets, digest("a")))
 
-    monkeypatch.setattr(append, "insert_batch", always)
+    monkeypatch.setattr(transactions, "insert_batch", always)
     lonely_life(listening)
     assert len(of_assets(listening)) == 3
 
 
 def test_each_asset_that_is_named_is_one_statement(listening: Any) -> None:
     given, heads = header(assets=(digest("a"), digest("b"))), Heads()
-    create.create(heads, given, b"{}", (), None, False, None, listening)
+    transactions.create(heads, given, b"{}", (), None, False, None, listening)
     assert of_assets(listening) == [assets.REFER] * 2
     listening.heard.clear()
     named = replace(batch(given.key, -1, 3), assets=(digest("a"),))
-    append.append(heads, given.key, -1, named, (), listening)
+    transactions.append(heads, given.key, -1, named, (), listening)
     assert of_assets(listening) == [assets.REFER]
 
 
@@ -83,7 +79,7 @@ def writing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def named(connection: Any) -> None:
     given = replace(batch(LONG, 0), assets=(digest("long-1"), digest("loose-1")))
-    append.append(Heads(), LONG, 0, given, (), connection)
+    transactions.append(Heads(), LONG, 0, given, (), connection)
 
 
 GONE = AssetPlace(NOW, digest("nobody"))

@@ -8,16 +8,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 from msgspec.structs import replace
-from test_sqlite_model import PARTITIONS, RUN_IDS, Pair
-from test_sqlite_model import small_pieces as small_pieces
+from tests.adapters.test_sqlite_model import PARTITIONS, RUN_IDS, Pair
 from tests.protocol.definition import examples
 
-from weftwork.adapters.sqlite import append, assets
-from weftwork.ports.assets import AssetPlace, AssetQuery
-from weftwork.protocol.run import TERMINAL, RunKey, Status
+from weftwork.adapters.sqlite import assets, transactions
+from weftwork.ports.storage.assets import AssetPlace, AssetQuery
+from weftwork.protocol.run.header import TERMINAL, RunKey, Status
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.children import child
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, header
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
 
 NAMES = st.sampled_from([f"n{number}" for number in range(6)])
 NAMED = st.lists(NAMES, max_size=4).map(lambda names: tuple(map(digest, names)))
@@ -185,7 +184,7 @@ def test_a_short_life_is_the_same_in_both() -> None:
 @pytest.mark.parametrize(
     ("module", "name", "without"),
     [
-        (append, "refer", lambda *_: None),
+        (transactions, "refer", lambda *_: None),
         (assets, "REFER", assets.REFER.replace("SELECT ?, asset_no", "SELECT ? + 100, asset_no")),
         (assets, "LOOSE", assets.LOOSE.replace("refs = 0 AND", "")),
         (assets, "_DOOM", "SELECT ?"),

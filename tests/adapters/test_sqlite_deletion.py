@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import deletion, kinship, news, orders
-from weftwork.adapters.sqlite.connection import open_reader, open_writer
+from weftwork.adapters.sqlite import child_runs, retention
+from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.annotations import Annotation
-from weftwork.ports.eventlog import Cascade, Hidden, Order, StateRow, StillLive, StoreUnavailable
-from weftwork.protocol.run import Parent, RunKey
+from weftwork.ports.storage.annotations import Annotation
+from weftwork.ports.storage.event_log import StillLive, StoreUnavailable
+from weftwork.protocol.run.batch import Cascade, Hidden, Order
+from weftwork.protocol.run.header import Parent, RunKey
+from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.assets import asset, digest
-from weftwork.testing.storage.interrupts import interrupt
-from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, state_of
-from weftwork.testing.storage.store import prove
-from weftwork.testing.storage.telling import family, tell
+from weftwork.testing.storage.child_messages import family, tell
+from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, state_of
+from weftwork.testing.storage.waiting import interrupt
 
 EVENTS, ROWS = 3000, 1200
 AT_ONCE = {"runs", "run_tags", "kinship"}
@@ -73,7 +74,7 @@ def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) 
         of_runs = {name for name, columns in tables(connection) if "run_no" in columns or name == "events"}
     finally:
         connection.close(True)
-    assert of_runs == {*deletion.BELONGINGS, *AT_ONCE, *BEFORE, "deleted_runs"}
+    assert of_runs == {*retention.BELONGINGS, *AT_ONCE, *BEFORE, "deleted_runs"}
 
 
 def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         run = await full_run(store)
         kept = await full_run(store, "run-b", 10, 3)
         before = await state_of(store, kept)
-        assert set(left_of(path, 1)) == {*deletion.BELONGINGS, *AT_ONCE}
+        assert set(left_of(path, 1)) == {*retention.BELONGINGS, *AT_ONCE}
         assert await store.log.delete(run, NOW) is True
         left = left_of(path, 1)
         assert AT_ONCE.isdisjoint(left)
@@ -93,9 +94,9 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         while await store.log.purge():
             pieces += 1
             gone = sum(left.values()) - sum((left := left_of(path, 1)).values())
-            assert gone <= deletion.PIECE_ROWS
+            assert gone <= retention.PIECE_ROWS
         assert left == {"deleted_runs": 1}
-        assert pieces >= (EVENTS + ROWS) / deletion.PIECE_ROWS
+        assert pieces >= (EVENTS + ROWS) / retention.PIECE_ROWS
         await store.log.sweep(NOW + 1)
         assert left_of(path, 1) == {}
         assert await state_of(store, kept) == before
@@ -103,11 +104,11 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
     prove(SqliteStore(path), check)
 
 
-@pytest.mark.parametrize("table", [name for name in deletion.BELONGINGS if name != "events"])
+@pytest.mark.parametrize("table", [name for name in retention.BELONGINGS if name != "events"])
 def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the tests above."""
-    others = {name: rows for name, rows in deletion.BELONGINGS.items() if name != table}
-    monkeypatch.setattr(deletion, "BELONGINGS", others)
+    others = {name: rows for name, rows in retention.BELONGINGS.items() if name != table}
+    monkeypatch.setattr(retention, "BELONGINGS", others)
     with pytest.raises(AssertionError):
         test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path)
     with pytest.raises(AssertionError):
@@ -139,7 +140,10 @@ def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
     prove(SqliteStore(path), check)
 
 
-@pytest.mark.parametrize(("module", "name"), [(news, "_DROP"), (orders, "_DROP"), (kinship, "_LEAVE")])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(child_runs, "_DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "_LEAVE")],
+)
 def test_what_kin_said_and_is_left_is_seen(
     tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +155,7 @@ def test_what_kin_said_and_is_left_is_seen(
 
 def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    large = deletion.PIECE_BYTES // 4
+    large = retention.PIECE_BYTES // 4
 
     async def check(store: SqliteStore) -> None:
         run = await make_run(store)
@@ -191,10 +195,10 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
 
 KILLED = """
 import asyncio, os, signal, sys
-from weftwork.adapters.sqlite import deletion
+from weftwork.adapters.sqlite import retention as deletion
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.testing.storage.sample import ACME, NOW
-from weftwork.protocol.run import RunKey
+from weftwork.testing.storage.harness import ACME, NOW
+from weftwork.protocol.run.header import RunKey
 
 async def work(path, pieces):
     store = SqliteStore(path)
@@ -249,11 +253,11 @@ def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monk
             real(*_)
             raise OSError("disk")
 
-        real = deletion._take_away
-        monkeypatch.setattr(deletion, "_take_away", fail)
+        real = retention._take_away
+        monkeypatch.setattr(retention, "_take_away", fail)
         with pytest.raises(StoreUnavailable):
             await store.log.purge()
-        monkeypatch.setattr(deletion, "_take_away", real)
+        monkeypatch.setattr(retention, "_take_away", real)
         assert left_of(path, 1) == before
         while await store.log.purge():
             pass

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlite_steps import steps_of
+from tests.adapters.sqlite_steps import steps_of
 
-from weftwork.adapters.sqlite import ended
+from weftwork.adapters.sqlite import retention
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, make_run
-from weftwork.testing.storage.store import prove
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, make_run, prove
 
 FEW, MANY = 200, 2000
 SEARCHES: dict[str, Callable[[Any], Any]] = {
-    "of one partition": lambda connection: ended.ended_before(NOW, 20, ACME, connection),
-    "of all": lambda connection: ended.ended_before(NOW, 20, None, connection),
-    "none of one": lambda connection: ended.ended_before(0, 20, ACME, connection),
-    "count of all": lambda connection: ended.count_ended(NOW, None, connection),
+    "of one partition": lambda connection: retention.ended_before(NOW, 20, ACME, connection),
+    "of all": lambda connection: retention.ended_before(NOW, 20, None, connection),
+    "none of one": lambda connection: retention.ended_before(0, 20, ACME, connection),
+    "count of all": lambda connection: retention.count_ended(NOW, None, connection),
 }
 
 
@@ -54,6 +53,6 @@ def test_the_search_for_old_runs_does_not_look_at_others(stores: tuple[Path, Pat
 
 def test_a_search_without_its_index_is_seen(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(ended, "OF_ONE", ended.OF_ONE.replace("completed_at < ?", "+completed_at < ?"))
+    monkeypatch.setattr(retention, "OF_ONE", retention.OF_ONE.replace("completed_at < ?", "+completed_at < ?"))
     few, many = (steps_of(path, SEARCHES["of one partition"]) for path in stores)
     assert many > few * 5

@@ -11,14 +11,20 @@ from typing import Any
 import apsw
 import pytest
 
-from weftwork.adapters.sqlite import connection as connection_module
 from weftwork.adapters.sqlite import interrupts
-from weftwork.adapters.sqlite.connection import check_library, open_reader, open_writer
-from weftwork.adapters.sqlite.migrate import Migration, migrate, shipped
+from weftwork.adapters.sqlite.database import connection as connection_module
+from weftwork.adapters.sqlite.database.connection import (
+    Migration,
+    check_library,
+    migrate,
+    open_reader,
+    open_writer,
+    shipped,
+)
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.protocol.errors import HostFault
 from weftwork.testing.storage.definitions import register, registration
-from weftwork.testing.storage.sample import batch, make_run, record
+from weftwork.testing.storage.harness import batch, make_run, record
 
 
 def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,8 +53,7 @@ def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytes
 MODULES = [
     import_module(f"weftwork.adapters.sqlite.{name}")
     for name in (
-        "annotations append assets create definitions head idempotency interrupts kinship listing news orders run"
-        " signing spawn waking"
+        "annotations assets child_runs definitions idempotency interrupts keys run_queries transactions"
     ).split()
 ]
 
@@ -61,13 +66,14 @@ def statements() -> dict[str, str]:
             if isinstance(value, str) and value.split(" ")[0].strip() in ("", "SELECT", "UPDATE", "DELETE", "INSERT"):
                 found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
     del found["definitions._COUNT"]  # asked once, at start
-    del found["signing._ALL"]  # a handful
+    del found["keys._ALL_SIGNING_KEYS"]  # a handful
+    del found["keys._ALL_KEYS"]  # read once, at start
     looked_at = ("o.kind IN (?, ?)", "o.node_id = ?", "o.due < ?")
     for name, where in {"": interrupts.OF_ALL, " of a workflow": interrupts.OF_WORKFLOW}.items():
         found[f"interrupts.edge{name}"] = interrupts.edge(where)
         found[f"interrupts.select{name}"] = interrupts.select(where)
         found[f"interrupts.select{name}, filtered"] = interrupts.select(where, looked_at, True)
-    del found["orders._CASCADE"]  # a template; what is made of it is there
+    del found["child_runs._CASCADE"]  # a template; what is made of it is there
     return {name: text for name, text in found.items() if "_COLUMNS" not in name and not name.endswith("__")}
 
 
@@ -102,24 +108,43 @@ def test_the_interrupts_of_a_run_are_found_by_it_and_sorted(connection: Any) -> 
 
 def test_the_statements_are_all_there() -> None:
     names = set(statements())
-    assert {"listing.BY_STATUS", "listing.BY_TAG", "listing.UNFINISHED", "run._EVENTS", "run._RUN"} <= names
-    assert {"append._END", "append._PARK", "create._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
-    assert {"kinship.CHILDREN", "kinship.COUNT", "listing.BY_PARENT", "news.PAGE", "news._TELL", "news._HEAR"} <= names
-    assert {"orders._ORDER", "orders.CANCELLED_WITH_IT", "orders.WAITED_FOR", "orders.PAGE", "spawn._IN_USE"} <= names
+    assert {
+        "run_queries.BY_STATUS",
+        "run_queries.BY_TAG",
+        "run_queries.UNFINISHED",
+        "run_queries._EVENTS",
+        "run_queries._RUN",
+    } <= names
+    assert {"transactions._END", "transactions._PARK", "transactions._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
+    assert {
+        "child_runs.CHILDREN",
+        "child_runs.COUNT",
+        "run_queries.BY_PARENT",
+        "child_runs.RESULTS_PAGE",
+        "child_runs._TELL",
+        "child_runs._HEAR",
+    } <= names
+    assert {
+        "child_runs._ORDER",
+        "child_runs.CANCELLED_WITH_IT",
+        "child_runs.WAITED_FOR",
+        "child_runs.CANCEL_REQUESTS_PAGE",
+        "transactions._IN_USE",
+    } <= names
     assert {"assets.FIND", "assets.LOOSE", "assets.IDLE", "assets.OF_RUN", "assets.REFER", "assets.KNOWN"} <= names
-    assert {"head._FIND", "interrupts._OPEN", "interrupts._CLOSE", "waking.DUE", "signing._DROP"} <= names
+    assert {"transactions._FIND", "interrupts._OPEN", "interrupts._CLOSE", "run_queries.DUE", "keys._DROP"} <= names
 
 
 AFTER = "(requested_at,run_id,interrupt_id)>(?,?,?)"
 UNTIL = "(requested_at,run_id,interrupt_id)<(?,?,?)"
 INDEXES = {
-    "listing.BY_STATUS": "runs USING COVERING INDEX runs_by_status (partition=? AND status=? AND run_no<?)",
-    "listing.BY_WORKFLOW": (
+    "run_queries.BY_STATUS": "runs USING COVERING INDEX runs_by_status (partition=? AND status=? AND run_no<?)",
+    "run_queries.BY_WORKFLOW": (
         "runs USING COVERING INDEX runs_by_workflow (partition=? AND workflow_id=? AND status=? AND run_no<?)"
     ),
-    "listing.UNFINISHED": "runs USING INDEX runs_awake (run_no>?)",
-    "waking.NEXT": "runs USING COVERING INDEX runs_waking (wake_at>?)",
-    "waking.DUE": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
+    "run_queries.UNFINISHED": "runs USING INDEX runs_awake (run_no>?)",
+    "run_queries.NEXT": "runs USING COVERING INDEX runs_waking (wake_at>?)",
+    "run_queries.DUE": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
     "interrupts.edge": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",
     "interrupts.edge of a workflow": (
         f"o USING COVERING INDEX open_by_workflow (partition=? AND workflow_id=? AND {AFTER})"
@@ -132,18 +157,18 @@ INDEXES = {
     "interrupts.select of a workflow, filtered": (
         f"o USING COVERING INDEX open_by_workflow (partition=? AND workflow_id=? AND {AFTER} AND {UNTIL})"
     ),
-    "create._LIVE_IN_SCOPE": "runs USING INDEX runs_live_in_scope (partition=? AND scope_id=?)",
+    "transactions._LIVE_IN_SCOPE": "runs USING INDEX runs_live_in_scope (partition=? AND scope_id=?)",
     "idempotency._SWEEP": "idempotency USING COVERING INDEX idempotency_by_age (created_at<?)",
     "definitions._PAGE": "workflows USING INDEX workflows_current (tenant=? AND workflow_id>?)",
     "definitions._CURRENT": "workflows USING INDEX workflows_current (tenant=? AND workflow_id=?)",
     "definitions._VERSIONS": "workflows USING INDEX workflows_by_age (tenant=? AND workflow_id=?)",
-    "kinship.CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no>?)",
-    "kinship.COUNT": "kinship USING COVERING INDEX kinship_by_root (partition=? AND root=?)",
-    "listing.BY_PARENT": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no<?)",
-    "orders.CANCELLED_WITH_IT": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
-    "orders.WAITED_FOR": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
-    "news._DROP": "news USING INDEX news_by_parent (parent_no=?)",
-    "run._HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+    "child_runs.CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no>?)",
+    "child_runs.COUNT": "kinship USING COVERING INDEX kinship_by_root (partition=? AND root=?)",
+    "run_queries.BY_PARENT": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no<?)",
+    "child_runs.CANCELLED_WITH_IT": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
+    "child_runs.WAITED_FOR": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
+    "child_runs._DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
+    "run_queries._HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
     "annotations.COUNT": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
     "annotations.FIND": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
     "assets.FIND": "assets USING INDEX assets_by_digest (partition=? AND sha256=?)",

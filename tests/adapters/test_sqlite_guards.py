@@ -10,29 +10,24 @@ import pytest
 
 from weftwork.adapters.sqlite import (
     annotations,
-    append,
     assets,
-    create,
+    child_runs,
     definitions,
-    entries,
-    eventlog,
+    event_log,
     idempotency,
     interrupts,
-    kinship,
-    listing,
-    news,
-    orders,
-    run,
-    waking,
+    run_queries,
+    transactions,
 )
-from weftwork.adapters.sqlite.connection import open_reader, open_writer
-from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.assets import Usage
-from weftwork.ports.eventlog import RunQuery, StateRow, Stored
-from weftwork.protocol.run import RunKey, Status
+from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.ports.storage.assets import Usage
+from weftwork.ports.storage.event_log import RunQuery
+from weftwork.protocol.run.header import RunKey, Status
+from weftwork.protocol.run.projection import StateRow, Stored
 from weftwork.testing import storage
-from weftwork.testing.storage.sample import ACME, batch, make_run
+from weftwork.testing.storage.harness import ACME, batch, make_run
 
 CHECKS = {check.__name__: check for check in storage.CHECKS}
 ORDERED = "an_order_stands_until_the_child_has_ended"
@@ -52,12 +47,12 @@ def unclamped(least: int, value: int) -> int:
 @pytest.mark.parametrize(
     ("module", "guard", "without", "check"),
     [
-        (append, "is_conflict", lambda *_: False, "one_of_many_appenders_wins"),
-        (append, "is_conflict", lambda head, expected: head.last_sequence != expected, "nothing_follows_the_end"),
+        (transactions, "is_conflict", lambda *_: False, "one_of_many_appenders_wins"),
+        (transactions, "is_conflict", lambda head, expected: head.last_sequence != expected, "nothing_follows_the_end"),
         (idempotency, "taken", lambda *_: None, "one_of_many_takes_a_slot"),
-        (eventlog, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
-        (create, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
-        (create, "_LIVE_IN_SCOPE", create._LIVE_IN_SCOPE.replace("IS ?", "= ?"), "no_scope_is_a_scope"),
+        (event_log, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
+        (transactions, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
+        (transactions, "_LIVE_IN_SCOPE", transactions._LIVE_IN_SCOPE.replace("IS ?", "= ?"), "no_scope_is_a_scope"),
         (definitions, "_find", lambda *_: None, "one_of_many_registers_a_version"),
         (definitions, "_NTH", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_full_tenant_registers_nothing"),
         (definitions, "_SUPERSEDE", "SELECT ?, ?", "the_version_registered_last_is_current"),
@@ -65,19 +60,29 @@ def unclamped(least: int, value: int) -> int:
         (annotations, "LOCATE", annotations.LOCATE.replace("< ?", "< ? + 100"), "an_event_is_located_among_the_first"),
         (annotations, "check_record", lambda *_: None, "an_annotation_is_stored_with_its_record"),
         (idempotency, "taken", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
-        (run, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
-        (append, "_END", append._END.replace("status = ?", "executions = executions + (? IS NULL)"), "filters_combine"),
-        (append, "_PARK", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
+        (run_queries, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
         (
-            append,
+            transactions,
+            "_END",
+            transactions._END.replace("status = ?", "executions = executions + (? IS NULL)"),
+            "filters_combine",
+        ),
+        (transactions, "_PARK", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
+        (
+            transactions,
             "_PARK",
-            append._PARK.replace("parked = ?", "parked = max(parked, ?)"),
+            transactions._PARK.replace("parked = ?", "parked = max(parked, ?)"),
             "parked_runs_are_not_recovered",
         ),
-        (listing, "UNFINISHED", listing.UNFINISHED.replace("AND parked = 0", ""), "parked_runs_are_not_recovered"),
-        (waking, "NEXT", waking.NEXT.replace("parked = 1 AND", ""), "the_next_wake_is_the_earliest"),
-        (waking, "DUE", waking.DUE.replace("<= ?", "< ?"), "due_runs_come_earliest_first"),
-        (entries, "set_listed", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
+        (
+            run_queries,
+            "UNFINISHED",
+            run_queries.UNFINISHED.replace("AND parked = 0", ""),
+            "parked_runs_are_not_recovered",
+        ),
+        (run_queries, "NEXT", run_queries.NEXT.replace("parked = 1 AND", ""), "the_next_wake_is_the_earliest"),
+        (run_queries, "DUE", run_queries.DUE.replace("<= ?", "< ?"), "due_runs_come_earliest_first"),
+        (transactions, "set_listed", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
         (interrupts, "_CLOSE", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
         (
             interrupts,
@@ -89,26 +94,55 @@ def unclamped(least: int, value: int) -> int:
         (interrupts, "OF_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
         (interrupts, "select", without_end, "an_ended_run_has_no_open_interrupts"),
         (interrupts, "_decode_place", lambda _: interrupts._BEFORE_ALL, "an_unknown_place_ends_the_list"),
-        (kinship, "_HAS_CHILDREN", "SELECT ?", "an_order_stands_until_the_child_has_ended"),
-        (kinship, "_LEAVE", "SELECT ?", "a_tree_is_counted_by_its_root"),
-        (kinship, "COUNT", kinship.COUNT.replace("partition = ?", "? <> ''"), "another_partition_has_other_children"),
-        (listing, "BY_PARENT", listing.BY_PARENT.replace("k.parent_no =", "k.run_no <>"), "lists_may_be_of_children"),
-        (news, "_TELL", news._TELL.replace("AND p.completed_at IS NULL", ""), "nobody_tells_a_run_that_has_ended"),
-        (news, "_TELL", news._TELL.partition("DO")[0] + "DO NOTHING", "a_later_word_stands_for_an_earlier_one"),
-        (news, "_HEAR", news._HEAR.replace("<= ?", "<> ?"), "news_is_kept_until_it_is_heard"),
-        (news, "_HEAR", news._HEAR.replace("<= ?", ">= 0 * ?"), "a_later_word_stands_for_an_earlier_one"),
-        (news, "_HEAR", news._HEAR.replace("partition = ?", "? <> ''"), "kin_of_another_partition_is_not_reached"),
-        (news, "_DROP", "SELECT ?", "nobody_tells_a_run_that_has_ended"),
-        (news, "is_unheard", lambda *_: False, "a_child_stays_until_its_end_is_heard"),
-        (orders, "_ORDER", orders._ORDER.replace("AND k.parent_no = ?", "AND ? > 0"), ORDERED),
-        (orders, "_ORDER", orders._ORDER.replace("AND c.completed_at IS NULL", ""), ORDERED),
-        (orders, "_ORDER", orders._ORDER.partition("DO")[0] + "DO UPDATE SET reason = excluded.reason", ORDERED),
-        (orders, "_DROP", "SELECT ?", ORDERED),
-        (orders, "WAITED_FOR", orders.CANCELLED_WITH_IT, CASCADED),
-        (orders, "CANCELLED_WITH_IT", orders.WAITED_FOR, CASCADED),
-        (orders, "WAITED_FOR", orders.WAITED_FOR.replace("AND c.completed_at IS NULL", ""), CASCADED),
-        (append, "refer", lambda *_: None, "what_a_run_names_stays"),
-        (create, "refer", lambda *_: None, "what_a_run_names_stays"),
+        (child_runs, "_HAS_CHILDREN", "SELECT ?", "an_order_stands_until_the_child_has_ended"),
+        (child_runs, "_LEAVE", "SELECT ?", "a_tree_is_counted_by_its_root"),
+        (
+            child_runs,
+            "COUNT",
+            child_runs.COUNT.replace("partition = ?", "? <> ''"),
+            "another_partition_has_other_children",
+        ),
+        (
+            run_queries,
+            "BY_PARENT",
+            run_queries.BY_PARENT.replace("k.parent_no =", "k.run_no <>"),
+            "lists_may_be_of_children",
+        ),
+        (
+            child_runs,
+            "_TELL",
+            child_runs._TELL.replace("AND p.completed_at IS NULL", ""),
+            "nobody_tells_a_run_that_has_ended",
+        ),
+        (
+            child_runs,
+            "_TELL",
+            child_runs._TELL.partition("DO")[0] + "DO NOTHING",
+            "a_later_word_stands_for_an_earlier_one",
+        ),
+        (child_runs, "_HEAR", child_runs._HEAR.replace("<= ?", "<> ?"), "news_is_kept_until_it_is_heard"),
+        (child_runs, "_HEAR", child_runs._HEAR.replace("<= ?", ">= 0 * ?"), "a_later_word_stands_for_an_earlier_one"),
+        (
+            child_runs,
+            "_HEAR",
+            child_runs._HEAR.replace("partition = ?", "? <> ''"),
+            "kin_of_another_partition_is_not_reached",
+        ),
+        (child_runs, "_DELETE_RESULTS", "SELECT ?", "nobody_tells_a_run_that_has_ended"),
+        (child_runs, "is_unheard", lambda *_: False, "a_child_stays_until_its_end_is_heard"),
+        (child_runs, "_ORDER", child_runs._ORDER.replace("AND k.parent_no = ?", "AND ? > 0"), ORDERED),
+        (child_runs, "_ORDER", child_runs._ORDER.replace("AND c.completed_at IS NULL", ""), ORDERED),
+        (
+            child_runs,
+            "_ORDER",
+            child_runs._ORDER.partition("DO")[0] + "DO UPDATE SET reason = excluded.reason",
+            ORDERED,
+        ),
+        (child_runs, "_DELETE_CANCEL_REQUEST", "SELECT ?", ORDERED),
+        (child_runs, "WAITED_FOR", child_runs.CANCELLED_WITH_IT, CASCADED),
+        (child_runs, "CANCELLED_WITH_IT", child_runs.WAITED_FOR, CASCADED),
+        (child_runs, "WAITED_FOR", child_runs.WAITED_FOR.replace("AND c.completed_at IS NULL", ""), CASCADED),
+        (transactions, "refer", lambda *_: None, "what_a_run_names_stays"),
         (assets, "REFER", assets.REFER.replace("partition = ?", "? <> ''"), "a_run_refers_to_assets_of_its_partition"),
         (assets, "REFER", assets.REFER.replace("partition = ?", "partition <> ?"), "what_a_run_names_stays"),
         (assets, "REFER", assets.REFER.partition("ON CONFLICT")[0], LAST),
@@ -185,7 +219,7 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
         at = next(expected)
         rows = (StateRow("variable", "last", b"%d" % (at + 1)),)
         writer.execute("BEGIN IMMEDIATE")
-        append.append(Heads(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), (), writer)
+        transactions.append(Heads(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), (), writer)
         writer.execute("COMMIT")
 
     try:
@@ -198,7 +232,9 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
 
 def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
     found: Stored = interrupted(
-        tmp_path / "store.db", run._ROWS, lambda connection: run.find_run(RunKey(ACME, "run-a"), connection)
+        tmp_path / "store.db",
+        run_queries._ROWS,
+        lambda connection: run_queries.find_run(RunKey(ACME, "run-a"), connection),
     )
     assert found.rows[0].value == b"%d" % found.projection.last_sequence
 
@@ -206,13 +242,13 @@ def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
 def test_a_page_is_one_view(tmp_path: Path) -> None:
     query = RunQuery(statuses=("running", "paused"))
     page = interrupted(
-        tmp_path / "store.db", listing.BY_STATUS, lambda connection: listing.list_runs(ACME, query, connection)
+        tmp_path / "store.db", run_queries.BY_STATUS, lambda connection: run_queries.list_runs(ACME, query, connection)
     )
     assert len(page.runs) == 1
 
 
 @pytest.mark.parametrize(
-    ("module", "proof"), [(run, test_a_stored_run_is_one_view), (listing, test_a_page_is_one_view)]
+    ("module", "proof"), [(run_queries, test_a_stored_run_is_one_view), (run_queries, test_a_page_is_one_view)]
 )
 def test_without_a_snapshot_a_view_is_torn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, proof: Callable[[Path], None]

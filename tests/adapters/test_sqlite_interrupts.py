@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from sqlite_steps import steps_of
+from tests.adapters.sqlite_steps import steps_of
 
-from weftwork.adapters.sqlite import interrupts, listing, waking
-from weftwork.adapters.sqlite.connection import open_reader
-from weftwork.adapters.sqlite.migrate import migrate, shipped
+from weftwork.adapters.sqlite import interrupts, run_queries
+from weftwork.adapters.sqlite.database.connection import migrate, open_reader, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import InterruptPage, InterruptQuery, Listed
-from weftwork.protocol.run import RunKey
-from weftwork.protocol.timestamp import iso
-from weftwork.testing.storage.interrupts import NONE_OPEN, add, answered, interrupt, shown, walk
-from weftwork.testing.storage.sample import ACME, NOW, batch, make_run
-from weftwork.testing.storage.store import prove
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Listed
+from weftwork.protocol.timestamps import iso
+from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
+from weftwork.testing.storage.waiting import NONE_OPEN, add, answered, interrupt, shown, walk
 
 FEW, MANY = 300, 3000
 FILTERED = [
@@ -49,10 +48,10 @@ def lister(query: InterruptQuery) -> Callable[[Any], Any]:
 
 READS: dict[str, Callable[[Any], Any]] = {
     **{repr(query): lister(query) for query in QUERIES},
-    "unfinished": lambda connection: listing.unfinished(None, 50, connection),
-    "next wake": lambda connection: waking.next_wake(-1, connection),
-    "due": lambda connection: waking.due(NOW + 2**40, 20, connection),
-    "none due": lambda connection: waking.due(NOW - 1, 20, connection),
+    "unfinished": lambda connection: run_queries.unfinished(None, 50, connection),
+    "next wake": lambda connection: run_queries.next_wake(-1, connection),
+    "due": lambda connection: run_queries.due(NOW + 2**40, 20, connection),
+    "none due": lambda connection: run_queries.due(NOW - 1, 20, connection),
 }
 
 
@@ -102,9 +101,9 @@ def test_an_unbounded_walk_is_seen(
     [
         (interrupts, "OF_ALL", "o.partition", repr(InterruptQuery())),
         (interrupts, "OF_WORKFLOW", "o.workflow_id", repr(InterruptQuery(workflow_id="nobody"))),
-        (listing, "UNFINISHED", "parked", "unfinished"),
-        (waking, "NEXT", "parked", "next wake"),
-        (waking, "DUE", "parked", "none due"),
+        (run_queries, "UNFINISHED", "parked", "unfinished"),
+        (run_queries, "NEXT", "parked", "next wake"),
+        (run_queries, "DUE", "parked", "none due"),
     ],
 )
 def test_a_search_without_its_index_is_seen(

@@ -10,19 +10,19 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Batch, OpenInterrupt
-from weftwork.protocol.run import RunKey
-from weftwork.testing.storage.interrupts import answered, interrupt, shown, walk
-from weftwork.testing.storage.sample import ACME, NOW, batch
-from weftwork.testing.storage.store import prove
+from weftwork.ports.storage.event_log import OpenInterrupt
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.harness import ACME, NOW, batch, prove
+from weftwork.testing.storage.waiting import answered, interrupt, shown, walk
 
 KILLED = """
 import asyncio, os, signal, sys
-from weftwork.adapters.sqlite import entries
+from weftwork.adapters.sqlite import transactions as entries
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.faults import arm
+from weftwork.ports.fault_points import arm
 from test_sqlite_interrupts_kill import RUNS, step
-from weftwork.testing.storage.sample import make_run
+from weftwork.testing.storage.harness import make_run
 
 async def work(path, name, times, late):
     store = SqliteStore(path)

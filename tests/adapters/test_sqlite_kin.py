@@ -8,20 +8,20 @@ from typing import Any
 import apsw
 import pytest
 from msgspec.structs import replace
-from sqlite_steps import steps_of
+from tests.adapters.sqlite_steps import steps_of
 
-from weftwork.adapters.sqlite import append, create, eventlog, kinship, listing, news, orders, spawn
-from weftwork.adapters.sqlite.connection import open_writer
-from weftwork.adapters.sqlite.head import Head, Heads
-from weftwork.adapters.sqlite.migrate import migrate, shipped
+from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
+from weftwork.adapters.sqlite.database.connection import migrate, open_writer, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Batch, Cascade, Instruction, News, Order, RunQuery, StateRow, Told
+from weftwork.adapters.sqlite.transactions import Head, Heads
+from weftwork.ports.storage.event_log import Instruction, News, RunQuery
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.batch import Batch, Cascade, Order, Told
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage.child_messages import family, tell
 from weftwork.testing.storage.children import bear, child
-from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run
-from weftwork.testing.storage.store import prove, raised
-from weftwork.testing.storage.telling import family, tell
+from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
@@ -34,7 +34,7 @@ def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
 
     def work(connection: Any) -> Any:
         connection.execute("BEGIN IMMEDIATE")
-        assert append.append(Heads(), run, expected, given, brood, connection) is None
+        assert transactions.append(Heads(), run, expected, given, brood, connection) is None
         changed = connection.total_changes()
         connection.execute("ROLLBACK")
         return changed
@@ -51,14 +51,14 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
 }
 READS: dict[str, Callable[[Any], Any]] = {
-    "children": lambda connection: kinship.children(PARENT, None, 100, connection),
-    "children behind": lambda connection: kinship.children(PARENT, "run-a-0", 2, connection),
-    "descendants": lambda connection: kinship.descendants(PARENT, connection),
-    "list": lambda connection: listing.list_runs(ACME, RunQuery(parent="run-a"), connection),
-    "news": lambda connection: news.news(None, 10, connection),
-    "news behind": lambda connection: news.news(TOLD, 10, connection),
-    "instructions": lambda connection: orders.instructions(None, 10, connection),
-    "instructions behind": lambda connection: orders.instructions(CHILD, 10, connection),
+    "children": lambda connection: child_runs.children(PARENT, None, 100, connection),
+    "children behind": lambda connection: child_runs.children(PARENT, "run-a-0", 2, connection),
+    "descendants": lambda connection: child_runs.descendants(PARENT, connection),
+    "list": lambda connection: run_queries.list_runs(ACME, RunQuery(parent="run-a"), connection),
+    "news": lambda connection: child_runs.news(None, 10, connection),
+    "news behind": lambda connection: child_runs.news(TOLD, 10, connection),
+    "instructions": lambda connection: child_runs.instructions(None, 10, connection),
+    "instructions behind": lambda connection: child_runs.instructions(CHILD, 10, connection),
     **WRITES,
 }
 
@@ -105,15 +105,15 @@ def test_the_work_does_not_grow_with_other_families(stores: tuple[Path, Path], n
 @pytest.mark.parametrize(
     ("module", "name", "plain", "read"),
     [
-        (kinship, "CHILDREN", "k.parent_no", "children"),
-        (kinship, "COUNT", "root", "descendants"),
-        (listing, "BY_PARENT", "k.parent_no", "list"),
-        (news, "PAGE", "n.run_no >", "news behind"),
-        (news, "_DROP", "parent_no", "end of a parent"),
-        (orders, "PAGE", "o.run_no >", "instructions behind"),
-        (orders, "_ORDER", "c.run_id", "order"),
-        (orders, "CANCELLED_WITH_IT", "k.parent_no", "cascade"),
-        (orders, "_DROP", "run_no", "end of a child"),
+        (child_runs, "CHILDREN", "k.parent_no", "children"),
+        (child_runs, "COUNT", "root", "descendants"),
+        (run_queries, "BY_PARENT", "k.parent_no", "list"),
+        (child_runs, "RESULTS_PAGE", "n.run_no >", "news behind"),
+        (child_runs, "_DELETE_RESULTS", "parent_no", "end of a parent"),
+        (child_runs, "CANCEL_REQUESTS_PAGE", "o.run_no >", "instructions behind"),
+        (child_runs, "_ORDER", "c.run_id", "order"),
+        (child_runs, "CANCELLED_WITH_IT", "k.parent_no", "cascade"),
+        (child_runs, "_DELETE_CANCEL_REQUEST", "run_no", "end of a child"),
     ],
 )
 def test_a_search_without_its_index_is_seen(
@@ -161,11 +161,11 @@ def of_kin(listening: Any) -> list[str]:
 def lonely_life(listening: Any) -> None:
     """A run that is made, works, is parked and ends, all of it in the memory of the writer and not."""
     given, heads = header(), Heads()
-    create.create(heads, given, b"{}", (), None, False, None, listening)
+    transactions.create(heads, given, b"{}", (), None, False, None, listening)
     parked = batch(given.key, 0, status="waiting-input", rows=(StateRow("variable", "v", b"1"),))
     parked = replace(parked, projection=replace(parked.projection, parked=True))
     for expected, step in enumerate((batch(given.key, -1), parked, batch(given.key, 1, status="completed")), -1):
-        append.append(heads, given.key, expected, step, (), listening)
+        transactions.append(heads, given.key, expected, step, (), listening)
 
 
 def test_a_run_without_kin_asks_nothing_about_it(listening: Any) -> None:
@@ -180,7 +180,7 @@ def test_a_question_about_kin_is_seen(listening: Any, monkeypatch: pytest.Monkey
     def related(*values: Any) -> Head:
         return Head(*values)._replace(is_child=True, has_children=True)
 
-    monkeypatch.setattr("weftwork.adapters.sqlite.head.Head", related)
+    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.Head", related)
     lonely_life(listening)
     assert len(of_kin(listening)) == 2
 
@@ -188,15 +188,15 @@ def test_a_question_about_kin_is_seen(listening: Any, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("count", [3, 300])
 def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     heads, parent = Heads(), header()
-    create.create(heads, parent, b"{}", (), None, False, None, listening)
+    transactions.create(heads, parent, b"{}", (), None, False, None, listening)
     spawns = tuple(child(parent.key, f"c-{number}") for number in range(count))
     brood = tuple((each, b"{}") for each in spawns)
-    append.append(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
+    transactions.append(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
     listening.heard.clear()
     last = replace(batch(parent.key, 0, status="cancelled"), cascade=Cascade("why"))
-    append.append(heads, parent.key, 0, last, (), listening)
-    assert of_kin(listening) == [orders.CANCELLED_WITH_IT, news._DROP]
-    assert len(orders.instructions(None, 1000, listening)) == count
+    transactions.append(heads, parent.key, 0, last, (), listening)
+    assert of_kin(listening) == [child_runs.CANCELLED_WITH_IT, child_runs._DELETE_RESULTS]
+    assert len(child_runs.instructions(None, 1000, listening)) == count
 
 
 def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
@@ -218,7 +218,10 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name", "without"),
-    [(append, "check_free", lambda *_: None), (spawn, "_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL")],
+    [
+        (transactions, "check_free", lambda *_: None),
+        (transactions, "_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL"),
+    ],
 )
 def test_a_child_that_is_refused_late_is_seen(
     tmp_path: Path, module: Any, name: str, without: Any, monkeypatch: pytest.MonkeyPatch
@@ -243,7 +246,9 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
             VALUES (?, ?, ?, 'greet', ?, 0, ?, 0, ?)""",
             (number, ACME, f"run-{number}", status, completed, parked),
         )
-        old.execute("INSERT INTO run_headers VALUES (?, ?)", (number, eventlog._encode_header(header(f"run-{number}"))))
+        old.execute(
+            "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
+        )
     old.close()
 
     async def check(store: SqliteStore) -> None:

@@ -10,20 +10,20 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Batch, Instruction, News, Order
-from weftwork.protocol.run import RunKey
+from weftwork.ports.storage.event_log import Instruction, News
+from weftwork.protocol.run.batch import Batch, Order
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.child_messages import telling
 from weftwork.testing.storage.children import child
-from weftwork.testing.storage.sample import ACME, batch
-from weftwork.testing.storage.store import prove
-from weftwork.testing.storage.telling import telling
+from weftwork.testing.storage.harness import ACME, batch, prove
 
 KILLED = """
 import asyncio, os, signal, sys
-from weftwork.adapters.sqlite import append
+from weftwork.adapters.sqlite import transactions as append
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.faults import arm
-from weftwork.testing.storage.sample import make_run
-from weftwork.testing.storage.telling import telling
+from weftwork.ports.fault_points import arm
+from weftwork.testing.storage.harness import make_run
+from weftwork.testing.storage.child_messages import telling
 from test_sqlite_kin_kill import PARENTS, born, step
 
 async def work(path, name, times, late):

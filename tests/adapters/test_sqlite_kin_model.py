@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from test_sqlite_model import Pair
-from test_sqlite_model import small_pieces as small_pieces
+from tests.adapters.test_sqlite_model import Pair
 
-from weftwork.adapters.sqlite import append, kinship, news, orders
-from weftwork.ports.eventlog import Cascade, Hidden, News, Order, RunQuery, Spawn, Told
-from weftwork.protocol.run import STATUSES, Parent, RunKey, Status
+from weftwork.adapters.sqlite import child_runs, transactions
+from weftwork.ports.storage.event_log import News, RunQuery
+from weftwork.protocol.run.batch import Cascade, Hidden, Order, Spawn, Told
+from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.testing.storage.children import child
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, header
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
 
 STEPS: tuple[Status, ...] = ("running",) * 6 + ("waiting-input", "cancelling", "completed", "cancelled")
 
@@ -162,16 +162,16 @@ def walk_often(times: int) -> None:
 
 
 SABOTAGES: list[tuple[Any, str, Any]] = [
-    (append, "spawn_all", lambda *_: None),
-    (kinship, "_HAS_CHILDREN", "SELECT ?"),
-    (kinship, "_LEAVE", "SELECT ?"),
-    (news, "_DROP", "SELECT ?"),
-    (news, "_HEAR", news._HEAR.replace("<= ?", ">= 0 * ?")),
-    (news, "_TELL", news._TELL.replace("AND p.completed_at IS NULL", "")),
-    (news, "is_unheard", lambda *_: False),
-    (orders, "_DROP", "SELECT ?"),
-    (orders, "_ORDER", orders._ORDER.replace("AND k.parent_no = ?", "AND ? > 0")),
-    (orders, "WAITED_FOR", orders.CANCELLED_WITH_IT),
+    (transactions, "spawn_all", lambda *_: None),
+    (child_runs, "_HAS_CHILDREN", "SELECT ?"),
+    (child_runs, "_LEAVE", "SELECT ?"),
+    (child_runs, "_DELETE_RESULTS", "SELECT ?"),
+    (child_runs, "_HEAR", child_runs._HEAR.replace("<= ?", ">= 0 * ?")),
+    (child_runs, "_TELL", child_runs._TELL.replace("AND p.completed_at IS NULL", "")),
+    (child_runs, "is_unheard", lambda *_: False),
+    (child_runs, "_DELETE_CANCEL_REQUEST", "SELECT ?"),
+    (child_runs, "_ORDER", child_runs._ORDER.replace("AND k.parent_no = ?", "AND ? > 0")),
+    (child_runs, "WAITED_FOR", child_runs.CANCELLED_WITH_IT),
 ]
 
 

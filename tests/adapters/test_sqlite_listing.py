@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlite_steps import steps_of
+from tests.adapters.sqlite_steps import steps_of
 
-from weftwork.adapters.sqlite import listing
-from weftwork.adapters.sqlite.connection import open_reader
-from weftwork.adapters.sqlite.run import find_run, read_events
+from weftwork.adapters.sqlite import run_queries
+from weftwork.adapters.sqlite.database.connection import open_reader
+from weftwork.adapters.sqlite.run_queries import find_run, read_events
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import RunQuery
-from weftwork.protocol.run import RunKey, Status
-from weftwork.testing.storage.sample import ACME, OTHER, batch, make_run
+from weftwork.ports.storage.event_log import RunQuery
+from weftwork.protocol.run.header import RunKey, Status
+from weftwork.testing.storage.harness import ACME, OTHER, batch, make_run
 
 FEW, MANY = 300, 3000
 
@@ -30,8 +30,10 @@ QUERIES = [
 ]
 
 READS: dict[str, Callable[[Any], Any]] = {
-    **{repr(query): lambda connection, query=query: listing.list_runs(ACME, query, connection) for query in QUERIES},
-    "unfinished": lambda connection: listing.unfinished(None, 50, connection),
+    **{
+        repr(query): lambda connection, query=query: run_queries.list_runs(ACME, query, connection) for query in QUERIES
+    },
+    "unfinished": lambda connection: run_queries.unfinished(None, 50, connection),
     "stored": lambda connection: find_run(RunKey(ACME, "run-200"), connection),
     "read": lambda connection: read_events(RunKey(ACME, "run-200"), -1, 50, connection),
     "stored, long log": lambda connection: find_run(RunKey(OTHER, "long"), connection),
@@ -81,26 +83,28 @@ def test_a_walk_that_cannot_use_its_index_is_seen(
     stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
     """The sabotage of the test above: a unary plus keeps SQLite from using the column in an index."""
-    monkeypatch.setattr(listing, statement, getattr(listing, statement).replace("partition = ?", "+partition = ?"))
+    monkeypatch.setattr(
+        run_queries, statement, getattr(run_queries, statement).replace("partition = ?", "+partition = ?")
+    )
     query = RunQuery(workflow_id="flow-1" if statement == "BY_WORKFLOW" else None, statuses=("paused",))
-    few, many = (steps_of(path, lambda connection: listing.list_runs(ACME, query, connection)) for path in stores)
+    few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
     assert many > few * 5
 
 
 def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A page may be short or empty and still say more; walking on finds everything."""
-    monkeypatch.setattr(listing, "MOST_CANDIDATES", 50)
+    monkeypatch.setattr(run_queries, "MOST_CANDIDATES", 50)
     query = RunQuery(tags=("often", "rare"))
-    few, many = (steps_of(path, lambda connection: listing.list_runs(ACME, query, connection)) for path in stores)
+    few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
     assert many <= few * 1.1
     connection = open_reader(stores[0], None)
     try:
-        page = listing.list_runs(ACME, query, connection)
+        page = run_queries.list_runs(ACME, query, connection)
         assert (page.runs, page.more) == ((), True)
         found = list(page.runs)
         pages = 1
         while page.more:
-            page = listing.list_runs(ACME, replace(query, before=page.last), connection)
+            page = run_queries.list_runs(ACME, replace(query, before=page.last), connection)
             found += page.runs
             pages += 1
         assert [run.header.run_id for run in found] == ["run-0"]
@@ -111,7 +115,7 @@ def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: p
 
 def test_an_unbounded_walk_is_seen(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(listing, "MOST_CANDIDATES", MANY)
+    monkeypatch.setattr(run_queries, "MOST_CANDIDATES", MANY)
     query = RunQuery(tags=("often", "rare"))
-    few, many = (steps_of(path, lambda connection: listing.list_runs(ACME, query, connection)) for path in stores)
+    few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
     assert many > few * 5

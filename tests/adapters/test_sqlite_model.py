@@ -12,11 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.sqlite import append, create, deletion
+from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Created, Hidden, InterruptQuery, Listed, RunQuery, StateRow
-from weftwork.protocol.run import STATUSES, TERMINAL, RunKey
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, fields_of, header, record
+from weftwork.ports.storage.event_log import Created, InterruptQuery, RunQuery
+from weftwork.protocol.run.batch import Hidden
+from weftwork.protocol.run.header import STATUSES, TERMINAL, RunKey
+from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, fields_of, header, record
 
 PARTITIONS = st.sampled_from([ACME, OTHER])
 RUN_IDS = st.sampled_from([f"run-{number}" for number in range(4)])
@@ -236,7 +238,7 @@ def explore(examples: int) -> None:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a short run is deleted in several pieces."""
-    monkeypatch.setattr(deletion, "PIECE_ROWS", 2)
+    monkeypatch.setattr(retention, "PIECE_ROWS", 2)
 
 
 def test_the_stores_agree() -> None:
@@ -250,9 +252,9 @@ def test_the_stores_agree_for_long() -> None:
 
 def test_a_number_that_is_given_out_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of deletion: the next run would get the number of one that is not purged, and what it left."""
-    fresh = create._INSERT_RUN.replace("FROM deleted_runs", "FROM runs")
-    assert fresh != create._INSERT_RUN
-    monkeypatch.setattr(create, "_INSERT_RUN", fresh)
+    fresh = transactions._INSERT_RUN.replace("FROM deleted_runs", "FROM runs")
+    assert fresh != transactions._INSERT_RUN
+    monkeypatch.setattr(transactions, "_INSERT_RUN", fresh)
     twins = Twins()
     twins.begin()
     try:
@@ -273,7 +275,7 @@ def test_a_store_that_answers_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch)
     twins.begin()
     try:
         assert twins.both("create", header()) == Created()
-        monkeypatch.setattr(append, "is_conflict", lambda *_: False)
+        monkeypatch.setattr(transactions, "is_conflict", lambda *_: False)
         with pytest.raises(AssertionError):
             twins.both("append", header().key, 3, batch(header().key, 3))
     finally:

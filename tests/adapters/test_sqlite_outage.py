@@ -13,13 +13,13 @@ import apsw
 import pytest
 from tests.power.disk import QUICK_FOLDER, Disk, open_disk
 
-from weftwork.adapters.sqlite import connection as connection_module
-from weftwork.adapters.sqlite import writer as writer_module
+from weftwork.adapters.sqlite.database import connection as connection_module
+from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Created, RunQuery, StateRow, StoreUnavailable
-from weftwork.ports.keys import KeyRow
-from weftwork.testing.storage.sample import ACME, NOW, batch, header, make_run, record, state_of
-from weftwork.testing.storage.store import prove, raised
+from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.event_log import Created, RunQuery, StoreUnavailable
+from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised, record, state_of
 
 KEY = KeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
 
@@ -243,7 +243,7 @@ def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weftwork.adapters.sqlite.connection.BUSY_TIMEOUT", 10)
+        patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT", 10)
         with_store(tmp_path / "store.db", scenario, None)
 
 

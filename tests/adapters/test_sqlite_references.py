@@ -8,22 +8,20 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import append, create, deletion, eventlog
-from weftwork.adapters.sqlite.connection import open_reader, open_writer
-from weftwork.adapters.sqlite.migrate import migrate, shipped
+from weftwork.adapters.sqlite import event_log, retention, transactions
+from weftwork.adapters.sqlite.database.connection import migrate, open_reader, open_writer, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.assets import AssetQuery, FoundAsset, QuotaReached, Usage
-from weftwork.protocol.run import RunKey
-from weftwork.testing.storage.assets import NOTHING, asset, digest, shown
-from weftwork.testing.storage.referring import (
+from weftwork.ports.storage.assets import AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.asset_references import (
     an_asset_stays_until_the_last_run_is_gone,
     kept,
     name_it,
     referring,
     what_a_run_names_stays,
 )
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, header, make_run
-from weftwork.testing.storage.store import prove, raised
+from weftwork.testing.storage.assets import NOTHING, asset, digest, shown
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header, make_run, prove, raised
 
 COUNTED = """
     SELECT a.asset_no, a.refs, (SELECT count(*) FROM asset_refs r WHERE r.asset_no = a.asset_no) AS wanted
@@ -76,14 +74,14 @@ def life_in_pieces(path: Path) -> None:
 
 
 def test_the_counts_are_right_whatever_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletion, "PIECE_ROWS", 2)
+    monkeypatch.setattr(retention, "PIECE_ROWS", 2)
     life_in_pieces(tmp_path / "store.db")
 
 
 @pytest.mark.parametrize("trigger", ["asset_referred", "asset_released", "asset_kept", "asset_dropped"])
 def test_a_count_that_is_not_kept_is_seen(tmp_path: Path, trigger: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(deletion, "PIECE_ROWS", 2)
+    monkeypatch.setattr(retention, "PIECE_ROWS", 2)
     path = tmp_path / "store.db"
     connection: Any = open_writer(path, None)
     connection.execute(f"DROP TRIGGER {trigger}")
@@ -97,17 +95,14 @@ def test_a_count_that_is_not_kept_is_seen(tmp_path: Path, trigger: str, monkeypa
 def test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(
     tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletion, "PIECE_ROWS", pieces)
+    monkeypatch.setattr(retention, "PIECE_ROWS", pieces)
     for number, check in enumerate((what_a_run_names_stays, an_asset_stays_until_the_last_run_is_gone)):
         prove(SqliteStore(tmp_path / f"{number}.db"), check)
 
 
-@pytest.mark.parametrize("module", [append, create])
-def test_an_asset_that_nobody_was_said_to_name_is_doomed(
-    tmp_path: Path, module: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_asset_that_nobody_was_said_to_name_is_doomed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: the commit of a run without its references."""
-    monkeypatch.setattr(module, "refer", lambda *_: None)
+    monkeypatch.setattr(transactions, "refer", lambda *_: None)
     with pytest.raises(AssertionError):
         test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(tmp_path, 2, monkeypatch)
 
@@ -122,9 +117,9 @@ def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytes
         assert await store.log.purge() is True, "its events are there still"
 
     prove(SqliteStore(tmp_path / "store.db"), check)
-    last = {name: rows for name, rows in deletion.BELONGINGS.items() if name != "asset_refs"}
-    last["asset_refs"] = deletion.BELONGINGS["asset_refs"]
-    monkeypatch.setattr(deletion, "BELONGINGS", last)
+    last = {name: rows for name, rows in retention.BELONGINGS.items() if name != "asset_refs"}
+    last["asset_refs"] = retention.BELONGINGS["asset_refs"]
+    monkeypatch.setattr(retention, "BELONGINGS", last)
     with pytest.raises(AssertionError):  # The sabotage: what is referred to is looked at last.
         prove(SqliteStore(tmp_path / "another.db"), check)
 
@@ -174,7 +169,9 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
             VALUES (?, ?, ?, 'greet', ?, -1, ?, 0)""",
             (number, ACME, f"run-{number}", status, completed),
         )
-        old.execute("INSERT INTO run_headers VALUES (?, ?)", (number, eventlog._encode_header(header(f"run-{number}"))))
+        old.execute(
+            "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
+        )
     old.close()
 
     async def check(store: SqliteStore) -> None:

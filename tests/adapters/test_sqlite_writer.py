@@ -9,14 +9,14 @@ from typing import Any
 import apsw
 import pytest
 
-from weftwork.adapters.sqlite import append
-from weftwork.adapters.sqlite import writer as writer_module
-from weftwork.adapters.sqlite.head import Heads
+from weftwork.adapters.sqlite import transactions
+from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.eventlog import Created, SequenceConflict, StateRow
+from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.ports.storage.event_log import Created, SequenceConflict
 from weftwork.protocol.errors import HostFault
-from weftwork.testing.storage.sample import batch, header, make_run
-from weftwork.testing.storage.store import prove, raised
+from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage.harness import batch, header, make_run, prove, raised
 
 Scenario = Callable[[SqliteStore], Awaitable[None]]
 
@@ -168,7 +168,7 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
         job = store._writer.submit
 
         def append_then_fail(connection: Any) -> None:
-            append.append(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
+            transactions.append(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
             raise ValueError("after the append")
 
         assert isinstance(await raised(job(append_then_fail)), HostFault)
@@ -190,7 +190,7 @@ def heads_of(store: SqliteStore) -> Heads:
 
 
 def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.sqlite.head.MOST_HEADS", 3)
+    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.MOST_HEADS", 3)
 
     async def scenario(store: SqliteStore) -> None:
         runs = [await make_run(store, f"run-{number}") for number in range(5)]

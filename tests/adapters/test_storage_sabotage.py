@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from sabotage_annotations import ANNOTATIONS
-from sabotage_assets import ASSETS
-from sabotage_definitions import REGISTRATIONS
-from sabotage_deletes import DELETES
-from sabotage_kin import KIN
-from sabotage_reads import READS
-from sabotage_waiting import WAITING
-from sabotage_writes import WRITES
+from tests.adapters.sabotage_annotations import ANNOTATIONS
+from tests.adapters.sabotage_assets import ASSETS
+from tests.adapters.sabotage_definitions import REGISTRATIONS
+from tests.adapters.sabotage_deletes import DELETES
+from tests.adapters.sabotage_kin import KIN
+from tests.adapters.sabotage_reads import READS
+from tests.adapters.sabotage_waiting import WAITING
+from tests.adapters.sabotage_writes import WRITES
 
-from weftwork.adapters.memory import eventlog
+from weftwork.adapters.memory import event_log
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.testing import storage
 
@@ -39,7 +39,7 @@ def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monke
     assert not fails(check, store)
     store = MemoryStore()
     if check.__name__ == "an_inconsistent_batch_is_refused_whole":
-        monkeypatch.setattr(eventlog, "check_batch", lambda *_: None)
+        monkeypatch.setattr(event_log, "check_batch", lambda *_: None)
     else:
         path, wrap = (READS | WRITES | DELETES | REGISTRATIONS | ANNOTATIONS | ASSETS | WAITING | KIN)[check.__name__]
         port_name, method = path.split(".")

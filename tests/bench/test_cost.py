@@ -13,7 +13,7 @@ from bench.cost import NAMES, rows, summary
 from bench.plan import BenchError
 
 from bench import slow_host
-from weftwork.engine import gather
+from weftwork.engine.run import live_run
 
 ROOT = Path(__file__).parents[2]
 BOUND = 300
@@ -92,11 +92,11 @@ def test_a_scenario_is_the_median_of_its_windows() -> None:
 
 def test_limits_of_wall_time_are_longer_under_valgrind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = sys.getswitchinterval()
-    monkeypatch.setattr(gather, "TURN_MS", gather.TURN_MS)
-    limit = gather.TURN_MS
+    monkeypatch.setattr(live_run, "TURN_MS", live_run.TURN_MS)
+    limit = live_run.TURN_MS
     try:
         slow_host.stretch()
-        assert limit * slow_host.SLOWDOWN == gather.TURN_MS
+        assert limit * slow_host.SLOWDOWN == live_run.TURN_MS
         assert sys.getswitchinterval() == pytest.approx(before * slow_host.SLOWDOWN)
     finally:
         sys.setswitchinterval(before)

@@ -11,9 +11,9 @@ from bench.meter import forget_peak, peak_mib, rss_mib
 from bench.plan import FULL, BenchError
 
 from tests.protocol.definition import plan_of
-from weftwork.protocol.decode import MAX_NODES
-from weftwork.protocol.graph import Plan
+from weftwork.protocol.json.decoder import MAX_NODES
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.workflow.plan import Plan
 
 MANY = FULL.graph
 HELD = 64

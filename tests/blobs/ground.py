@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 from tests.blobs.s3_server import BUCKET
 from weftwork.adapters.blobs.local import LocalBlobs
 from weftwork.adapters.blobs.memory import MemoryBlobs
-from weftwork.adapters.blobs.object import ObjectBlobs
-from weftwork.adapters.system.clock import SystemClock
-from weftwork.adapters.system.ids import RandomIds
-from weftwork.ports.blobs import Blob, Blobs, BlobSource
+from weftwork.adapters.blobs.object_storage import ObjectBlobs
+from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.ports.clock import Clock
+from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 
 T = TypeVar("T")
 

@@ -9,12 +9,11 @@ import pytest
 
 from weftwork.adapters.blobs.local import LocalBlobs
 from weftwork.adapters.blobs.memory import MemoryBlobs
-from weftwork.adapters.blobs.object import ObjectBlobs
-from weftwork.blob_store import host_blobs
-from weftwork.ports.blobs import Blobs
+from weftwork.adapters.blobs.object_storage import ObjectBlobs
+from weftwork.ports.storage.blobs import Blobs
 from weftwork.settings import Settings, SettingsError
-from weftwork.testing.clock import ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.testing.deterministic import ManualClock, SequentialIds
+from weftwork.wiring.blob_store import host_blobs
 
 
 def chosen(environ: dict[str, str] | None = None, **settings: Any) -> Blobs:
@@ -73,7 +72,7 @@ class Away:
 sys.meta_path.insert(0, Away())
 from weftwork import Host, Settings
 from weftwork.settings import SettingsError
-from weftwork.blob_store import host_blobs
+from weftwork.wiring.blob_store import host_blobs
 assert host_blobs(Settings(data="x"), None, None) is not None
 try:
     host_blobs(Settings(data="x", blobs="s3://flows"), None, None, {})
@@ -90,6 +89,6 @@ def test_without_the_packages_it_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_a_host_without_object_storage_loads_none_of_it(tmp_path: Path) -> None:
-    code = "import sys, weftwork, weftwork.app, weftwork.blob_store; print('obstore' in sys.modules)"
+    code = "import sys, weftwork, weftwork.app, weftwork.wiring.blob_store; print('obstore' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout == "False\n", ended.stderr

@@ -1,4 +1,4 @@
-"""What ports/blobs.py promises, of every store."""
+"""What ports/storage/blobs.py promises, of every store."""
 
 import asyncio
 import hashlib
@@ -8,9 +8,9 @@ import re
 import pytest
 
 from tests.blobs.ground import Ground, files, keep, keys, read, stretch
-from weftwork.adapters.blobs.object import ObjectBlobs
-from weftwork.ports.blobs import Blobs
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.blobs.object_storage import ObjectBlobs
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 PIECE = 256 * 1024
 FORM = re.compile(r"[0-9a-f]{32}/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})-[0-9a-f]{24}")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.blobs.ground import Ground, files, keep, keys, read
-from weftwork.adapters.blobs.local_sink import LocalSink
-from weftwork.ports import faults
-from weftwork.ports.blobs import Blobs
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.blobs.local import LocalSink
+from weftwork.ports import fault_points
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 KINDS = [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EMFILE, errno.EDQUOT]
 
@@ -88,8 +88,8 @@ def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatc
     def fail() -> None:
         raise StoreUnavailable("armed")
 
-    monkeypatch.setattr(faults, "_armed", {(name, 1): fail})
-    monkeypatch.setattr(faults, "_passed", {})
+    monkeypatch.setattr(fault_points, "_armed", {(name, 1): fail})
+    monkeypatch.setattr(fault_points, "_passed", {})
     ground = Ground("local", tmp_path)
 
     async def work(blobs: Blobs) -> None:

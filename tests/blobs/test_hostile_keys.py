@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.blobs.ground import Ground, files, keep, keys, read
-from weftwork.adapters.blobs import key as key_module
+from weftwork.adapters.blobs import blob_key as key_module
 from weftwork.adapters.blobs import local
-from weftwork.ports.blobs import Blobs
+from weftwork.ports.storage.blobs import Blobs
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 COUNT = 100_000 if FULL else 3_000

@@ -12,8 +12,8 @@ import pytest
 from tests.blobs import writer
 from tests.blobs.ground import Ground, files, keys, read
 from weftwork.adapters.blobs import local
-from weftwork.ports.blobs import Blobs
-from weftwork.ports.faults import POINTS
+from weftwork.ports.fault_points import POINTS
+from weftwork.ports.storage.blobs import Blobs
 
 pytestmark = pytest.mark.slow
 

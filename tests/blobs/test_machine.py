@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, multiple, rule, run_state_machine_as_test
 
 from tests.blobs.ground import Ground, files, keys, read
-from weftwork.ports.blobs import BlobSink
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.storage.blobs import BlobSink
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 PARTITIONS = st.sampled_from(["acme", "globex", "../acme"])

@@ -11,12 +11,12 @@ import pytest
 
 from tests.blobs.ground import Ground, keep, keys, read
 from tests.blobs.s3_server import BUCKET, SECRET, S3Server
-from weftwork.adapters.blobs import object as object_module
+from weftwork.adapters.blobs import object_storage as object_module
 from weftwork.adapters.blobs import spool
-from weftwork.adapters.blobs.object import ObjectBlobs
-from weftwork.adapters.system.ids import RandomIds
-from weftwork.ports.blobs import Blobs
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.blobs.object_storage import ObjectBlobs
+from weftwork.adapters.system.clock_and_ids import RandomIds
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 pytestmark = pytest.mark.slow
 

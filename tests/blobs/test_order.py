@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.blobs.ground import Ground, keep
-from weftwork.adapters.blobs.folders import Folders
-from weftwork.ports.blobs import Blob, Blobs
+from weftwork.adapters.blobs.folder_tree import Folders
+from weftwork.ports.storage.blobs import Blob, Blobs
 
 
 class Disk:

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from tests.blobs.ground import Ground, files, keep, keys, read
-from weftwork.adapters.blobs import folders, local_sink, local_source
+from weftwork.adapters.blobs import folder_tree
 from weftwork.adapters.blobs import local as local_module
-from weftwork.ports.blobs import Blobs
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.testing.clock import ManualClock
+from weftwork.adapters.blobs import local as local_sink
+from weftwork.adapters.blobs import local as local_source
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.testing.deterministic import ManualClock
 
 
 @pytest.fixture
@@ -197,7 +199,7 @@ def test_a_link_in_the_tree_is_not_followed(local: Ground, tmp_path: Path, step:
 def test_without_the_guard_it_would_be(
     local: Ground, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "FOLDER", folders.FOLDER & ~os.O_NOFOLLOW)
+    monkeypatch.setattr(folder_tree, "FOLDER", folder_tree.FOLDER & ~os.O_NOFOLLOW)
     monkeypatch.setattr(local_source, "EXISTING", local_source.EXISTING & ~os.O_NOFOLLOW)
     assert not unharmed(local, tmp_path / "elsewhere", step)
 

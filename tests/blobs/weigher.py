@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.blobs.ground import Ground, keep
-from weftwork.ports.blobs import Blobs
+from weftwork.ports.storage.blobs import Blobs
 
 PIECE = 64 * 1024
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.blobs.ground import Ground, keep
 from weftwork.adapters.system.faults import arm_points
-from weftwork.ports.blobs import Blobs
+from weftwork.ports.storage.blobs import Blobs
 
 ROUNDS = 8
 

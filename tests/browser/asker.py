@@ -5,7 +5,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from weftwork.adapters.http import form, page
+from weftwork.adapters.http.page import form_answer, pages
+from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
 from weftwork.protocol.errors import ClientFault
 
 Headers = list[tuple[bytes, bytes]]
@@ -16,7 +17,7 @@ class Asker:
 
     def __init__(self, question: dict[str, Any], headers: Headers | None = None, document: bytes | None = None) -> None:
         self.question = question
-        self.headers = page.HEADERS if headers is None else headers
+        self.headers = HEADERS if headers is None else headers
         self.document = document
         """Shown instead of the question's page."""
         self.answers: list[Any] = []
@@ -43,17 +44,17 @@ class Asker:
         self._thread.join(10)
 
     def show(self) -> bytes:
-        return self.document if self.document is not None else page.render_question(self.question, "token")
+        return self.document if self.document is not None else pages.render_question(self.question, "token")
 
     def take(self, body: bytes) -> tuple[int, bytes]:
         """As the route does: an answer, or the form again with what is wrong."""
-        fields = form.decode_form(body)
+        fields = form_answer.decode_form(body)
         try:
-            self.answers.append(form.resume_value(self.question, fields))
+            self.answers.append(form_answer.resume_value(self.question, fields))
         except ClientFault as fault:
             self.refusals.append(fault.message)
-            return fault.status, page.render_question(self.question, "token", fields, fault)
-        return 200, page.render_done("completed", self.question)
+            return fault.status, pages.render_question(self.question, "token", fields, fault)
+        return 200, pages.render_done("completed", self.question)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         asker = self
@@ -76,7 +77,7 @@ class Asker:
                 self.send_response(status)
                 for name, value in asker.headers:
                     self.send_header(name.decode(), value.decode())
-                self.send_header("content-type", page.CONTENT_TYPE.decode())
+                self.send_header("content-type", CONTENT_TYPE.decode())
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

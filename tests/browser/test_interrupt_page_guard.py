@@ -8,8 +8,9 @@ from tests.browser.visit import opened, quiet
 from tests.page.payloads import CANARY, PAYLOADS, POLYGLOTS
 from tests.page.places import everywhere
 from tests.page.questions import KINDS, approval
-from weftwork.adapters.http import page, page_markup
-from weftwork.adapters.http.page_text import visible
+from weftwork.adapters.http.page import markup, pages
+from weftwork.adapters.http.page.display_text import visible
+from weftwork.adapters.http.page.layout import HEADERS
 
 pytestmark = pytest.mark.slow
 
@@ -51,14 +52,14 @@ def hostile(monkeypatch: pytest.MonkeyPatch, trap: Asker) -> bytes:
     """The page as it would be if nothing were escaped. No policy keeps a page from leading elsewhere by itself."""
     texts = [*POLYGLOTS, *(text for text in PAYLOADS if "refresh" not in text)]
     with monkeypatch.context() as patched:
-        patched.setattr(page_markup, "escape", lambda text: text.encode("utf-8", "replace").decode())
-        document = page.render_question(approval(title="x", description="".join(texts)), "token")
+        patched.setattr(markup, "escape", lambda text: text.encode("utf-8", "replace").decode())
+        document = pages.render_question(approval(title="x", description="".join(texts)), "token")
     return document.replace(CANARY.encode(), trap.url.encode())
 
 
 def test_the_policy_holds_even_if_nothing_were_escaped(browser: Chromium, monkeypatch: pytest.MonkeyPatch) -> None:
-    without = [(name, value) for name, value in page.HEADERS if name != b"content-security-policy"]
-    for headers, guarded in ((page.HEADERS, True), (without, False)):
+    without = [(name, value) for name, value in HEADERS if name != b"content-security-policy"]
+    for headers, guarded in ((HEADERS, True), (without, False)):
         with Asker(approval()) as trap, Asker(approval(), headers, hostile(monkeypatch, trap)) as asker:
             tab = browser.tab()
             tab.open(asker.url)
@@ -70,7 +71,7 @@ def test_the_policy_holds_even_if_nothing_were_escaped(browser: Chromium, monkey
 
 
 def test_another_sheet_is_kept_out(browser: Chromium) -> None:
-    document = page.render_question(approval(), "token").replace(b"<style>", b"<style>*{display:none}")
+    document = pages.render_question(approval(), "token").replace(b"<style>", b"<style>*{display:none}")
     with Asker(approval(), None, document) as asker:
         tab = browser.tab()
         tab.open(asker.url)
@@ -81,10 +82,8 @@ def test_another_sheet_is_kept_out(browser: Chromium) -> None:
 
 
 def test_the_page_is_shown_in_no_frame(browser: Chromium) -> None:
-    free = [
-        (name, value) for name, value in page.HEADERS if name not in (b"content-security-policy", b"x-frame-options")
-    ]
-    for headers, guarded in ((page.HEADERS, True), (free, False)):
+    free = [(name, value) for name, value in HEADERS if name not in (b"content-security-policy", b"x-frame-options")]
+    for headers, guarded in ((HEADERS, True), (free, False)):
         with Asker(approval(), headers) as framed:
             document = f'<!doctype html><iframe src="{framed.url}"></iframe>'.encode()
             with Asker(approval(), [], document) as around:

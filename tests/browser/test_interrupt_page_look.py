@@ -7,7 +7,7 @@ from tests.browser.chromium import Chromium
 from tests.browser.visit import opened
 from tests.page.places import everywhere
 from tests.page.questions import KINDS, approval
-from weftwork.adapters.http import page
+from weftwork.adapters.http.page import pages
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def test_targets_are_large_enough_for_a_finger(browser: Chromium, name: str) -> 
 
 
 def test_a_page_without_its_sheet_is_seen_to_be_too_wide_and_too_small(browser: Chromium) -> None:
-    bare = page.render_question(everywhere(approval(), LONG), "token").replace(b"<style>", b"<style>/**/")
+    bare = pages.render_question(everywhere(approval(), LONG), "token").replace(b"<style>", b"<style>/**/")
     with Asker(approval(), None, bare) as asker:
         tab = browser.tab()
         tab.screen(320, 640, phone=True)

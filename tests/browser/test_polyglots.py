@@ -13,10 +13,10 @@ from tests.browser.polyglots import PAGE, PIXEL, RAN, Polyglot, bodies, corpus
 from tests.browser.trap import MEDIA, PAGES, WAYS, Trap
 from tests.live.host import Host, start_host
 from tests.live.served import Served, elsewhere, open_served
-from weftwork.adapters.http import assets as asset_routes
+from weftwork.adapters.http.routes import assets as asset_routes
 from weftwork.protocol.media.asset_headers import GUARDS
-from weftwork.protocol.media.reference import ASSETS
-from weftwork.protocol.media.sniff import INLINE
+from weftwork.protocol.media.asset_references import ASSETS
+from weftwork.protocol.media.media_types import INLINE
 
 pytestmark = pytest.mark.slow
 

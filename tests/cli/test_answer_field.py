@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.cli.answer_field import Field, Unfit, problems, written
-from weftwork.cli.answer_form import Form, form_of
+from weftwork.cli.answer.form import Field, Form, Unfit, form_of, written
+from weftwork.cli.render.schema_text import problems
 
 DEFINED = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "array", "items": {"$ref": "#/$defs/size"}}
 

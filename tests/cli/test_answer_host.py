@@ -19,9 +19,10 @@ from tests.live.host import command as process_of
 from tests.live.steering import asking, await_status, cancel, flow, payloads, reply
 from tests.protocol.definition import edge, node
 
-from weftwork.cli.answer_send import send
-from weftwork.cli.answer_target import find
-from weftwork.cli.client import Client, Refused
+from weftwork.cli.answer.submission import send
+from weftwork.cli.answer.target import find
+from weftwork.cli.client.errors import Refused
+from weftwork.cli.client.http_client import Client
 
 ACTIONS = ["accept", "reject", "refine", "edit-accept", "ask"]
 GATE = {"title": "Pay \x1b[2J5 EUR?", "actions": ACTIONS, "artifactData": {"amount": 5}, "timeoutMs": 7_200_000}

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.foreign import Foreign, Said, open_foreign
 from tests.cli.test_answer import EVIL, GATE, RUN, asks, posted
 
-from weftwork.cli import answer_link
+from weftwork.cli.answer import link
 
 LINKS = f"POST /v1/host/weftwork/runs/{RUN}/interrupts/review/links"
 
@@ -62,7 +62,7 @@ def test_a_link_to_another_question_is_not_handed_out(foreign: Foreign) -> None:
 
 
 def test_without_the_look_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.answer_target.Target.interrupt_id", None)
+    monkeypatch.setattr("weftwork.cli.answer.target.Target.interrupt_id", None)
     with pytest.raises(AssertionError):
         test_a_link_to_another_question_is_not_handed_out(foreign)
 
@@ -78,5 +78,5 @@ def test_a_host_without_links_is_named(foreign: Foreign) -> None:
 
 
 def test_a_link_is_what_a_browser_takes() -> None:
-    assert answer_link._is_link("https://x/y?z")  # pyright: ignore[reportPrivateUsage]
-    assert not answer_link._is_link("https://x/\x1b")  # pyright: ignore[reportPrivateUsage]
+    assert link._is_link("https://x/y?z")  # pyright: ignore[reportPrivateUsage]
+    assert not link._is_link("https://x/\x1b")  # pyright: ignore[reportPrivateUsage]

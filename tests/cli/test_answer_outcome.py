@@ -8,7 +8,7 @@ import pytest
 from tests.cli.foreign import HANG_UP, Asked, Foreign, Said, open_foreign
 from tests.cli.test_answer import GATE, POST, RUN, asks, posted
 
-from weftwork.cli import answer_send
+from weftwork.cli.answer import submission
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_the_same_words_of_two_people_are_two_answers(foreign: Foreign) -> None:
 
 
 def test_with_one_key_for_a_question_a_vote_would_be_lost(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_send.uuid, "uuid4", lambda: f"{RUN}-review.1")
+    monkeypatch.setattr(submission.uuid, "uuid4", lambda: f"{RUN}-review.1")
     with pytest.raises(AssertionError):
         test_the_same_words_of_two_people_are_two_answers(foreign)
 
@@ -79,7 +79,7 @@ def test_a_question_that_has_become_another_is_not_answered(foreign: Foreign) ->
 
 
 def test_without_its_name_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.answer_target.Target.interrupt_id", None)
+    monkeypatch.setattr("weftwork.cli.answer.target.Target.interrupt_id", None)
     with pytest.raises(AssertionError):
         test_a_question_that_has_become_another_is_not_answered(foreign)
 
@@ -158,7 +158,7 @@ def test_what_was_answered_is_not_asked_again(foreign: Foreign) -> None:
 
 
 def test_without_a_look_at_the_run_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.follow.still_open", lambda *_: True)
+    monkeypatch.setattr("weftwork.cli.follow.follow_run.still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_what_was_answered_is_not_asked_again(foreign)
 

@@ -11,9 +11,9 @@ from tests.cli.test_answer import EVIL, GATE, QUESTIONS, RUN, asks, posted, sent
 from tests.cli.test_run_live import Terminal
 from tests.live.host import command, environment
 
-from weftwork.cli import answer_prompt
-from weftwork.cli.answer_form import form_of
-from weftwork.cli.answer_prompt import Left, Prompt
+from weftwork.cli.answer import prompt
+from weftwork.cli.answer.form import form_of
+from weftwork.cli.answer.prompt import Left, Prompt
 
 FORM: dict[str, Any] = {
     "interruptId": "n.1",
@@ -44,7 +44,9 @@ def foreign() -> Iterator[Foreign]:
 def sit_down(foreign: Foreign, folder: Path, *args: str, before: str = "", **env: str) -> Terminal:
     """The command at a terminal; in a process that does `before` first."""
     known = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY, "PYTHONIOENCODING": "utf-8", **env}
-    script = f"from weftwork.cli import answer_prompt; {before}; from weftwork.cli.main import main; main()"
+    script = (
+        f"from weftwork.cli.answer import prompt as answer_prompt; {before}; from weftwork.cli.main import main; main()"
+    )
     line = [sys.executable, "-c", script, "answer", RUN, *args] if before else command("answer", RUN, *args)
     return Terminal(line, environment(folder, known))
 
@@ -192,7 +194,7 @@ def test_without_the_guard_it_would(foreign: Foreign, monkeypatch: pytest.Monkey
     question = {"kind": "clarification", "data": {"questions": [{"id": "a", "question": EVIL}]}}
     Prompt(lambda: "x\n").form(form_of(question))
     assert "\x9b" not in capsys.readouterr().err
-    monkeypatch.setattr(answer_prompt, "shown", lambda text, _most=0: text)
+    monkeypatch.setattr(prompt, "shown", lambda text, _most=0: text)
     Prompt(lambda: "x\n").form(form_of(question))
     assert "\x9b" in capsys.readouterr().err
 

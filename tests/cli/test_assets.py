@@ -15,7 +15,8 @@ from tests.cli.terminal import at_a_terminal
 from tests.live import KEY, OTHER_KEY, Host, start_host, weftwork
 from tests.live.assets import PNG, UPLOADS, listed, uploaded
 
-from weftwork.cli import asset_get, upload
+from weftwork.cli.client import upload
+from weftwork.cli.commands import assets as asset_get
 
 POST = f"POST {UPLOADS}"
 LIST = f"GET {UPLOADS}"

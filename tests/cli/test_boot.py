@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from weftwork.app import Host
-from weftwork.cli import boot
+from weftwork.cli.serve import startup
 from weftwork.settings import Settings
 
 
@@ -24,8 +24,8 @@ def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch:
         order.append("serve")
 
     monkeypatch.setattr(Host, "open", opened)
-    monkeypatch.setattr(boot, "serve", served)
-    monkeypatch.setattr(boot.gc, "freeze", lambda: order.append("freeze"))
-    monkeypatch.setattr(boot.gc, "set_threshold", lambda *numbers: order.append("seldom"))
-    assert asyncio.run(boot.boot(Settings(store="memory", port=0))) == 0
+    monkeypatch.setattr(startup, "serve", served)
+    monkeypatch.setattr(startup.gc, "freeze", lambda: order.append("freeze"))
+    monkeypatch.setattr(startup.gc, "set_threshold", lambda *numbers: order.append("seldom"))
+    assert asyncio.run(startup.boot(Settings(store="memory", port=0))) == 0
     assert order == ["freeze", "seldom", "open", "serve"]

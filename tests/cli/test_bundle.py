@@ -12,8 +12,8 @@ from tests.cli.foreign import HANG_UP, Asked, Foreign, Said, command, open_forei
 from tests.cli.terminal import at_a_terminal
 from tests.live import KEY, OTHER_KEY, Host, echoes, start_host, weftwork, write_workflows
 
-from weftwork.cli import bundle as module
-from weftwork.protocol import schema
+from weftwork.cli.commands import bundle as module
+from weftwork.protocol.json import schema
 
 PATH = "GET /v1/runs/run-1/debug-bundle"
 BUNDLE: dict[str, Any] = {"bundleVersion": "1.0", "run": {"runId": "run-1"}, "events": [{}, {}], "truncated": False}

@@ -10,9 +10,10 @@ from click.testing import CliRunner, Result
 from tests.live import KEY, Host, start_host, weftwork
 from tests.live.assets import fetch
 
-from weftwork.cli import bundle_file, bundle_sheet
 from weftwork.cli.main import main
-from weftwork.protocol.bundle import bare_bundle
+from weftwork.cli.render import bundle_file
+from weftwork.cli.render import bundle_file as bundle_sheet
+from weftwork.protocol.review.debug_bundle import bare_bundle
 
 START = "2026-01-31T08:05:09.000Z"
 END = "2026-01-31T08:05:11.500Z"

@@ -7,9 +7,10 @@ import click
 import pytest
 from tests.cli.foreign import HANG_UP, KEY, Asked, Foreign, Said, open_foreign
 
-from weftwork.cli import client as client_module
-from weftwork.cli import connection
-from weftwork.cli.client import Client, Refused, Unreachable, segment
+from weftwork.cli.client import http_client as client_module
+from weftwork.cli.client import transport
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client, segment
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -156,7 +157,7 @@ def test_an_answer_is_decoded_strictly(foreign: Foreign, raw: bytes, words: str)
 
 
 def test_an_answer_beyond_the_bound_is_not_read(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MAX_ANSWER", 1000)
+    monkeypatch.setattr(transport, "MAX_ANSWER", 1000)
     foreign.replies["GET /v1/runs"] = Said(200, raw=b'"' + b"x" * 997 + b'"')
     assert asking(foreign).get("/v1/runs") == "x" * 997
     foreign.replies["GET /v1/runs"] = Said(200, raw=b'"' + b"x" * 1000 + b'"')
@@ -209,13 +210,13 @@ def test_a_redirect_is_not_followed(foreign: Foreign) -> None:
 
 def test_a_refusal_is_read_although_the_body_was_not(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign.replies["POST /v1/runs"] = Said(413, {"error": "payload_too_large", "message": "Too large."})
-    send = connection.http.client.HTTPConnection.request
+    send = transport.http.client.HTTPConnection.request
 
     def half(self: Any, method: str, target: str, body: Any, headers: dict[str, str]) -> None:
         send(self, method, target, None, headers)
         raise BrokenPipeError
 
-    monkeypatch.setattr(connection.http.client.HTTPConnection, "request", half)
+    monkeypatch.setattr(transport.http.client.HTTPConnection, "request", half)
     with pytest.raises(Refused) as refused:
         asking(foreign).post("/v1/runs", {"inputs": {}})
     assert refused.value.code == "payload_too_large"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weftwork.cli import sse
-from weftwork.cli.sse import Frame, Parser, TooLarge, Unreadable
+from weftwork.cli.client import sse
+from weftwork.cli.client.sse import Frame, Parser, TooLarge, Unreadable
 
 SEVERAL = (
     b"\xef\xbb\xbf: hello\n\n"

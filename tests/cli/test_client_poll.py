@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.cli.foreign import HANG_UP, KEY, Asked, Foreign, Said, open_foreign
 
-from weftwork.cli import event_stream
-from weftwork.cli.client import Client, Unreachable
-from weftwork.cli.event_stream import TimeUp
+from weftwork.cli.client import event_stream
+from weftwork.cli.client.errors import TimeUp, Unreachable
+from weftwork.cli.client.http_client import Client
 
 PATH = "/v1/runs/r/events"
 KINDS = ("run.started", *["node.started"] * 8, "run.completed")

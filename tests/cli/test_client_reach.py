@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tests.cli.foreign import KEY, open_foreign
 
-from weftwork.cli import connection
-from weftwork.cli.client import Client, Unreachable
+from weftwork.cli.client import transport as connection
+from weftwork.cli.client.errors import Unreachable
+from weftwork.cli.client.http_client import Client
 
 CERTIFICATES = Path(__file__).parents[1] / "outbound" / "ca"
 NOBODY = "http://127.0.0.1:1"

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from tests.cli.foreign import KEY, Asked, Foreign, Said, open_foreign
 
-from weftwork.cli import event_stream
-from weftwork.cli.client import Client, Refused, Unreachable
-from weftwork.cli.event_stream import EventStream, TimeUp
-from weftwork.cli.sse import Frame
+from weftwork.cli.client import event_stream
+from weftwork.cli.client.errors import Refused, TimeUp, Unreachable
+from weftwork.cli.client.event_stream import EventStream
+from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.sse import Frame
 
 PATH = "/v1/runs/r/events"
 Send = Callable[[bytes], object]

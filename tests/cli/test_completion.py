@@ -15,7 +15,7 @@ from tests.cli.foreign import KEY, Foreign, Said, open_foreign
 from tests.live import weftwork
 from tests.live.host import WAIT, environment
 
-from weftwork.cli import suggest
+from weftwork.cli.client import suggestions
 
 SCRIPT = Path(sys.executable).with_name("weftwork")
 
@@ -103,9 +103,9 @@ def test_without_the_guard_a_host_could_write_commands(foreign: Foreign, monkeyp
     monkeypatch.setenv("WEFTWORK_URL", foreign.url)
     monkeypatch.setenv("WEFTWORK_KEY", KEY)
     context, parameter = click.Context(click.Command("x")), click.Argument(["run"])
-    assert suggest.suggest_runs(context, parameter, "r") == ["r1"]
-    monkeypatch.setattr(suggest, "_SAFE", re.compile(".*", re.DOTALL))
-    assert suggest.suggest_runs(context, parameter, "r") == ["r1", "r$(id)"]
+    assert suggestions.suggest_runs(context, parameter, "r") == ["r1"]
+    monkeypatch.setattr(suggestions, "_SAFE", re.compile(".*", re.DOTALL))
+    assert suggestions.suggest_runs(context, parameter, "r") == ["r1", "r$(id)"]
 
 
 @pytest.mark.parametrize("answer", [Said(500, {}), Said(200, []), Said(200, {"runs": 5}), Said(raw=b"<html>")])

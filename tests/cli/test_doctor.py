@@ -13,13 +13,12 @@ from tests.cli.test_runs import fill
 from tests.live import KEY, start_host, weftwork
 from tests.live.assets import uploaded
 
-from weftwork.adapters.sqlite.migrate import Migration
-from weftwork.app import DATABASE, LOCK
-from weftwork.cli import machine_checks, store_check
-from weftwork.cli.asset_check import check_assets
-from weftwork.cli.machine_checks import check_nodes, check_packages, check_port, check_space
-from weftwork.cli.store_check import check_store
+from weftwork.adapters.sqlite.database.connection import Migration
+from weftwork.cli.doctor import machine_checks, storage_checks
+from weftwork.cli.doctor.machine_checks import check_nodes, check_packages, check_port, check_space
+from weftwork.cli.doctor.storage_checks import check_assets, check_store
 from weftwork.settings import Settings
+from weftwork.wiring.data_folder import DATABASE, LOCK
 
 Findings = dict[str, dict[str, str]]
 
@@ -130,12 +129,12 @@ def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_check, "shipped", lambda: [Migration(0, "")])
+    monkeypatch.setattr(storage_checks, "shipped", lambda: [Migration(0, "")])
     assert check_store(data / DATABASE).advice == "start the release that wrote it, or a newer one"
 
 
 def test_a_store_that_takes_too_long_is_not_called_damaged(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_check, "_STEPS", 1)
+    monkeypatch.setattr(storage_checks, "_STEPS", 1)
     found = check_store(data / DATABASE, seconds=-1)
     assert found.state == "warn"
     assert "no damage" in found.said

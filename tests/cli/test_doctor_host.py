@@ -8,9 +8,9 @@ import pytest
 from tests.cli.foreign import KEY, NOT_FOUND, Asked, Foreign, Said, open_foreign
 from tests.cli.test_runs_foreign import EVIL, harmless
 
-from weftwork.cli import host_checks
-from weftwork.cli.finding import Finding
-from weftwork.cli.host_checks import CLOCK_SECONDS, check_clock, check_host
+from weftwork.cli.doctor import host_checks
+from weftwork.cli.doctor.finding import Finding
+from weftwork.cli.doctor.host_checks import CLOCK_SECONDS, check_clock, check_host
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from tests.live.host import command as line_of
 from tests.live.host import environment
 from tests.live.steering import await_status, reply
 
-from weftwork.cli import doubt
-from weftwork.cli.question import answer_lines, asked, headline
-from weftwork.protocol.caller_schema import check_value
-from weftwork.protocol.orchestration import ratification_schema
+from weftwork.cli.render import low_confidence
+from weftwork.cli.render.interrupt_text import answer_lines, asked, headline
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.workflow.orchestration import ratification_schema
 
 UNSURE = "conformance-orchestrator-low-confidence"
 AGENT = "core.conformance.low-conf-supervisor"
@@ -67,8 +67,8 @@ def in_doubt(decision: Any = NEXT, agent: Any = "host:supervisor", **more: Any) 
     ],
 )
 def test_it_is_said_who_wants_what(question: dict[str, Any], words: str) -> None:
-    assert doubt.sentence(question).startswith(words)
-    assert bool(doubt.sentence(question)) == bool(words)
+    assert low_confidence.sentence(question).startswith(words)
+    assert bool(low_confidence.sentence(question)) == bool(words)
     if words:
         assert asked(question)[0].startswith(f"low-confidence: {words}")
         assert headline(question).startswith(words)
@@ -92,7 +92,7 @@ def test_the_sample_is_an_answer_that_the_schema_takes() -> None:
     assert check_value(ratification_schema(), {"action": "accept"}, "") == []
     # One that takes no such answer says itself what it takes.
     other = in_doubt(resumeSchema={"type": "boolean"})
-    assert (doubt.takes_actions(other), body(answer_lines("http://x", "r", "n", other))) == (False, True)
+    assert (low_confidence.takes_actions(other), body(answer_lines("http://x", "r", "n", other))) == (False, True)
     assert body(answer_lines("http://x", "r", "n", in_doubt())) == NEXT
     assert body(answer_lines("http://x", "r", "n", in_doubt({"to": "[REDACTED:n.to]"}))) == {"action": "accept"}
 

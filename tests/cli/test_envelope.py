@@ -11,8 +11,8 @@ from tests.live import weftwork
 from tests.live.envelopes import PAYLOADS, UNIVERSAL, VENDOR, envelope
 
 from weftwork.cli.main import main
-from weftwork.protocol.envelope import accept as acceptor
-from weftwork.protocol.envelope.builtin import BUILTIN
+from weftwork.protocol.envelopes import gate as acceptor
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
 
 STEPS = [name for name, _ in acceptor.STEPS]
 SECRET = "sk-canary-4711"

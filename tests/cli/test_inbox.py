@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from tests.cli.foreign import Asked, Foreign, Said, open_foreign
 
-from weftwork.cli.question import headline
-from weftwork.cli.question_state import due, progress, standing
-from weftwork.cli.sse import Frame
-from weftwork.cli.tree import RunTree
-from weftwork.protocol.effect import UNKNOWN
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.render.interrupt_text import due, headline, progress, standing
+from weftwork.cli.render.run_progress import RunTree
+from weftwork.protocol.run.effects import UNKNOWN
 
 PATH = "GET /v1/host/weftwork/interrupts"
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -157,7 +156,7 @@ def test_texts_of_others_move_no_cursor(foreign: Foreign) -> None:
 
 
 def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.table.shown", lambda text, _most=0: text)
+    monkeypatch.setattr("weftwork.cli.console.table.shown", lambda text, _most=0: text)
     with pytest.raises(AssertionError):
         test_texts_of_others_move_no_cursor(foreign)
 

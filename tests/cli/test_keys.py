@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.live import Host, start_host, weftwork
 
-from weftwork.app import SOCKET
+from weftwork.wiring.data_folder import SOCKET
 
 
 def keys(data: Path, *args: str, code: int = 0) -> Any:

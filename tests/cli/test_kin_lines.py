@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from weftwork.cli import kin_lines as drawing
-from weftwork.cli.kin import Kin, askers, counted, read_tree
-from weftwork.cli.kin_lines import FEW, kin_lines, rich_line
-from weftwork.protocol.run import STATUSES
+from weftwork.cli.client.run_tree import Kin, askers, counted, read_tree
+from weftwork.cli.render import run_tree_lines as drawing
+from weftwork.cli.render.run_tree_lines import FEW, kin_lines, rich_line
+from weftwork.protocol.run.header import STATUSES
 
 EVIL = "\x1b[2J\r\n[bold]evil\u202e"
 BEGAN, ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01.200Z"

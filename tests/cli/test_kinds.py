@@ -11,8 +11,8 @@ from tests.cli.foreign import Foreign, Said, command, open_foreign
 from tests.cli.test_runs_foreign import EVIL, harmless
 from tests.live import Host, start_host
 
-from weftwork.cli import kinds
-from weftwork.protocol.envelope.kind import MEDIA, UNIVERSAL
+from weftwork.cli.commands import kinds
+from weftwork.protocol.envelopes.kind import MEDIA, UNIVERSAL
 
 PLAN = {
     "description": "What is to be done.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weftwork.cli.logs import JsonLines
+from weftwork.cli.serve.json_logs import JsonLines
 
 
 def line(**extra: Any) -> dict[str, Any]:

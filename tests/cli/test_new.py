@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.live import KEY, start_host, weftwork
 
-from weftwork.cli.new import ENDING
+from weftwork.cli.commands.new import ENDING
 
 ROOT = Path(__file__).parents[2]
 FILES = [

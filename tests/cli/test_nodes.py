@@ -15,12 +15,13 @@ from tests.cli.test_runs_foreign import EVIL, VALUES, harmless
 from tests.live import KEY as LIVE_KEY
 from tests.live import start_host, weftwork
 
-from weftwork.app import declarations, node_types
-from weftwork.cli import node_sheet, nodes
+from weftwork.cli.commands import nodes
 from weftwork.cli.main import main
-from weftwork.cli.node_sheet import example, sheet
-from weftwork.cli.schema_words import Schema
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.cli.render import node_type_details
+from weftwork.cli.render.node_type_details import example, sheet
+from weftwork.cli.render.schema_text import Schema
+from weftwork.protocol.workflow.validation import parse_workflow
+from weftwork.wiring.node_types import declarations, node_types
 
 FOR_TESTS = ("conformance.", "core.conformance.", "local.sample.")
 SCORE: dict[str, Any] = {
@@ -188,7 +189,7 @@ def test_texts_of_a_host_move_no_cursor(foreign: Foreign, monkeypatch: pytest.Mo
     for args in (("ls",), ("show", EVIL), ("show", EVIL, "--json")):
         done = foreign.run("nodes", *args)
         assert (done.exit_code, harmless(done.stdout)) == (0, True), args
-    monkeypatch.setattr(node_sheet, "shown", lambda text, most=0: str(text))
+    monkeypatch.setattr(node_type_details, "shown", lambda text, most=0: str(text))
     assert not harmless(foreign.run("nodes", "show", EVIL).stdout)
 
 

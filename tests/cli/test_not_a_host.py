@@ -9,8 +9,8 @@ import pytest
 from tests.cli.foreign import Foreign, Said, open_foreign
 from tests.live import delays
 
-from weftwork.cli.refusal import UNREACHABLE
-from weftwork.protocol.run import STATUSES
+from weftwork.cli.client.errors import UNREACHABLE
+from weftwork.protocol.run.header import STATUSES
 
 
 @pytest.fixture

@@ -60,9 +60,9 @@ def _check_log(host: Host) -> None:
 
 SHORT = """
 import asyncio, sys
-from weftwork.adapters.http import server
+from weftwork.adapters.http.server import http_server as server
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.cli import boot
+from weftwork.cli.serve import startup as boot
 from weftwork.cli.main import main
 
 async def never(store):

@@ -16,13 +16,13 @@ from tests.live.host import command as process_of
 from tests.live.steering import await_status, flow
 from tests.protocol.definition import node
 
-from weftwork.cli import question as questions
-from weftwork.cli.event_line import event_line
-from weftwork.cli.question import LINES, answer_lines, asked
-from weftwork.cli.sse import Frame
-from weftwork.protocol.caller_schema import check_value
-from weftwork.protocol.effect import Place, question
-from weftwork.protocol.interrupt import payload_of
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.render import interrupt_text as questions
+from weftwork.cli.render.event_line import event_line
+from weftwork.cli.render.interrupt_text import LINES, answer_lines, asked
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.run.effects import Place, question
+from weftwork.protocol.run.interrupts import payload_of
 
 LONG = "Was the invoice 17 of the customer north paid already? " * 20
 UNKNOWN = payload_of(question("pay", 1, Place("charge", "3"), 1))
@@ -198,7 +198,7 @@ def test_events_tell_of_questions_that_are_open(foreign: Foreign, is_answered: b
 
 
 def test_without_looking_old_questions_would_be_asked_again(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.question_view.still_open", lambda *_: True)
+    monkeypatch.setattr("weftwork.cli.follow.interrupt_notices.still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_events_tell_of_questions_that_are_open(foreign, True)
 

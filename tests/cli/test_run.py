@@ -15,7 +15,7 @@ from tests.live.host import WAIT, command, environment
 from tests.live.steering import asking, await_status, cancel, flow, pause, reply, resume
 from tests.protocol.definition import edge, node
 
-from weftwork.cli import follow as following
+from weftwork.cli.follow import follow_run as following
 from weftwork.cli.main import main
 
 LINE = re.compile(r"^\S+Z \d+ [a-z.-]+ \S+( [a-zA-Z]+=.*)?$")

@@ -15,10 +15,10 @@ from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.family import ASKS, CALLS, LEAVES, MANY, TOP, await_tree, family
 from tests.live.steering import cancel, reply
 
-from weftwork.cli.kin import Kin, read_tree
+from weftwork.cli.client.run_tree import Kin, read_tree
 from weftwork.cli.main import main
-from weftwork.cli.picture import Picture
-from weftwork.cli.tree import RunTree
+from weftwork.cli.render.run_display import Picture
+from weftwork.cli.render.run_progress import RunTree
 
 QUESTION = 'custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
 

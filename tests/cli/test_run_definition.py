@@ -13,10 +13,10 @@ from rich.console import Console
 from tests.cli.foreign import HANG_UP, Asked, Foreign, Said, open_foreign
 from tests.live.host import WAIT
 
-from weftwork.cli import follow as following
-from weftwork.cli.client import Client
-from weftwork.cli.tree import RunTree
-from weftwork.cli.views import TreeView
+from weftwork.cli.client.http_client import Client
+from weftwork.cli.follow import follow_run as following
+from weftwork.cli.follow.run_views import TreeView
+from weftwork.cli.render.run_progress import RunTree
 
 DEFINITION = {
     "id": "w",

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from weftwork.cli import picture as drawing
-from weftwork.cli.fold import Folded, fold, folded_words
-from weftwork.cli.guides import guides
-from weftwork.cli.node_row import NodeRow
-from weftwork.cli.outline import Place, outline
-from weftwork.cli.picture import KEPT, Picture
-from weftwork.cli.sse import Frame
-from weftwork.cli.tree import RunTree
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.render import run_display as drawing
+from weftwork.cli.render.node_lines import Folded, fold, folded_words
+from weftwork.cli.render.outline import Place, guides, outline
+from weftwork.cli.render.run_display import KEPT, Picture
+from weftwork.cli.render.run_progress import NodeRow, RunTree
 
 STATES = ["pending", "running", "retrying", "completed", "failed", "skipped", "suspended", "cancelled"]
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 from tests.cli.foreign import KEY, Foreign, Said, open_foreign
 
-from weftwork.cli.event_line import event_line
-from weftwork.cli.outline import outline
-from weftwork.cli.picture import Picture
-from weftwork.cli.question import answer_lines, asked
-from weftwork.cli.sse import Frame
-from weftwork.cli.tree import RunTree
-from weftwork.cli.views import TreeView
-from weftwork.protocol import drawing_sketch
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.follow.run_views import TreeView
+from weftwork.cli.render.drawing import layout
+from weftwork.cli.render.event_line import event_line
+from weftwork.cli.render.interrupt_text import answer_lines, asked
+from weftwork.cli.render.outline import outline
+from weftwork.cli.render.run_display import Picture
+from weftwork.cli.render.run_progress import RunTree
 
 EVIL = "a\x1b[2J\x1b]0;title\x07\r\n\u202eb\u2028[red]c[/red]\x9b31m'; echo $(id)`id`\\"
 """NUL is missing: no document with one is read."""
@@ -131,7 +131,7 @@ def test_each_event_stays_on_its_line(foreign: Foreign) -> None:
 
 
 def test_without_the_guard_escapes_would_be_printed(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing_sketch, "plain", lambda text, most=60: text)
+    monkeypatch.setattr(layout, "plain", lambda text, most=60: text)
     found = shown(foreign)
     assert all(escapes(found[name]) for name in ("lines", "events", "followed", "refused", "tree", "id"))
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weftwork.cli import outline as outlining
-from weftwork.cli.guides import guides
-from weftwork.cli.outline import Place, outline
-from weftwork.protocol.drawing_sketch import sketch
+from weftwork.cli.render import outline as outlining
+from weftwork.cli.render.drawing.layout import sketch
+from weftwork.cli.render.outline import Place, guides, outline
 
 
 def defined(*ways: str) -> dict[str, Any]:

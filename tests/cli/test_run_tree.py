@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from weftwork.cli.event_line import event_line
-from weftwork.cli.picture import Picture
-from weftwork.cli.question import answer_lines, asked
-from weftwork.cli.sse import Frame
-from weftwork.cli.tree import MAX_LINES, RunTree
-from weftwork.cli.views import LineView
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.follow.run_views import LineView
+from weftwork.cli.render.event_line import event_line
+from weftwork.cli.render.interrupt_text import answer_lines, asked
+from weftwork.cli.render.run_display import Picture
+from weftwork.cli.render.run_progress import MAX_LINES, RunTree
 
 
 def tree_after(*events: tuple[Any, ...]) -> RunTree:

@@ -13,10 +13,10 @@ from tests.live import start_host, until, weftwork
 
 from weftwork.adapters.admin.client import ask
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.app import DATABASE, SOCKET
 from weftwork.cli.main import main
-from weftwork.protocol.run import RunKey
-from weftwork.testing.storage.sample import NOW, batch, make_run
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.harness import NOW, batch, make_run
+from weftwork.wiring.data_folder import DATABASE, SOCKET
 
 OLD = NOW - 1
 """Years ago."""

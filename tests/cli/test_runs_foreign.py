@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.foreign import DISCOVERY, HANG_UP, Asked, Foreign, Said, open_foreign
 
-from weftwork.cli import kin_sheet, plain, run_sheet, table
-from weftwork.cli.elapsed import between, clock, instant, spell
-from weftwork.cli.kin import Kin
-from weftwork.cli.run_sheet import sheet
+from weftwork.cli.client.run_tree import Kin
+from weftwork.cli.console import table
+from weftwork.cli.console import text as plain
+from weftwork.cli.console.units import between, clock, instant, spell
+from weftwork.cli.render import run_details
+from weftwork.cli.render.run_details import sheet
 
 EVIL = "\x1b[2J\x07\u202eevil\nnext\u2028\x9b31m"
 
@@ -120,7 +122,7 @@ def test_texts_of_a_host_move_no_cursor(foreign: Foreign) -> None:
 
 
 def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (run_sheet, kin_sheet, table):
+    for module in (run_details, run_details, table):
         monkeypatch.setattr(module, "shown", lambda text, most=0: str(text))
     foreign.replies["GET /v1/runs"] = Said(200, {"runs": [evil_run()]})
     foreign.replies["GET /v1/runs/r1"] = Said(200, evil_run())

@@ -12,10 +12,10 @@ from tests.cli.foreign import KEY, Foreign, Said, open_foreign
 from tests.cli.test_run_live import STYLE, Terminal
 from tests.live.host import command, environment
 
-from weftwork.cli import table
-from weftwork.cli.elapsed import short_clock
-from weftwork.protocol.drawing_sketch import width
-from weftwork.protocol.timestamp import iso
+from weftwork.cli.console import table
+from weftwork.cli.console.text import width
+from weftwork.cli.console.units import short_clock
+from weftwork.protocol.timestamps import iso
 
 RUN = "01m7g514jepqa68m7b7k2rf2qx"
 

@@ -10,8 +10,8 @@ import pytest
 from tests.live import delays, weftwork
 from tests.live.host import command, environment
 
-from weftwork.protocol.drawing import as_text
-from weftwork.protocol.drawing_mermaid import as_mermaid
+from weftwork.cli.render.drawing.mermaid import as_mermaid
+from weftwork.cli.render.drawing.text import as_text
 
 
 def validate(folder: Path, *args: str, code: int = 0, env: dict[str, str] | None = None) -> str:

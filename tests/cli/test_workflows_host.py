@@ -10,16 +10,15 @@ from tests.cli.foreign import Said, open_foreign
 from tests.live import KEY, delays, start_host, weftwork, write_workflows
 
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine import administration
-from weftwork.engine.catalog import Catalog
-from weftwork.engine.keyring import Keyring
-from weftwork.engine.retention import Retention
+from weftwork.cli.render.drawing.text import as_text
+from weftwork.engine.api import administration
+from weftwork.engine.api.keyring import Keyring
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.host.catalog import Catalog
 from weftwork.engine.signer import Signer
-from weftwork.protocol.drawing import as_text
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.wire_v1 import SCOPES
-from weftwork.testing.clock import ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.testing.deterministic import ManualClock, SequentialIds
 
 
 def workflows(data: Path, *args: str, tenant: str = "acme", code: int = 0) -> str:

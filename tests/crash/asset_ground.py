@@ -14,7 +14,7 @@ from tests.live import until, write_workflows
 from tests.live.host import WAIT
 from tests.live.steering import flow
 from tests.protocol.definition import node, variable
-from weftwork.app import DATABASE
+from weftwork.wiring.data_folder import DATABASE
 
 SABOTEUR = Path(__file__).with_name("asset_saboteur.py")
 

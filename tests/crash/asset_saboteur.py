@@ -8,21 +8,20 @@ import asyncio
 import sys
 from typing import Any
 
-from weftwork.adapters.blobs.folders import Folders
-from weftwork.adapters.blobs.local import LocalBlobs
-from weftwork.adapters.blobs.local_sink import PARTIAL, LocalSink
-from weftwork.adapters.sqlite import append, assets, create, deletion
+from weftwork.adapters.blobs.folder_tree import Folders
+from weftwork.adapters.blobs.local import PARTIAL, LocalBlobs, LocalSink
+from weftwork.adapters.sqlite import assets, retention, transactions
 from weftwork.cli.main import main
-from weftwork.engine.asset_sweep import AssetSweep
-from weftwork.ports.blobs import Blob
-from weftwork.ports.faults import point
+from weftwork.engine.media.asset_sweep import AssetSweep
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.blobs import Blob
 
-_BELONGINGS: dict[str, Any] = deletion.BELONGINGS  # type: ignore[assignment]
+_BELONGINGS: dict[str, Any] = retention.BELONGINGS  # type: ignore[assignment]
 
 
 def unreferred() -> None:
     """No run refers to an asset, whatever it names."""
-    for module in (append, create):
+    for module in (transactions, transactions):
         module.refer = lambda *_: None  # type: ignore[assignment]
 
 

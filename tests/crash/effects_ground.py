@@ -14,7 +14,7 @@ from tests.live import Host, write_workflows
 from tests.live.host import KEYS, command, environment
 from tests.live.steering import events, flow, reply
 from tests.protocol.definition import node
-from weftwork.protocol.effect import UNKNOWN, effect_key
+from weftwork.protocol.run.effects import UNKNOWN, effect_key
 
 HERE = Path(__file__).parent
 ITEMS = 3

@@ -6,7 +6,7 @@ Started as a program of its own: `effects_saboteur.py serve ...`. Nothing in the
 from typing import Any
 
 from weftwork.cli.main import main
-from weftwork.engine.effects import Effects
+from weftwork.engine.nodes.effect_ledger import Effects
 
 
 async def unclaimed(self: Effects, place: Any) -> None:

@@ -16,9 +16,9 @@ from tests.live import Host, write_workflows
 from tests.live.host import KEYS, environment, until
 from tests.live.steering import events, flow, reply
 from tests.protocol.definition import edge, node
-from weftwork.engine.generation import STRUCTURED
-from weftwork.protocol import schema
-from weftwork.protocol.events import Fact
+from weftwork.engine.models.generation import STRUCTURED
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import Fact
 
 SABOTEUR = Path(__file__).with_name("envelope_saboteur.py")
 PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from weftwork.cli.main import main
-from weftwork.engine import decide, emitting
-from weftwork.engine.speech import Speech
+from weftwork.engine.decide import envelopes, transitions
+from weftwork.engine.models.model_calls import Speech
 
 
 def repeated() -> None:
     """A record that is there is made again."""
-    send, judge = emitting.send, Speech.emit
+    send, judge = envelopes.send, Speech.emit
 
     def trusting(state: Any, given: Any) -> Any:
         known, state.envelopes = state.envelopes, {}
@@ -31,7 +31,7 @@ def repeated() -> None:
         assert known is self._state.envelopes
         return await judge(self, document, emission)
 
-    decide.send = trusting
+    transitions.send = trusting
     Speech.emit = emit  # type: ignore[method-assign]
 
 
@@ -48,8 +48,8 @@ class _Forgetting:
 
 def apart() -> None:
     """The question of a clarification is not stored with its record."""
-    send = emitting.send
-    decide.send = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
+    send = envelopes.send
+    transitions.send = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
 
 
 MISCHIEFS = {"repeated": repeated, "apart": apart}

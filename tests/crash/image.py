@@ -10,12 +10,12 @@ import msgspec
 
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.app import DATABASE
-from weftwork.engine.catalog import Catalog
-from weftwork.engine.recover import load_state
-from weftwork.ports.eventlog import InterruptQuery
-from weftwork.protocol.run import RunKey
-from weftwork.protocol.waiting import is_parked, wake_at
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.run.replay import load_state
+from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.protocol.fold.state import is_parked, wake_at
+from weftwork.protocol.run.header import RunKey
+from weftwork.wiring.data_folder import DATABASE
 
 ORPHANS = """
     SELECT id FROM events WHERE id >> 26 NOT IN

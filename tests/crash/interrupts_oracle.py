@@ -11,7 +11,7 @@ from tests.crash.interrupts_ground import LONG_MS, LONG_REMINDERS, SHORT_MS, SHO
 from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, instant, listing
 from tests.live import Host
 from tests.live.steering import events
-from weftwork.protocol.events import REMINDER
+from weftwork.protocol.run.events import REMINDER
 
 LIMITS = {"due": (SHORT_MS, SHORT_REMINDERS), "late": (LONG_MS, LONG_REMINDERS)}
 TIMED = tuple(LIMITS)

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from weftwork.adapters.sqlite import entries
-from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.adapters.sqlite import transactions
+from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.cli.main import main
-from weftwork.engine import decide
-from weftwork.engine.alarm import Alarm
-from weftwork.engine.decision import Decision
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.signer import Signer
-from weftwork.protocol.state import InterruptState
+from weftwork.protocol.run.interrupts import InterruptState
 
 
 def rash() -> None:
@@ -38,7 +38,7 @@ def rash() -> None:
 
 def unwritten() -> None:
     """Votes are kept in memory until they decide."""
-    real = decide.answer
+    real = transitions.answer
     memory: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
 
     def answer(state: Any, given: Any) -> Decision:
@@ -52,7 +52,7 @@ def unwritten() -> None:
             return Decision()
         return found
 
-    decide.answer = answer
+    transitions.answer = answer
 
 
 def deaf() -> None:
@@ -74,7 +74,7 @@ def strange() -> None:
 
 def unlisted() -> None:
     """Waiting runs are not entered in the list that the inbox shows."""
-    entries.set_listed = lambda *arguments: None
+    transactions.set_listed = lambda *arguments: None
 
 
 def tardy() -> None:

@@ -12,7 +12,7 @@ from tests.live import Host, delays, until, write_workflows
 from tests.live.family import calling
 from tests.live.steering import asking, flow
 from tests.protocol.definition import edge, node, variable
-from weftwork.protocol.run import TERMINAL
+from weftwork.protocol.run.header import TERMINAL
 
 SABOTEUR = Path(__file__).with_name("kin_saboteur.py")
 FAN = 6

@@ -8,10 +8,11 @@ import msgspec
 
 from tests.crash.image import check_image
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.app import DATABASE
-from weftwork.ports.eventlog import EventLog, Stored
-from weftwork.protocol.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
-from weftwork.protocol.run import TERMINAL, WAITS, RunKey
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
+from weftwork.protocol.run.header import TERMINAL, WAITS, RunKey
+from weftwork.protocol.run.projection import Stored
+from weftwork.wiring.data_folder import DATABASE
 
 PAGE = 1000
 _WORDS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)

@@ -13,9 +13,9 @@ from tests.crash.interrupts_desk import Case, Desk, call
 from tests.crash.kin_ground import FAN, WORKERS, tree
 from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, listing
 from tests.live import Host, until
-from weftwork.app import DATABASE
-from weftwork.protocol.child import CANCELLED_WITH_PARENT
-from weftwork.protocol.events import CHILD_ENDED, CHILD_STARTED
+from weftwork.protocol.run.child_runs import CANCELLED_WITH_PARENT
+from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
+from weftwork.wiring.data_folder import DATABASE
 
 WANTED = {"bad": "failed", "drop": "cancelled", "fell": "cancelled"}
 """How a case ends, unless it completes."""

@@ -9,14 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import news, orders
-from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.adapters.sqlite import child_runs
+from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.cli.main import main
-from weftwork.engine import decide
-from weftwork.engine.kin import Kin
-from weftwork.ports.eventlog import Batch, News
-from weftwork.protocol.batch import check_batch
-from weftwork.protocol.run import RunKey
+from weftwork.engine.decide import transitions
+from weftwork.engine.host.child_messages import Kin
+from weftwork.ports.storage.event_log import News
+from weftwork.protocol.run.batch import Batch, check_batch
+from weftwork.protocol.run.header import RunKey
 
 _append = SqliteEventLog.append
 LATE = 0.5
@@ -52,12 +52,12 @@ def early() -> None:
 
 def mute() -> None:
     """What children have to say is not stored: it is on its way, or it is lost."""
-    news.tell = lambda *arguments: None
+    child_runs.tell = lambda *arguments: None
 
 
 def lax() -> None:
     """Orders for children are not stored: they are on their way, or they are lost."""
-    orders.order = orders.cascade = lambda *arguments: None
+    child_runs.order = child_runs.cascade = lambda *arguments: None
 
 
 def deaf() -> None:
@@ -86,12 +86,12 @@ def vague() -> None:
 
 def stubborn() -> None:
     """What was ordered stays ordered when it is done."""
-    orders.drop = lambda *arguments: None
+    child_runs.delete_cancel_request = lambda *arguments: None
 
 
 def again() -> None:
     """A parent does not look whether it has heard something."""
-    real = decide.hear
+    real = transitions.hear
 
     def hear(state: Any, given: Any) -> Any:
         node = state.nodes[given.node_id]
@@ -100,7 +100,7 @@ def again() -> None:
             node.children[told.key] = replace(known[told.key], status="running")
         return real(state, given)
 
-    decide.hear = hear
+    transitions.hear = hear
 
 
 if __name__ == "__main__":

@@ -9,16 +9,17 @@ import signal
 import sys
 from typing import Any
 
-from weftwork.adapters.http import events
-from weftwork.adapters.sqlite import create as creating
-from weftwork.adapters.sqlite import deletion
-from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.adapters.http.routes import events
+from weftwork.adapters.sqlite import retention
+from weftwork.adapters.sqlite import transactions as creating
+from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.system import faults
 from weftwork.cli.main import main
-from weftwork.engine import live, performer, timers
-from weftwork.engine.executor import Executor
-from weftwork.ports.eventlog import Created
-from weftwork.protocol.streams import Cursor
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes.node_context import Context
+from weftwork.engine.run import activity, live_run
+from weftwork.ports.storage.event_log import Created
+from weftwork.protocol.wire.streams import Cursor
 
 _create = SqliteEventLog.create
 
@@ -48,37 +49,37 @@ def forgetful() -> None:
 
 def repeating() -> None:
     """A node that was running when the host died is started a second time in the log."""
-    resume = live.LiveRun.resume
+    resume = live_run.LiveRun.resume
 
-    def again(self: live.LiveRun, stored: Any) -> None:
+    def again(self: live_run.LiveRun, stored: Any) -> None:
         for node_id in list(self.state.running):
             node = self.state.plan.nodes[node_id]
             del self.state.running[node_id]
             self.state.ready.append((node.index, node_id))
         resume(self, stored)
 
-    live.LiveRun.resume = again  # type: ignore[method-assign]
+    live_run.LiveRun.resume = again  # type: ignore[method-assign]
 
 
 def tardy() -> None:
     """A wait begins anew when its node is entered again."""
-    begin = performer.Context.__init__
+    begin = Context.__init__
 
     def anew(self: Any, runtime: Any, *rest: Any, **named: Any) -> None:
         begin(self, runtime, *rest, **named)
         self.started_at = runtime.clock.now()
 
-    performer.Context.__init__ = anew  # type: ignore[method-assign]
+    Context.__init__ = anew  # type: ignore[method-assign]
 
 
 def restless() -> None:
     """A node that failed is tried again as soon as a host is there, whatever its time."""
-    wait = timers.Timers._wait
+    wait = activity.Timers._wait
 
-    def at_once(self: timers.Timers, place: tuple[str, str, int], due: int, *rest: Any) -> Any:
+    def at_once(self: activity.Timers, place: tuple[str, str, int], due: int, *rest: Any) -> Any:
         return wait(self, place, 0, *rest)
 
-    timers.Timers._wait = at_once  # type: ignore[method-assign]
+    activity.Timers._wait = at_once  # type: ignore[method-assign]
 
 
 def rash() -> None:
@@ -139,13 +140,13 @@ def deceiving() -> None:
 
 def littering() -> None:
     """A deleted run is marked as purged although most of it is there."""
-    take_away = deletion._take_away
+    take_away = retention._take_away
 
     def careless(*arguments: Any) -> bool:
         take_away(*arguments)
         return False
 
-    deletion._take_away = careless
+    retention._take_away = careless
 
 
 def skipping() -> None:

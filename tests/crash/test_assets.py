@@ -14,7 +14,7 @@ from tests.crash.asset_album import UPLOADS, Album, picture, sha
 from tests.crash.asset_ground import AssetGround
 from tests.crash.killer import check_killed_at, listens, stop
 from tests.live import KEY, Host, until
-from weftwork.ports.faults import POINTS
+from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from tests.crash.envelope_ground import EnvelopeGround, Person, audit
 from tests.crash.image import check_image
 from tests.crash.killer import check_killed_at, listens, stop
-from weftwork.ports.faults import POINTS
+from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from tests.crash.interrupts_oracle import agrees, audit, check_not_anew
 from tests.crash.killer import check_killed_at, listens, stop
 from tests.crash.visit import send_away
 from tests.live import until
-from weftwork.ports.faults import POINTS
+from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from tests.crash.kin_ground import STORIES, KinDesk, KinGround
 from tests.crash.kin_image import check_kin
 from tests.crash.kin_oracle import audit
 from tests.crash.visit import send_away
-from weftwork.ports.faults import POINTS
+from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from tests.crash.kin_image import check_kin
 from tests.crash.kin_oracle import check_family, check_nothing_left, left
 from tests.crash.oracle import listing
 from tests.live import Host, until
-from weftwork.protocol.events import CHILD_ENDED, CHILD_STARTED
+from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
 
 pytestmark = pytest.mark.slow
 

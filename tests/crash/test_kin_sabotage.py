@@ -13,7 +13,7 @@ from tests.crash.kin_ground import KinDesk, KinGround
 from tests.crash.kin_image import check_kin
 from tests.crash.kin_oracle import audit, children
 from tests.live import Host, until
-from weftwork.app import DATABASE
+from weftwork.wiring.data_folder import DATABASE
 
 pytestmark = pytest.mark.slow
 

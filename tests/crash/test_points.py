@@ -14,7 +14,7 @@ from tests.crash.oracle import audit
 from tests.crash.test_assets import PROVED
 from tests.crash.visit import SCENARIOS, Remains, leave_behind, prepare, send_away, take_over, visit
 from tests.live import frames, until, weftwork
-from weftwork.ports.faults import POINTS
+from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 

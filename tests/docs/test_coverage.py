@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from tests.docs.pages import ROOT
-from weftwork.adapters.nodes.conformance import CONFORMANCE
-from weftwork.adapters.nodes.core import CORE
+from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE
+from weftwork.adapters.nodes.flow.basics import CORE
 from weftwork.cli.main import main
-from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
-from weftwork.protocol.events import CANCEL_REQUESTED, CATALOGUE, MAP_ITEM, PAUSE_REQUESTED
-from weftwork.protocol.run import STATUSES
-from weftwork.protocol.streams import ANNOTATED, MODES
-from weftwork.protocol.wire_v1 import ROUTES, SCOPES
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import CANCEL_REQUESTED, CATALOGUE, MAP_ITEM, PAUSE_REQUESTED
+from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.wire.streams import ANNOTATED, MODES
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.settings import Settings
 
 SOURCE = ROOT / "src" / "weftwork"
@@ -56,7 +56,7 @@ def log_messages(folder: Path) -> list[str]:
 
 def decided_events() -> list[str]:
     """The event types that the engine can decide on."""
-    trees = [ast.parse(path.read_text("utf-8")) for path in (SOURCE / "engine").glob("*.py")]
+    trees = [ast.parse(path.read_text("utf-8")) for path in (SOURCE / "engine").rglob("*.py")]
     texts = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     return [*sorted(CATALOGUE & texts), CANCEL_REQUESTED, PAUSE_REQUESTED, MAP_ITEM]
 

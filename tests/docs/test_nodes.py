@@ -12,10 +12,10 @@ from tests.docs.page_tool import copy_tree, run_tool
 from tests.docs.pages import ROOT, blocks
 from tests.protocol.definition import edge, node, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.aliases import ALIASES
-from weftwork.app import declarations, node_types
-from weftwork.engine.catalog import Catalog
-from weftwork.protocol import schema
+from weftwork.adapters.nodes.builtin import ALIASES
+from weftwork.engine.host.catalog import Catalog
+from weftwork.protocol.json import schema
+from weftwork.wiring.node_types import declarations, node_types
 
 TOOL = "node_pages.py"
 FOLDER = Path("docs", "reference", "nodes")

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from tests.engine.bench import Bench, quiet
-from weftwork.protocol import schema
-from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.projection import snapshot
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.json import schema
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import snapshot
 
 ADA, BOB, EVE = (Answerer(f"key_{name}", frozenset({name})) for name in ("ada", "bob", "eve"))
 

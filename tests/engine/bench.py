@@ -8,34 +8,35 @@ import msgspec
 
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.assets import Assets
-from weftwork.engine.catalog import Catalog
-from weftwork.engine.executor import Executor
-from weftwork.engine.feeds import Feeds
-from weftwork.engine.inputs import AnswerGiven
-from weftwork.engine.live import LiveRun
-from weftwork.engine.principal import Principal
-from weftwork.engine.recover import load_state
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.runs import Service
+from weftwork.engine.api.workflows import Workflows
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
-from weftwork.engine.service import Service
 from weftwork.engine.signer import Signer
-from weftwork.engine.workflows import Workflows
-from weftwork.ports.blobs import Blobs
-from weftwork.ports.eventlog import EventLog, Stored
+from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.models import Models
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, NodeType, Outcome, WaitingNode
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.envelope.builtin import BUILTIN as KINDS
-from weftwork.protocol.envelope.kind import MEDIA
-from weftwork.protocol.events import Event
-from weftwork.protocol.graph import Plan
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind_registry import BUILTIN as KINDS
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import TERMINAL, RunHeader, RunKey
-from weftwork.protocol.state import RunState
-from weftwork.protocol.wire_v1 import SCOPES
-from weftwork.testing.clock import ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey
+from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.plan import Plan
+from weftwork.testing.deterministic import ManualClock, SequentialIds
 
 BOUND = 20.0
 TURNS = 2_000

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.engine.bench import Bench, quiet
 from tests.protocol.definition import node, variable, workflow
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
 
 GATE = workflow([node("g", "core.approvalGate", config={"title": "Go on?"})], id="gate")
 HELD = workflow([node("h", "test.gate")], id="held")

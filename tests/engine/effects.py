@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from tests.engine.bench import Bench, quiet
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.node_type import Effect, NodeDeclaration
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 Body = Callable[[NodeCall, NodeContext], Awaitable[Outcome]]
 

@@ -5,11 +5,12 @@ from typing import Any
 
 from tests.engine.bench import Bench
 from tests.engine.children import settled
-from weftwork.ports.eventlog import Batch, StoreUnavailable
 from weftwork.ports.nodes import (
     NodeType,
 )
-from weftwork.protocol.run import RunKey
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunKey
 
 
 class Ending:

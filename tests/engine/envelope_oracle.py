@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from weftwork.protocol.events import ENVELOPE_RECORDED, MODEL_ANSWERED, Event, Fact
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, MODEL_ANSWERED, Event, Fact
 
 if TYPE_CHECKING:
     from tests.engine.envelope_storm import EnvelopeStorm

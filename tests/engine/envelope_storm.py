@@ -14,11 +14,13 @@ from tests.engine.waiting_store import Leaky
 from tests.engine.waiting_storm import MOVES, WaitingStorm
 from tests.engine.waiting_world import SECRET
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.ports.models import Delta, Modality, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.state import RunState
-from weftwork.testing.clock import ManualClock
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import Usage
+from weftwork.testing.deterministic import ManualClock
 
 PLAN, NOTE, GHOST = "vendor.acme.plan", "vendor.acme.note", "vendor.acme.ghost"
 STEPS = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}

@@ -11,17 +11,18 @@ from tests.engine.bench import Bench, quiet
 from tests.engine.graphs import FLAKY, INPUTS
 from tests.engine.walking import Choose, answer_to
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.inputs import AnswerGiven, Input, PauseAsked, ResumeAsked
-from weftwork.engine.recover import fact_of
-from weftwork.ports.eventlog import EventLog, SequenceConflict, StoreUnavailable
-from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.events import Fact
-from weftwork.protocol.fold import fold
+from weftwork.engine.decide.inputs import AnswerGiven, Input, PauseAsked, ResumeAsked
+from weftwork.engine.run.replay import fact_of
+from weftwork.ports.node_outcome import Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
+from weftwork.ports.storage.event_log import EventLog, SequenceConflict, StoreUnavailable
+from weftwork.protocol.fold.fold import fold
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.redaction import reveal
-from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL, RunKey
-from weftwork.protocol.state import RunState
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunKey
 
 CLOCK = "the clock"
 SLOTS = [name for name in RunState.__slots__ if name not in ("plan", "header", "touched", "budget", "hidden")]

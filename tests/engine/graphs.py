@@ -8,11 +8,12 @@ import random
 from typing import Any
 
 from tests.protocol.definition import TYPES, edge, node, variable, workflow
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol.graph import RULES, Plan, plan_workflow
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.schema import Violation
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.plan import RULES, Plan, plan_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 INPUTS = {"k": 2, "secret": 41}
 NUMBERS = ["a", "b", "c", "secret"]

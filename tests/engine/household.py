@@ -7,7 +7,7 @@ import msgspec
 
 from tests.engine.bench import CALLER, Bench, quiet
 from tests.protocol.definition import edge, node, workflow
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
 
 ACCEPT = {"action": "accept"}
 

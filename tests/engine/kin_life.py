@@ -11,12 +11,15 @@ from tests.engine.kin_oracle import check_append, check_end, check_quiet, check_
 from tests.engine.kin_store import KinStore
 from tests.engine.kin_world import Village
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.inputs import AnswerGiven, Input, ResumeAsked
-from weftwork.ports import faults
-from weftwork.ports.eventlog import Batch, RunQuery, Stored, StoreUnavailable
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.run import TERMINAL, RunKey
-from weftwork.protocol.state import InterruptState, RunState
+from weftwork.engine.decide.inputs import AnswerGiven, Input, ResumeAsked
+from weftwork.ports import fault_points
+from weftwork.ports.storage.event_log import RunQuery, StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.interrupts import InterruptState
+from weftwork.protocol.run.projection import Stored
 
 FATES = {"down": 0.04, "lost": 0.08}
 MOVES: dict[str, int] = {
@@ -242,8 +245,8 @@ class KinLife:
         return found
 
     def _disarm(self) -> None:
-        faults._armed.clear()
-        faults._passed.clear()
+        fault_points._armed.clear()
+        fault_points._passed.clear()
         self.bench.log.kills = set()
 
     async def _wake(self) -> None:

@@ -8,14 +8,14 @@ import msgspec
 
 from tests.engine.gates import SLOTS as ALL
 from tests.engine.kin_world import BEGAN, DROPPED, FAMILIES, Family
-from weftwork.engine.bounds import bounds_of
-from weftwork.ports.eventlog import Batch, Stored
-from weftwork.protocol import schema
-from weftwork.protocol.child import standing
-from weftwork.protocol.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
-from weftwork.protocol.run import TERMINAL, RunKey
-from weftwork.protocol.state import RunState
-from weftwork.protocol.waiting import is_parked, may_rest, wake_at
+from weftwork.engine.run.live_run import bounds_of
+from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.child_runs import standing
+from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.projection import Stored
 
 if TYPE_CHECKING:
     from tests.engine.kin_life import KinLife

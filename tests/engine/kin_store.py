@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from weftwork.ports.eventlog import Batch, StoreUnavailable
-from weftwork.protocol.run import RunKey
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunKey
 
 Fate = str | None
 """`down`: nothing is done. `lost`: it is done, and nobody is told."""

@@ -5,10 +5,10 @@ import asyncio
 from tests.engine.bench import quiet
 from tests.engine.gates import _heard as heard
 from tests.engine.kin_life import POINTS, KinLife
-from weftwork.engine.inputs import CancelAsked, PauseAsked, ResumeAsked
-from weftwork.engine.retention import Retention
-from weftwork.ports import faults
-from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL, RunKey
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.decide.inputs import CancelAsked, PauseAsked, ResumeAsked
+from weftwork.ports import fault_points
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunKey
 
 
 class KinStorm(KinLife):
@@ -61,7 +61,7 @@ class KinStorm(KinLife):
     async def _point(self) -> None:
         """The process ends where it passes a place of that name."""
         self._disarm()
-        faults.arm({(self.dice.choice(POINTS), self.dice.randint(1, 4)): lambda: self.bench.log.die()})
+        fault_points.arm({(self.dice.choice(POINTS), self.dice.randint(1, 4)): lambda: self.bench.log.die()})
 
     async def _again(self) -> None:
         """Word between runs comes twice, or late."""

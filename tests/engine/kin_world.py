@@ -7,23 +7,21 @@ from itertools import pairwise
 from typing import Any
 
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.ports.nodes import (
+from weftwork.ports.node_outcome import (
     Awaits,
     CancelChild,
     Completed,
     EmitEvent,
     Failed,
-    NodeCall,
-    NodeContext,
     NodeEffect,
     Outcome,
     SetVariable,
     StartChild,
-    WaitingNode,
 )
-from weftwork.protocol.child import ChildState
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.child_runs import ChildState
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 BEGAN = "test.began"
 DROPPED = "test.dropped"

@@ -9,8 +9,8 @@ from tests.engine.bench import Bench, quiet
 from tests.engine.ledger_storm import Storm
 from tests.engine.ledger_world import SECRET, Outside, expected, key_maker
 from tests.engine.walking import Choose
-from weftwork.ports.eventlog import EventLog
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.header import TERMINAL, RunKey
 
 
 class Slow:

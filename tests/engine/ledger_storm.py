@@ -11,13 +11,13 @@ from tests.engine.gates import CLOCK, SLOTS, Gated, Watched
 from tests.engine.ledger_story import CUTS, Where, tell_story
 from tests.engine.ledger_world import SECRET, SEEN, Identity, Outside, expected, key_maker
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.inputs import AnswerGiven, CancelAsked, PauseAsked, ResumeAsked
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.effect import UNKNOWN
+from weftwork.engine.decide.inputs import AnswerGiven, CancelAsked, PauseAsked, ResumeAsked
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL, RunHeader, RunKey
-from weftwork.protocol.state import RunState
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunHeader, RunKey
 
 FATES = {"down": 0.04, "conflict": 0.04, "lost": 0.08}
 WEATHER = {"crash": 0.07, "kill": 0.04, "close": 0.04, "immediate": 0.05, "drain-current-node": 0.03, "cancel": 0.004}

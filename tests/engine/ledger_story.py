@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from weftwork.protocol.effect import UNKNOWN
-from weftwork.protocol.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
+from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
 
 CUTS = ("node_timeout", "map_item_failed")
 """Failures that cut off what is under way: of a node, or of others in a map."""

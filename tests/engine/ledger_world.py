@@ -10,10 +10,11 @@ from typing import Any
 
 from tests.engine.effects import working
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NotDone, Outcome, WaitingNode
-from weftwork.protocol.effect import effect_key
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import Effect
+from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.effects import effect_key
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import Effect
 
 Identity = tuple[str, int, str]
 """Node, with its item in a map; how often loops have come round to it; step."""

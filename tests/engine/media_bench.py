@@ -9,18 +9,18 @@ import msgspec
 from tests.engine.bench import Bench
 from tests.protocol.definition import node, workflow
 from weftwork.adapters.blobs.memory import MemoryBlobs
-from weftwork.engine.generation import say, typed
-from weftwork.ports.emission import Emission
+from weftwork.engine.models.generation import say, typed
 from weftwork.ports.media import MediaSent
 from weftwork.ports.models import Message, ModelRequest
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.envelope.contract import OPEN, Contract
-from weftwork.protocol.envelope.outcome import document_of
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.outcome import document_of
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.reference import ASSETS
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.media.asset_references import ASSETS
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 100
 ONE = workflow([node("a", "test.show")])

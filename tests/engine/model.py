@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from weftwork.ports.models import Delta, MadeMedia, Modality, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, MadeMedia, ModelRequest, ProviderFault, Stop
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import Usage
 
 Piece = str | MadeMedia | Stop | ProviderFault | asyncio.Event
 

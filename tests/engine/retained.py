@@ -5,10 +5,10 @@ from pathlib import Path
 from tests.engine.bench import CALLER, Bench
 from tests.protocol.definition import node, workflow
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.engine.principal import Principal
-from weftwork.engine.retention import Retention
-from weftwork.protocol.wire_v1 import SCOPES
-from weftwork.testing.storage.sample import batch, make_run
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.retention import Retention
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.testing.storage.harness import batch, make_run
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))

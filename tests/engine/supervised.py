@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 
 from tests.engine.bench import Bench
-from tests.engine.test_children import settled
+from tests.engine.children import settled
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.protocol import schema
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.header import RunKey
 
 CHAIN = "core.workflowChain.event"
 WORKERS = [

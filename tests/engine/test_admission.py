@@ -8,13 +8,14 @@ from tests.engine.bench import Bench, run
 from tests.engine.children import begun, kids, settled
 from tests.engine.test_waiting import pass_time
 from tests.protocol.definition import node, workflow
-from weftwork.engine.admission import SEAT_BYTES, Admission
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
+from weftwork.engine.host.admission import SEAT_BYTES, Admission
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
-from weftwork.testing.clock import ManualClock
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.testing.deterministic import ManualClock
 
 MANY = workflow(
     [node("m", "core.flow.map", config={"items": list(range(6)), "body": {"workflowId": "held"}, "concurrency": 6})],

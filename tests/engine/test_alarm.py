@@ -6,11 +6,12 @@ from tests.engine.bench import Bench, quiet, run
 from tests.engine.test_answers import asks
 from tests.engine.test_waiting import PICK, pass_time, times
 from tests.protocol.definition import node, workflow
-from weftwork.ports.nodes import Completed, InstantNode, NodeCall, Outcome, Suspended
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:

@@ -8,12 +8,14 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run
 from tests.engine.test_annotations import FLAG, GATE, listed, refusal, say
 from tests.protocol.definition import node, variable, workflow
-from weftwork.engine.learner import RUNS_KEPT, Learner
-from weftwork.ports.eventlog import Batch, Projection, StateRow
+from weftwork.engine.api.annotations import RUNS_KEPT, Learner
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.events import Event
-from weftwork.protocol.redaction import COPY, Redactor, mask
-from weftwork.protocol.run import Owner, RunHeader, RunKey
+from weftwork.protocol.privacy.redaction import COPY, Redactor
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow
 
 CANARY = "canary-7b1d"
 GUARDED = workflow(

@@ -8,14 +8,15 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run
 from tests.protocol.definition import node, workflow
-from weftwork.engine import annotations as module
-from weftwork.engine.annotations import Annotations
-from weftwork.engine.principal import Principal
-from weftwork.protocol import annotation, schema
+from weftwork.engine.api import annotations as module
+from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.idempotency import RETENTION_SECONDS
-from weftwork.protocol.run import RunKey
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.json import schema
+from weftwork.protocol.review import annotations
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 SECOND = Principal.of("key_3", "acme", "live", frozenset(SCOPES))
@@ -136,7 +137,7 @@ def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.Monkey
 
 @pytest.mark.rule("fb-03")
 def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(annotation, "MAX_ANNOTATIONS", 3)
+    monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 3)
 
     async def work() -> None:
         bench = Bench()

@@ -8,10 +8,10 @@ from tests.engine.bench import Bench, quiet, run
 from tests.engine.test_answers import asked, refused
 from tests.engine.test_votes import ALL, gate, said
 from tests.protocol.definition import node, variable, workflow
-from weftwork.protocol.answerer import Answerer
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.interrupt_data import MAX_SCHEMAS, check_interrupt
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.people.interrupt_validation import MAX_SCHEMAS, check_interrupt
+from weftwork.protocol.run.interrupts import Interrupt
 
 SECRET = "4711-secret"
 
@@ -38,9 +38,9 @@ def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
         assert (await refused(bench, key, value))[:2] == (400, "validation_error")
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.approval._NEEDS", {})
-    monkeypatch.setattr("weftwork.protocol.approval._modern", lambda value, actions: value)
-    monkeypatch.setattr("weftwork.protocol.approval._ANSWER", {"type": "object"})
+    monkeypatch.setattr("weftwork.protocol.people.approvals._NEEDS", {})
+    monkeypatch.setattr("weftwork.protocol.people.approvals._modern", lambda value, actions: value)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._ANSWER", {"type": "object"})
     with pytest.raises(pytest.fail.Exception):
         run(work)
 
@@ -87,7 +87,7 @@ def test_no_refusal_says_what_a_hidden_question_would_take(monkeypatch: pytest.M
         return f"{caught.value} {caught.value.details}"
 
     assert SECRET not in run(work)
-    monkeypatch.setattr("weftwork.engine.answering._is_hidden", lambda *arguments: False)
+    monkeypatch.setattr("weftwork.engine.decide.interrupts._is_hidden", lambda *arguments: False)
     assert SECRET in run(work)
 
 
@@ -104,7 +104,7 @@ def test_a_marker_is_no_answer_to_a_hidden_question(monkeypatch: pytest.MonkeyPa
         assert await bench.answer(key, {"use": "something else"}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.answering.MARK", "never")
+    monkeypatch.setattr("weftwork.engine.decide.interrupts.MARK", "never")
     with pytest.raises(pytest.fail.Exception):
         run(work)
 
@@ -126,6 +126,6 @@ def test_what_all_questions_cost_together_is_bounded(monkeypatch: pytest.MonkeyP
         assert await bench.answer(key, {"answers": {name: [1] for name in answers}}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.answer.MAX_STEPS", 10**9)
+    monkeypatch.setattr("weftwork.protocol.people.answers.MAX_STEPS", 10**9)
     with pytest.raises(pytest.fail.Exception):
         run(work)

@@ -7,13 +7,14 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run
 from tests.protocol.definition import node, workflow
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome, Suspended
-from weftwork.protocol import schema
-from weftwork.protocol.answerer import Answerer
+from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.interrupt import KINDS, WAITING, Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.json import schema
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import KINDS, WAITING, Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 GATE = {"artifactId": "a", "artifactType": "t", "title": "Pay it?", "actions": ["accept", "reject"]}
 QUESTIONS = {
@@ -160,7 +161,7 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
         assert await bench.answer(key, {"eventPayload": GOOD["external-event"]}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.answer._holds", lambda *arguments: True)
+    monkeypatch.setattr("weftwork.protocol.people.answers._holds", lambda *arguments: True)
     if isinstance(value, dict):
         with pytest.raises(pytest.fail.Exception):
             run(work)
@@ -226,7 +227,7 @@ def test_an_answer_of_any_kind_fits_the_schema_of_its_question(monkeypatch: pyte
         assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.answer.check_value", lambda *arguments: [])
+    monkeypatch.setattr("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
     with pytest.raises(pytest.fail.Exception):
         run(work)
 
@@ -243,7 +244,7 @@ def test_nothing_untrusted_advances_an_approval(kind: str, monkeypatch: pytest.M
         assert await bench.answer(key, GOOD[kind]) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.answering.check_trust", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.engine.decide.interrupts.check_trust", lambda *arguments: None)
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

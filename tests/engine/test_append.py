@@ -3,12 +3,12 @@
 import pytest
 
 from tests.protocol.definition import node, plan_of, workflow
-from weftwork.engine import append as module
-from weftwork.engine.append import Append
+from weftwork.engine.run import append as module
+from weftwork.engine.run.append import Append
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.events import Draft
-from weftwork.protocol.fold import RunState
-from weftwork.protocol.run import Owner, RunHeader
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import Draft
+from weftwork.protocol.run.header import Owner, RunHeader
 
 HEADER = RunHeader("run-1", "live:acme", Owner("acme", "key_1"), "sample", "digest", 1)
 

@@ -8,17 +8,16 @@ import pytest
 from tests.engine.bench import run
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.asset_sweep import LOOK_MS, STRAY_MS, AssetSweep
-from weftwork.engine.assets import EMISSION_MS, Assets, BytesMissing
+from weftwork.engine.media.asset_sweep import LOOK_MS, STRAY_MS, AssetSweep
+from weftwork.engine.media.assets import EMISSION_MS, Assets, BytesMissing
 from weftwork.engine.signer import Signer
-from weftwork.ports.assets import Asset
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run import RunKey
-from weftwork.testing.clock import ManualClock
-from weftwork.testing.ids import SequentialIds
-from weftwork.testing.storage.sample import batch, header
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.deterministic import ManualClock, SequentialIds
+from weftwork.testing.storage.harness import batch, header
 
 PLACE = "acme~live"
 

@@ -7,8 +7,9 @@ import pytest
 from tests.engine.bench import Bench, run
 from tests.engine.model import Model, Piece
 from tests.protocol.definition import node, workflow
-from weftwork.engine.attempts import Attempts
-from weftwork.ports.models import Stop, Usage
+from weftwork.engine.models.answer_attempts import Attempts
+from weftwork.ports.models import Stop
+from weftwork.protocol.models.answers import Usage
 
 SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
 TASK = workflow([node("a", "core.ai.structuredOutput", config={"outputSchema": SCHEMA, "prompt": "Well?"})])

@@ -6,13 +6,14 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.protocol.definition import TYPES, edge, node, variable, workflow
-from weftwork.engine import gather
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, Suspended
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.engine.run import live_run
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
-from weftwork.protocol.workflow import MAX_EXPRESSIONS, parse_workflow
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.validation import MAX_EXPRESSIONS, parse_workflow
 
 
 def doubling(count: int, mode: str = "array") -> dict[str, Any]:
@@ -36,7 +37,7 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
     code, size = run(lambda: work(40))
     assert code == "node_output_too_large"
     assert size < 16 * MAX_TEXT
-    monkeypatch.setattr("weftwork.engine.call.is_too_large", lambda value: False)
+    monkeypatch.setattr("weftwork.engine.nodes.node_call.is_too_large", lambda value: False)
     assert run(lambda: work(20))[0] is None
 
 
@@ -92,7 +93,7 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
         return b"".join(event.document for event in await bench.events(key))
 
     assert b"424242" not in run(work)
-    monkeypatch.setattr("weftwork.protocol.definition.Node.shared_key", None)
+    monkeypatch.setattr("weftwork.protocol.workflow.definition.Node.shared_key", None)
     assert b"424242" in run(work)
 
 
@@ -209,7 +210,7 @@ def test_a_long_turn_gives_way_to_others() -> None:
     async def work() -> None:
         bench = Bench()
         honest = bench.clock.now
-        moved = iter(range(0, 10**9, gather.TURN_MS + 1))
+        moved = iter(range(0, 10**9, live_run.TURN_MS + 1))
         bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
         names = [f"n{i}" for i in range(9)]
         edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007

@@ -7,13 +7,13 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, run
 from tests.protocol.definition import node, workflow
-from weftwork.engine import bulk_cancel
-from weftwork.engine.bulk_cancel import BulkCancel
-from weftwork.engine.principal import Principal
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.api import run_control
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_control import BulkCancel
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
-from weftwork.protocol.idempotency import RETENTION_SECONDS
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 GATE = workflow([node("a", "test.gate")])
@@ -128,7 +128,7 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
 @pytest.mark.parametrize("bound", [1, 16, 10**6])
 def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
     """With a bound that is no bound, all of them are: the sabotage."""
-    monkeypatch.setattr(bulk_cancel, "AT_ONCE", bound)
+    monkeypatch.setattr(run_control, "AT_ONCE", bound)
 
     async def work() -> None:
         bench = Bench()

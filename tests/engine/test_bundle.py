@@ -11,19 +11,19 @@ from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.engine.test_hiding import CANARY, DOCUMENT, INPUTS, SECOND, Witness
 from tests.protocol.definition import node, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine import bundle as module
-from weftwork.engine import test_log
-from weftwork.engine.bundle import Bundles
-from weftwork.engine.observation import Observation
-from weftwork.engine.principal import Principal
-from weftwork.engine.test_log import EventQuery
-from weftwork.ports.eventlog import Batch, Projection
-from weftwork.protocol import schema
-from weftwork.protocol.bundle import EVENTS_CUT, MAX_BYTES
+from weftwork.engine.api import bundles as module
+from weftwork.engine.api import test_endpoints
+from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.test_endpoints import EventQuery, Observation
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.events import Draft, Event
-from weftwork.protocol.run import Owner, RunHeader, RunKey
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.json import schema
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Draft, Event
+from weftwork.protocol.run.header import Owner, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
@@ -229,7 +229,7 @@ def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
         key = await bench.start(workflow([node("a", "core.noop")]))
         await bench.end(key)
         await quiet()
-        log = test_log.TestLog(bench.runtime.clock, bench.runtime.ids)
+        log = test_endpoints.TestLog(bench.runtime.clock, bench.runtime.ids)
         seen = Observation(bench.runtime, bench.service, bundles(bench), log)
         real = [json.loads(event.document) for event in await bench.events(key)]
         assert await seen.events(CALLER, key.run_id, EventQuery()) == real

@@ -9,12 +9,12 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.engine.test_nodes import Stubborn
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import performer
-from weftwork.engine.inputs import CancelAsked
-from weftwork.engine.request import RunOver
-from weftwork.ports.eventlog import EventLog, StoreUnavailable
+from weftwork.engine.decide.inputs import CancelAsked
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run.pending_commit import RunOver
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run import RunHeader, RunKey
+from weftwork.protocol.run.header import RunHeader, RunKey
 
 GATE = workflow([node("a", "test.gate"), node("b")], [edge("a", "b")])
 ASKED = "weftwork.run.cancel-requested"
@@ -158,7 +158,7 @@ def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
 
 
 def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performer, "STOP_GRACE", 1_000.0)
+    monkeypatch.setattr(node_runner, "STOP_GRACE", 1_000.0)
 
     async def work() -> None:
         bench = Bench()

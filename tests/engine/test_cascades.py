@@ -9,22 +9,13 @@ from tests.engine.bench import Bench, run
 from tests.engine.children import GATE, HELD, SUB, begun, calls, kids, settled
 from tests.engine.test_waiting import pass_time
 from tests.protocol.definition import node, workflow
-from weftwork.engine import decide
-from weftwork.engine.append import Append
-from weftwork.engine.kin import Kin
-from weftwork.ports.nodes import (
-    Awaits,
-    CancelChild,
-    Completed,
-    NewChild,
-    NodeCall,
-    NodeContext,
-    Outcome,
-    StartChild,
-    WaitingNode,
-)
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.engine.decide import transitions
+from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.run.append import Append
+from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, NewChild, Outcome, StartChild
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def _cancelled(**config: Any) -> tuple[list[str], list[dict[str, Any]]]:
@@ -155,7 +146,7 @@ async def _out_of_time() -> str:
 @pytest.mark.rule("kin-08")
 def test_a_node_that_ends_before_its_child_has_it_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_out_of_time) == "cancelled"
-    monkeypatch.setattr(decide, "leaving", lambda state, draft, cause=None: draft)
+    monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
     # The run fails as well, and that is another reason.
     monkeypatch.setattr(Append, "_cascade", lambda append: None)
     assert run(_out_of_time) == "waiting-approval"

@@ -8,9 +8,9 @@ import pytest
 from tests.engine.bench import run
 from tests.protocol.definition import node, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.core import CORE
-from weftwork.engine.catalog import Catalog
-from weftwork.ports.definitions import Listed, Registered, Registration
+from weftwork.adapters.nodes.flow.basics import CORE
+from weftwork.engine.host.catalog import Catalog
+from weftwork.ports.storage.definitions import Listed, Registered, Registration
 from weftwork.protocol.errors import ClientFault, HostFault
 
 TYPES = {item.declaration.type_id: item.declaration for item in CORE}

@@ -10,10 +10,10 @@ from tests.engine.bench import quiet, run, until
 from tests.engine.test_catalog import TYPES, nodes_of, register
 from tests.protocol.definition import node, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine import catalog as catalog_module
-from weftwork.engine.catalog import Catalog
-from weftwork.ports.definitions import Registered
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.host import catalog as catalog_module
+from weftwork.engine.host.catalog import Catalog
+from weftwork.ports.storage.definitions import Registered
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 
 class Slow:

@@ -12,9 +12,9 @@ from tests.engine.household import ACCEPT, begin, calling, children, flow, gate,
 from tests.engine.test_child_maps import DOUBLING, mapping
 from tests.engine.test_sub_workflows import adding, number
 from tests.protocol.definition import node, variable
-from weftwork.engine.decision import NOTHING
-from weftwork.ports.eventlog import EventLog
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.engine.decide.decision import NOTHING
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.header import TERMINAL, RunKey
 
 BOTH: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
 MIDDLE = flow("middle", calling("add", **BOTH), variables=[number("n")])
@@ -111,6 +111,6 @@ def test_each_child_is_there_once_wherever_the_host_dies(name: str, written: boo
 
 
 def test_a_parent_that_hears_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.engine.decide.hear", lambda state, given: NOTHING)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.hear", lambda state, given: NOTHING)
     with pytest.raises(AssertionError, match="does not go on"):
         everywhere("nested", written=True)

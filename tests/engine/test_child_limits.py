@@ -8,17 +8,10 @@ import pytest
 from tests.engine.bench import Bench, run
 from tests.engine.children import QUICK, SUB, begun, calls, kids, settled
 from tests.protocol.definition import node, variable, workflow
-from weftwork.ports.nodes import (
-    Awaits,
-    Completed,
-    Failed,
-    NodeCall,
-    NodeContext,
-    Outcome,
-    WaitingNode,
-)
+from weftwork.ports.node_outcome import Awaits, Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 @pytest.mark.rule("lim-15")
@@ -51,7 +44,7 @@ def test_a_tree_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) 
         return await bench.store.log.descendants(key)
 
     assert run(grown) == 20
-    monkeypatch.setattr("weftwork.engine.nursery.Nursery._has_room", lambda *_: asyncio.sleep(0, True))
+    monkeypatch.setattr("weftwork.engine.host.child_start.Nursery._has_room", lambda *_: asyncio.sleep(0, True))
     assert run(grown) == 126
 
 
@@ -153,5 +146,5 @@ def test_a_copy_of_what_a_run_hides_is_not_given_to_its_child(monkeypatch: pytes
         return b"hunter2" in b"".join(logs)
 
     assert not run(shown)
-    monkeypatch.setattr("weftwork.engine.nursery._shown", lambda state: lambda value: value)
+    monkeypatch.setattr("weftwork.engine.host.child_start._shown", lambda state: lambda value: value)
     assert run(shown)

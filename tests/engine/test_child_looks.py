@@ -10,23 +10,12 @@ from tests.engine.children import GATE, HELD, QUICK, begun, calls, kids, settled
 from tests.engine.ending import ending, restarted
 from tests.engine.test_waiting import pass_time
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.decision import NOTHING
-from weftwork.engine.live import LiveRun
-from weftwork.ports.nodes import (
-    Awaits,
-    CancelChild,
-    Completed,
-    EmitEvent,
-    Failed,
-    NewChild,
-    NodeCall,
-    NodeContext,
-    Outcome,
-    StartChild,
-    WaitingNode,
-)
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.engine.decide.decision import NOTHING
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, EmitEvent, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def _after_the_end() -> str:
@@ -41,7 +30,7 @@ async def _after_the_end() -> str:
 @pytest.mark.rule("kin-05")
 def test_a_node_whose_child_has_ended_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_after_the_end) == "completed"
-    monkeypatch.setattr("weftwork.engine.decide.look", lambda *_: NOTHING)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.look", lambda *_: NOTHING)
     assert run(_after_the_end) == "running"
 
 
@@ -211,5 +200,5 @@ def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatc
         return (await after.kinds(key)).count("node.started")
 
     assert run(work) == 1
-    monkeypatch.setattr("weftwork.engine.activity.Activity._runs_again", lambda *_: True)
+    monkeypatch.setattr("weftwork.engine.run.activity.Activity._runs_again", lambda *_: True)
     assert run(work) == 2

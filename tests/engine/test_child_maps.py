@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.engine.bench import Bench, quiet, run
 from tests.engine.household import ACCEPT, begin, children, ended, flow, gate, restarted, shown
 from tests.protocol.definition import examples, node, variable
-from weftwork.adapters.nodes import map_children
-from weftwork.ports.nodes import Failed
+from weftwork.adapters.nodes.flow import map_children
+from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL, RunKey
 
 DECLARED = [variable("item", "number")]
 GATED = gate("child", variables=DECLARED)
@@ -201,7 +201,7 @@ def test_a_map_that_forgets_what_it_started_is_seen(monkeypatch: pytest.MonkeyPa
             items = [*items, None]
         return await plain(call, context, items)
 
-    monkeypatch.setattr("weftwork.adapters.nodes.map.map_children", forgetting)
+    monkeypatch.setattr("weftwork.adapters.nodes.flow.map.map_children", forgetting)
     with pytest.raises(AssertionError):
         all_lived(30)
 

@@ -9,12 +9,11 @@ from tests.engine.bench import run
 from tests.engine.children import HELD, begun, calls, settled
 from tests.engine.ending import ending, restarted
 from tests.engine.test_waiting import pass_time
-from weftwork.engine.bounds import bounds_of
-from weftwork.engine.decide import decide
-from weftwork.engine.inputs import NodeCompleted, PauseAsked, ResumeAsked
-from weftwork.engine.live import LiveRun
-from weftwork.protocol import fold
-from weftwork.protocol.events import Fact
+from weftwork.engine.decide.inputs import NodeCompleted, PauseAsked, ResumeAsked
+from weftwork.engine.decide.transitions import decide
+from weftwork.engine.run.live_run import LiveRun, bounds_of
+from weftwork.protocol.fold import fold
+from weftwork.protocol.run.events import Fact
 
 
 async def _after_a_pause() -> str:
@@ -34,7 +33,7 @@ async def _after_a_pause() -> str:
 @pytest.mark.rule("park-01")
 def test_a_run_that_went_on_after_a_pause_is_not_parked_before_it_has_looked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_after_a_pause) == "completed"
-    monkeypatch.setattr("weftwork.protocol.fold._CHANGES", _without_debts())
+    monkeypatch.setattr("weftwork.protocol.fold.fold._CHANGES", _without_debts())
     assert run(_after_a_pause) == "running"
 
 
@@ -96,5 +95,5 @@ def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on(monkeypatch
         return [draft.type for draft in found.events]
 
     assert run(kinds) == []
-    monkeypatch.setattr("weftwork.engine.decide.is_running", lambda state, node_id, entered: True)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.is_running", lambda state, node_id, entered: True)
     assert run(kinds) == ["node.completed"]

@@ -10,13 +10,13 @@ from tests.engine.bench import Bench, run
 from tests.engine.children import GATE, HELD, QUICK, SUB, begun, calls, kids, settled
 from tests.engine.test_waiting import pass_time
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import decide
-from weftwork.engine.bounds import bounds_of
-from weftwork.engine.inputs import ChildNews, Look, PauseAsked, ResumeAsked
-from weftwork.engine.kin import Kin
-from weftwork.ports.eventlog import Batch, StoreUnavailable
-from weftwork.protocol.batch import Told
-from weftwork.protocol.run import RunKey
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.inputs import ChildNews, Look, PauseAsked, ResumeAsked
+from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.run.live_run import bounds_of
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.batch import Batch, Told
+from weftwork.protocol.run.header import RunKey
 
 
 @pytest.mark.rule("kin-02")
@@ -192,7 +192,7 @@ async def _heard(*tells: Callable[[str], Told]) -> tuple[list[str], int]:
     (child,) = await kids(bench, key)
     state = await bench.state(key)
     given = ChildNews("call", tuple(each(child.run_id) for each in tells))
-    decision = decide.decide(state, bounds_of(bench.runtime, state), given)
+    decision = transitions.decide(state, bounds_of(bench.runtime, state), given)
     return [draft.type for draft in decision.events], decision.start == "call"
 
 

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from tests.engine.bench import CALLER, Bench, quiet, run
 from tests.protocol.definition import edge, examples, node, variable, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine import comparison as module
-from weftwork.engine.comparison import Comparison
-from weftwork.engine.principal import Principal
-from weftwork.ports.eventlog import Batch, Projection
-from weftwork.protocol import schema
+from weftwork.engine.api import run_diff as module
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_diff import Comparison
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import Owner, RunHeader, RunKey
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 CANARY = "canary-9f3a"

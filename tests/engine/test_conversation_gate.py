@@ -8,7 +8,7 @@ import pytest
 from tests.engine.asking import ADA, begun, outputs, shown
 from tests.engine.bench import quiet, run
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.adapters.nodes.conversation import MOCK_ANSWER
+from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 
 DAY = 86_400_000
 CHANNEL: dict[str, Any] = {"conversation": {"schema": {"type": "array"}, "reducer": "message"}}
@@ -121,6 +121,6 @@ def test_what_is_asked_about_something_sensitive_stays_hidden(monkeypatch: pytes
         assert b"4712" not in text
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.definition.Node.writes_channel", None)
+    monkeypatch.setattr("weftwork.protocol.workflow.definition.Node.writes_channel", None)
     with pytest.raises(AssertionError):
         run(work)

@@ -7,11 +7,12 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run, waiting_type
 from tests.protocol.definition import node, workflow
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome
-from weftwork.protocol import schema
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.run import RunKey
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.json import schema
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt
 
 PERSON = Answerer("link:7", bound="ada", bearer=False)
 
@@ -144,6 +145,6 @@ def test_a_conversation_out_of_order_fails_its_node(
         assert kinds in ([], ["opened"], ["opened", "closed"])
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.decide.misplaced", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.misplaced", lambda *arguments: None)
     with pytest.raises((AssertionError, KeyError)):
         run(work)

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from tests.protocol.definition import edge, header_of, node, plan_of, variable, workflow
-from weftwork.engine import decide as module
-from weftwork.engine.decide import decide
-from weftwork.engine.decision import NOTHING, Bounds, Decision
-from weftwork.engine.entries import run_outputs
-from weftwork.engine.inputs import (
+from weftwork.engine.decide import transitions as module
+from weftwork.engine.decide.decision import NOTHING, Bounds, Decision
+from weftwork.engine.decide.inputs import (
     CancelAsked,
     HostBroke,
     Input,
@@ -19,10 +17,12 @@ from weftwork.engine.inputs import (
     Step,
     TimeUp,
 )
-from weftwork.protocol import schema
-from weftwork.protocol.events import Fact
-from weftwork.protocol.fold import RunState, apply, fold
-from weftwork.protocol.graph import Plan
+from weftwork.engine.decide.transitions import decide, run_outputs
+from weftwork.protocol.fold.fold import apply, fold
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.workflow.plan import Plan
 
 PLAN = plan_of(workflow([node("a"), node("b"), node("c", disabled=True)], [edge("a", "b"), edge("a", "c")]))
 WIDE = Bounds(parallel=64, executions=100, provided=frozenset())

@@ -8,11 +8,11 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.engine.retained import GATE, NOOP, OTHER, TESTER, keeper, long_run, opened
-from weftwork.engine.principal import Principal
-from weftwork.engine.retention import Pruned, Retention
-from weftwork.ports.eventlog import EventLog, RunQuery, StoreUnavailable
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.retention import Pruned, Retention
+from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.testing.storage.sample import NOW, batch
+from weftwork.testing.storage.harness import NOW, batch
 
 
 async def refusal(retention: Retention, run_id: str, key: str | None = None, caller: Principal = CALLER) -> ClientFault:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from tests.engine.graphs import INPUTS, a_workflow, judged
 from tests.engine.walking import Walk, drawn, ending, first, happened, last
 from tests.protocol.definition import edge, examples, header_of, node, variable, workflow
-from weftwork.protocol import scope
-from weftwork.protocol.events import Fact
-from weftwork.protocol.fold import fold
-from weftwork.protocol.graph import Plan
-from weftwork.protocol.state import RunState
-from weftwork.protocol.view import View
+from weftwork.engine.decide.decision import Decision
+from weftwork.protocol.fold import data_flow
+from weftwork.protocol.fold.fold import fold
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.fold.variable_views import View
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.workflow.plan import Plan
 
 SAMPLE = range(40)
 """Seeds among which each sabotage is found; an honest host passes them all."""
@@ -199,7 +200,7 @@ def test_a_run_is_the_fold_of_its_facts_at_every_moment(dice: random.Random, see
 def test_forgetting_writes_that_nobody_sees_changes_nothing(monkeypatch: pytest.MonkeyPatch, crowd: int) -> None:
     plans = [planned(a_workflow(random.Random(seed))) for seed in SAMPLE]
     expected = [ending(Walk(plan).run(first).state) for plan in plans]
-    monkeypatch.setattr("weftwork.protocol.view.CROWD", crowd)
+    monkeypatch.setattr("weftwork.protocol.fold.variable_views.CROWD", crowd)
     assert [ending(Walk(plan).run(first).state) for plan in plans] == expected
 
 
@@ -223,18 +224,18 @@ def last_to_arrive(patch: pytest.MonkeyPatch) -> None:
     def written(view: View, name: str, stamp: Any, value: Any) -> View:
         return view.with_write(name, (next(clock), 0, ""), value)
 
-    patch.setattr("weftwork.protocol.fold.written", written)
+    patch.setattr("weftwork.protocol.fold.fold.written", written)
 
 
 def last_in_the_log(patch: pytest.MonkeyPatch) -> None:
     """The last write in the log is the value of a variable at the end."""
     clock = count()
-    patch.setattr("weftwork.protocol.fold._stamp", lambda state, fact: (next(clock), 0, fact.node_id))
+    patch.setattr("weftwork.protocol.fold.fold._stamp", lambda state, fact: (next(clock), 0, fact.node_id))
 
 
 def exits_at_once(patch: pytest.MonkeyPatch) -> None:
     """Edges lead out of a loop that has not ended."""
-    patch.setattr("weftwork.protocol.graph.exits", lambda loops, edge: ())
+    patch.setattr("weftwork.protocol.workflow.plan.exits", lambda loops, edge: ())
 
 
 def this_round(patch: pytest.MonkeyPatch) -> None:
@@ -244,8 +245,8 @@ def this_round(patch: pytest.MonkeyPatch) -> None:
         found = state.nodes.get(node_id)
         return found.outputs if found is not None and found.status == "completed" else None
 
-    patch.setattr(scope, "output_of", output_of)
-    patch.setattr("weftwork.protocol.dataflow.output_of", output_of)
+    patch.setattr(data_flow, "output_of", output_of)
+    patch.setattr("weftwork.protocol.fold.data_flow.output_of", output_of)
 
 
 def no_epochs(patch: pytest.MonkeyPatch) -> None:
@@ -254,26 +255,26 @@ def no_epochs(patch: pytest.MonkeyPatch) -> None:
     def stamp(state: RunState, fact: Fact) -> Any:
         return (0, state.plan.nodes[fact.node_id or ""].index, fact.node_id)
 
-    patch.setattr("weftwork.protocol.fold._stamp", stamp)
+    patch.setattr("weftwork.protocol.fold.fold._stamp", stamp)
 
 
 def first_to_fail(patch: pytest.MonkeyPatch) -> None:
     """The failure that came first is the error of the run."""
-    patch.setattr("weftwork.protocol.node_facts.insort", lambda places, place: places.append(place))
+    patch.setattr("weftwork.protocol.fold.node_facts.insort", lambda places, place: places.append(place))
 
 
 def stuck_at_once(patch: pytest.MonkeyPatch) -> None:
     """A loop that wants one round too many ends the run without waiting for the rest."""
-    from weftwork.engine import decide
+    from weftwork.engine.decide import transitions
 
-    honest = decide._step
+    honest = transitions._step
 
     def step(state: RunState, bounds: Any) -> Any:
         if state.stuck and state.stop is None:
-            return decide.Decision((decide._stuck(state),))
+            return Decision((transitions._stuck(state),))
         return honest(state, bounds)
 
-    patch.setattr(decide, "_step", step)
+    patch.setattr(transitions, "_step", step)
 
 
 SABOTAGES = [last_to_arrive, last_in_the_log, exits_at_once, this_round, no_epochs, first_to_fail, stuck_at_once]

@@ -7,11 +7,11 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import call
-from weftwork.engine.control import Control
+from weftwork.engine.api.run_control import Control
+from weftwork.engine.nodes import node_call
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.projection import snapshot
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import snapshot
 
 
 async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey]:
@@ -39,7 +39,7 @@ def test_a_declared_variable_keeps_its_type(monkeypatch: pytest.MonkeyPatch) -> 
         return document_shown.get("error", {}).get("code"), document_shown["variables"]["n"]
 
     assert run(work) == ("variable_type_mismatch", 1)
-    monkeypatch.setattr(call, "has_type", lambda value, name: True)
+    monkeypatch.setattr(node_call, "has_type", lambda value, name: True)
     assert run(work) == (None, "text")
 
 

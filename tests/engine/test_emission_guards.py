@@ -5,14 +5,14 @@ import pytest
 from tests.engine.bench import Bench, run
 from tests.engine.test_emissions import ASKS, GOOD, ONE, outcomes, sending
 from tests.protocol.definition import header_of, node, plan_of, workflow
-from weftwork.engine import emitting
-from weftwork.engine.inputs import EnvelopeSent, ModelAnswered
-from weftwork.protocol.envelope.contract import OPEN
-from weftwork.protocol.envelope.handling import Judged
-from weftwork.protocol.envelope.outcome import Accepted
-from weftwork.protocol.events import CANCEL_REQUESTED, Fact
-from weftwork.protocol.fold import apply
-from weftwork.protocol.state import RunState
+from weftwork.engine.decide import envelopes
+from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered
+from weftwork.protocol.envelopes.contract import OPEN
+from weftwork.protocol.envelopes.handling import Judged
+from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.fold.fold import apply
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import CANCEL_REQUESTED, Fact
 
 
 @pytest.mark.rule("env-16")
@@ -26,7 +26,7 @@ def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch
         return (await outcomes(bench, key))[0]["status"]
 
     if not guarded:
-        monkeypatch.setattr("weftwork.engine.gate.is_piece", lambda document: False)
+        monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_piece", lambda document: False)
     assert (run(work) == "invalid") is guarded
 
 
@@ -38,12 +38,12 @@ def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
     answered = ModelAnswered("a", {"nodeId": "a", "call": "/0.0"}, (), None)
     accepted = Accepted("error", "e", "c", {"code": "c", "message": "m"})
     sent = EnvelopeSent("a", Judged("a", "error", "c", "e", accepted), OPEN, None, None)
-    (kept,) = emitting.keep(state, answered).events
-    assert emitting.send(state, sent).events
+    (kept,) = envelopes.keep(state, answered).events
+    assert envelopes.send(state, sent).events
     apply(state, Fact(2, kept.type, kept.payload, 1, "a"))
-    assert emitting.keep(state, answered).events == ()
+    assert envelopes.keep(state, answered).events == ()
     apply(state, Fact(3, CANCEL_REQUESTED, {}, 1))
-    assert emitting.send(state, sent).events == ()
+    assert envelopes.send(state, sent).events == ()
 
 
 def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:

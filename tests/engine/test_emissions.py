@@ -8,19 +8,20 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import emitting, gate
-from weftwork.engine.decision import Decision
-from weftwork.engine.inputs import EnvelopeSent
-from weftwork.ports.emission import Emission
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.envelope.contract import OPEN, Contract
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.lift import lifted
-from weftwork.protocol.envelope.outcome import Accepted, document_of
-from weftwork.protocol.events import Event
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
-from weftwork.protocol.state import RunState
+from weftwork.engine.decide import envelopes
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.inputs import EnvelopeSent
+from weftwork.engine.models import envelope_gate
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.handling import lifted
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.outcome import Accepted, document_of
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 PLAN = Kind("vendor.acme.plan", 1, {"type": "object", "required": ["steps"], "properties": {"steps": {}}})
 ASKS = {"type": "clarification.request", "schemaVersion": 1, "payload": {"questions": [{"id": "q", "question": "?"}]}}
@@ -182,7 +183,7 @@ def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
 @pytest.mark.rule("env-26")
 @pytest.mark.parametrize("guarded", [True, False])
 def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = emitting.send
+    real = envelopes.send
 
     def forgetful(state: RunState, given: EnvelopeSent) -> Decision:
         known, state.envelopes = state.envelopes, {}
@@ -203,7 +204,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
         return len(await bench.payloads(key, "log.appended"))
 
     if not guarded:
-        monkeypatch.setattr("weftwork.engine.decide.send", forgetful)
+        monkeypatch.setattr("weftwork.engine.decide.transitions.send", forgetful)
     assert (run(work) == 1) is guarded
 
 
@@ -288,12 +289,12 @@ def connected(node_id: str, port: str) -> dict[str, str]:
 
 def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        monkeypatch.setattr(gate, "is_too_large", lambda value: len(str(value)) > 600)
+        monkeypatch.setattr(envelope_gate, "is_too_large", lambda value: len(str(value)) > 600)
         document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
         bench = Bench(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
         key = await bench.start(document, inputs={"w": "abcd"})
         await bench.end(key)
         (outcome,) = await outcomes(bench, key)
-        assert (outcome["status"], outcome["reason"]) == ("invalid", gate.TOO_LARGE.reason)
+        assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.TOO_LARGE.reason)
 
     run(work)

@@ -12,10 +12,12 @@ from tests.engine.bench import Bench, quiet, run
 from tests.engine.envelope_storm import KINDS, LIVELY, PLAN, EnvelopeStorm
 from tests.engine.model import Model
 from tests.protocol.definition import examples, node, workflow
-from weftwork.engine import decide, emitting, sayings, speech
-from weftwork.engine.inputs import EnvelopeSent, ModelAnswered
-from weftwork.protocol.hold_back import HoldBack
-from weftwork.protocol.state import RunState
+from weftwork.engine import node_events
+from weftwork.engine.decide import envelopes, transitions
+from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered
+from weftwork.engine.models import model_calls
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.privacy.hold_back import HoldBack
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +78,7 @@ def storms(seeds: int = 200, moves: dict[str, int] | None = None, fates: bool = 
 
 
 def test_a_record_that_is_made_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    send = emitting.send
+    send = envelopes.send
 
     def forgetful(state: RunState, given: EnvelopeSent) -> Any:
         known, state.envelopes = state.envelopes, {}
@@ -85,7 +87,7 @@ def test_a_record_that_is_made_again_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         finally:
             state.envelopes = known
 
-    monkeypatch.setattr(decide, "send", forgetful)
+    monkeypatch.setattr(transitions, "send", forgetful)
     with pytest.raises(AssertionError, match="recorded twice"):
         storms(fates=True)
 
@@ -98,7 +100,7 @@ class Amnesia(dict[str, Any]):
 
 
 def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    generate, keep = speech.Speech.generate, emitting.keep
+    generate, keep = model_calls.Speech.generate, envelopes.keep
 
     async def forgetful(self: Any, request: Any, along: Any) -> Any:
         node = self._state.nodes[self._node_id]
@@ -113,37 +115,37 @@ def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPat
         finally:
             node.turns = known
 
-    monkeypatch.setattr(speech.Speech, "generate", forgetful)
-    monkeypatch.setattr(decide, "keep", trusting)
+    monkeypatch.setattr(model_calls.Speech, "generate", forgetful)
+    monkeypatch.setattr(transitions, "keep", trusting)
     with pytest.raises(AssertionError, match="is answered twice"):
         storms()
 
 
 def test_a_handler_apart_from_its_record_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The question of a clarification left to the node, as if no commit held both."""
-    send = emitting.send
+    send = envelopes.send
 
     def apart(state: RunState, given: EnvelopeSent) -> Any:
         return send(state, msgspec.structs.replace(given, interrupt=None))
 
-    monkeypatch.setattr(decide, "send", apart)
+    monkeypatch.setattr(transitions, "send", apart)
     with pytest.raises(AssertionError, match="was handled"):
         storms()
 
 
 def test_what_follows_from_an_answer_and_does_not_stand_with_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = emitting.keep
+    keep = envelopes.keep
 
     def cheap(state: RunState, given: ModelAnswered) -> Any:
         return keep(state, msgspec.structs.replace(given, along=()))
 
-    monkeypatch.setattr(decide, "keep", cheap)
+    monkeypatch.setattr(transitions, "keep", cheap)
     with pytest.raises(AssertionError, match="without cost"):
         storms(20)
 
 
 def test_chunks_that_come_after_their_answer_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sayings.Sayings, "flush", lambda self: None)
+    monkeypatch.setattr(node_events.Sayings, "flush", lambda self: None)
     with pytest.raises(AssertionError, match=r"showed|waited|does not end"):
         storms(20)
 

@@ -8,14 +8,15 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run, until
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import gather
-from weftwork.ports.eventlog import EventLog
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol import schema
-from weftwork.protocol.events import is_event_type
+from weftwork.engine.run import live_run
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.events import is_event_type
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 NOOP = workflow([node("a")])
 
@@ -167,7 +168,7 @@ def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
 
 
 def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "MAX_BATCH", 5)
+    monkeypatch.setattr(live_run, "MAX_BATCH", 5)
 
     async def work() -> None:
         bench = Bench(wrap=Counting)

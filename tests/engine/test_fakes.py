@@ -8,8 +8,7 @@ from tests.engine.bench import quiet, run
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.protocol.ids import is_path_id
-from weftwork.testing.clock import START, ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.testing.deterministic import START, ManualClock, SequentialIds
 
 
 def test_time_stands_still_until_it_is_moved() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from tests.engine.bench import quiet, run, until
 from tests.engine.written import KEY, made
-from weftwork.engine import feeds as module
-from weftwork.protocol.run import RunKey
+from weftwork.engine.streams import feeds as module
+from weftwork.protocol.run.header import RunKey
 
 
 @pytest.mark.parametrize("place", ["log", "tail"])

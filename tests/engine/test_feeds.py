@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.engine.bench import quiet, run, until
 from tests.engine.written import KEY, made
 from tests.protocol.definition import examples
-from weftwork.engine import feeds as module
-from weftwork.engine.feeds import Reader
-from weftwork.protocol.events import AROUND, Event
-from weftwork.protocol.run import RunKey
+from weftwork.engine.streams import feeds as module
+from weftwork.engine.streams.feeds import Reader
+from weftwork.protocol.run.events import AROUND, Event
+from weftwork.protocol.run.header import RunKey
 
 
 async def read_all(reader: Reader, dice: random.Random) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.asking import ADA, BOB, EVE, begun, outputs, refused, shown
 from tests.engine.bench import quiet, run
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.protocol.answerer import Answerer
+from weftwork.protocol.people.approvals import Answerer
 
 DAY = 86_400_000
 

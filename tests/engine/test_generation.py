@@ -11,9 +11,11 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run
 from tests.protocol.definition import node, workflow
-from weftwork.engine import speech
-from weftwork.ports.models import Delta, Modality, ModelRequest, Stop, Usage
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.engine.models import model_calls
+from weftwork.ports.models import Delta, ModelRequest, Stop
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.run.header import TERMINAL, RunKey
 
 PLAN = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
 ASKS = {"type": "clarification.request", "payload": {"questions": [{"id": "who", "question": "Who?"}]}}
@@ -161,12 +163,12 @@ def test_a_process_that_dies_anywhere_changes_nothing() -> None:
 
 @pytest.mark.rule("env-26")
 def test_without_the_records_handlers_would_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = speech.Speech.emit
+    emit = model_calls.Speech.emit
 
     async def forgetful(self: Any, document: Any, emission: Any) -> Any:
         self._state.envelopes.clear()
         return await emit(self, document, emission)
 
     expected = undisturbed()
-    monkeypatch.setattr(speech.Speech, "emit", forgetful)
+    monkeypatch.setattr(model_calls.Speech, "emit", forgetful)
     assert changed(*expected) != []

@@ -9,8 +9,8 @@ from tests.engine.gates import CLOCK, Gated
 from tests.engine.graphs import judged
 from tests.engine.walking import Walk, ending, first, last
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.inputs import PauseAsked, ResumeAsked
-from weftwork.protocol.graph import Plan
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.protocol.workflow.plan import Plan
 
 
 def planned(nodes: list[Any], edges: list[Any], **settings: int) -> Plan:

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from tests.engine.bench import Bench, quiet, run
 from tests.engine.test_hiding import everything_shown
 from tests.protocol.definition import edge, examples, node, variable, workflow
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol import schema
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.redaction import Redactor
-from weftwork.protocol.run import TERMINAL
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 RULES = ["all_success", "all_success", "any_success", "all_complete", "any_failed"]
 KINDS = ["test.keep", "test.keep", "core.identity", "core.noop", "test.mint", "test.tell", "test.gate"]
@@ -145,7 +146,7 @@ def test_no_reader_sees_a_secret_and_every_node_gets_its_value(seed: int) -> Non
 
 
 def test_without_the_flow_a_secret_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.protocol.taint._Flow.begins", lambda flow, node: False)
+    monkeypatch.setattr("weftwork.protocol.workflow.taint._Flow.begins", lambda flow, node: False)
     assert run(lambda: all_leaks(range(30)))
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.engine.bench import Bench, run
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.ports.eventlog import InterruptQuery
-from weftwork.protocol import schema
-from weftwork.protocol.run import RunKey
+from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.header import RunKey
 
 SECRET = "4711-secret"
 HIDDEN = [variable("pin", sensitive=True)]
@@ -78,7 +78,7 @@ def test_a_decision_about_a_secret_hides_no_word_that_later_gates_need() -> None
     nodes = [node("a", "core.approvalGate", config=first), node("b", "core.approvalGate", config=second)]
 
     async def work() -> None:
-        from weftwork.protocol.answerer import Answerer
+        from weftwork.protocol.people.approvals import Answerer
 
         bench, key = await asked(*nodes, edges=[edge("a", "b")])
         alice = Answerer("key_1", frozenset({"alice"}))

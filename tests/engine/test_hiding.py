@@ -8,12 +8,14 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.engine.test_store_failure import Flaky
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.ports.eventlog import RunQuery
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, Outcome
-from weftwork.protocol import carried, redaction, schema
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.redaction import mask
-from weftwork.protocol.run import RunKey
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.ports.storage.event_log import RunQuery
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy import redaction, value_paths
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CANARY = "canary-e1c4"
 SECOND = "canary-of-a-node"
@@ -276,5 +278,5 @@ def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest
 
 
 def test_a_search_in_names_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(carried.VALUES, "node.started", ("typeId",))
+    monkeypatch.setitem(value_paths.VALUES, "node.started", ("typeId",))
     assert run(lambda: shown_of("core")) != run(lambda: shown_of("harmless"))

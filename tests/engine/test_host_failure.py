@@ -9,13 +9,13 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.test_store_failure import Flaky
 from tests.protocol.definition import node, workflow
-from weftwork.engine import gather
+from weftwork.engine.run import live_run
 
 
 def raising(when: Callable[[int], bool]) -> Any:
     """decide, until the count of calls says otherwise."""
     calls = 0
-    real = gather.decide
+    real = live_run.decide
 
     def decide(state: Any, bounds: Any, given: Any) -> Any:
         nonlocal calls
@@ -29,7 +29,7 @@ def raising(when: Callable[[int], bool]) -> Any:
 
 @pytest.mark.parametrize("call", range(1, 9))
 def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    monkeypatch.setattr(gather, "decide", raising(lambda calls: calls == call))
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
 
     async def work() -> None:
         bench = Bench()
@@ -58,7 +58,7 @@ def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
         calls.append(count)
         return len(calls) in (call, 2 * call)
 
-    monkeypatch.setattr(gather, "decide", raising(broken))
+    monkeypatch.setattr(live_run, "decide", raising(broken))
 
     async def work() -> None:
         bench = Bench()
@@ -74,7 +74,7 @@ def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
 
 
 def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "decide", raising(lambda calls: calls == 1))
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
 
     async def work() -> None:
         bench = Bench(wrap=Flaky)
@@ -93,7 +93,7 @@ def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.Mon
         bench = Bench()
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
-        monkeypatch.setattr(gather, "decide", raising(lambda calls: calls == 1))
+        monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
         answers = await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)
         assert len(answers) == 3
         await bench.end(key)
@@ -106,7 +106,7 @@ def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.Mon
 def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(gather, "decide", raising(lambda calls: True))
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
 
     async def work() -> None:
         bench = Bench()

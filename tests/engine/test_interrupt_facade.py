@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 from tests.engine.bench import CALLER, Bench, run
 from tests.live.steering import asking, flow
 from tests.live.tokens import gated
-from weftwork.engine.executor import Executor
-from weftwork.engine.interrupt_links import InterruptLinks
-from weftwork.engine.interrupts import Interrupts, as_cursor, of_cursor
-from weftwork.engine.keyring import Keyring
-from weftwork.engine.principal import Principal
+from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, as_cursor, of_cursor
+from weftwork.engine.api.keyring import Keyring, Principal
+from weftwork.engine.host.executor import Executor
 from weftwork.engine.signer import Signer
-from weftwork.ports.eventlog import InterruptQuery
-from weftwork.protocol.answerer import Answerer
+from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 ASKS = flow("facade", [asking("ask")])
 GATE = gated("facade-gate")
@@ -72,7 +70,7 @@ def test_a_link_that_could_never_answer_is_not_made(document: dict[str, Any]) ->
 
 
 def test_without_the_look_at_the_approvers_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.engine.interrupts._check_approver", lambda *_: None)
+    monkeypatch.setattr("weftwork.engine.api.interrupts._check_approver", lambda *_: None)
     with pytest.raises(pytest.fail.Exception):
         test_a_link_that_could_never_answer_is_not_made({})
 

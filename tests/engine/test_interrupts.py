@@ -8,18 +8,17 @@ import pytest
 
 from tests.engine.bench import ANSWERER, CALLER, Bench, quiet, run, until
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.claim import Claim
-from weftwork.engine.control import Control
-from weftwork.engine.inputs import AnswerGiven
-from weftwork.engine.steered import Steered, steer
-from weftwork.ports.eventlog import Stored
-from weftwork.ports.nodes import Completed, InstantNode, NodeCall, Outcome, Suspended
-from weftwork.protocol import schema
+from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.run_control import Control, Steered, steer
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.interrupt import Interrupt, answer_refusal
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.projection import snapshot
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt, answer_refusal
+from weftwork.protocol.run.projection import Stored, snapshot
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ASK = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "pick", "payload": [1, 2]}})
 WAITS = workflow([node("first"), ASK, node("last")], [edge("first", "ask"), edge("ask", "last")])
@@ -180,7 +179,7 @@ def test_a_value_that_does_not_fit_changes_nothing(monkeypatch: pytest.MonkeyPat
         assert (await answer(bench, key, {"n": 1})).status == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.answer.check_value", lambda *arguments: [])
+    monkeypatch.setattr("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

@@ -8,17 +8,15 @@ import pytest
 
 from tests.engine.bench import run
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine import keyring as module
-from weftwork.engine.administration import Administration
-from weftwork.engine.catalog import Catalog
-from weftwork.engine.keyring import Keyring
-from weftwork.engine.principal import Principal, require
-from weftwork.engine.retention import Retention
+from weftwork.engine.api import keyring as module
+from weftwork.engine.api.administration import Administration
+from weftwork.engine.api.keyring import Keyring, Principal, require
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.host.catalog import Catalog
 from weftwork.engine.signer import Signer
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.wire_v1 import SCOPES
-from weftwork.testing.clock import ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.testing.deterministic import ManualClock, SequentialIds
 
 
 class Desk:

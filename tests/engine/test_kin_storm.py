@@ -15,15 +15,18 @@ from tests.engine.kin_storm import KinStorm
 from tests.engine.kin_world import a_family, a_tree
 from tests.protocol.definition import examples
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.engine import activity, children, decide, executor, inbox
-from weftwork.engine.append import Append
-from weftwork.engine.decision import Decision
-from weftwork.engine.inputs import ChildNews, NodeAwaits, Step
-from weftwork.engine.kin import Kin
-from weftwork.protocol import fold
-from weftwork.protocol.events import Fact
+from weftwork.engine.decide import child_runs as children
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.inputs import ChildNews, NodeAwaits, Step
+from weftwork.engine.host import executor
+from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.run import activity, inbox
+from weftwork.engine.run.append import Append
+from weftwork.protocol.fold import fold
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.state import RunState
+from weftwork.protocol.run.events import Fact
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +173,7 @@ def test_a_cancellation_that_stays_at_the_top_is_seen(monkeypatch: pytest.Monkey
 
 
 def test_a_node_that_leaves_its_children_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "leaving", lambda state, draft, cause=None: draft)
+    monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
     with pytest.raises(AssertionError, match="is open though its node has ended"):
         storms(moves=SMALL)
 
@@ -217,7 +220,7 @@ def test_word_for_an_older_entry_of_a_node_is_seen(monkeypatch: pytest.MonkeyPat
         ]
         return hear(state, ChildNews(given.node_id, tuple(tells)))
 
-    monkeypatch.setattr(decide, "hear", trusting)
+    monkeypatch.setattr(transitions, "hear", trusting)
     with pytest.raises(AssertionError, match=r"its parent has|of a child that is|other variables|of another entry"):
         storms(300)
 
@@ -228,7 +231,7 @@ def test_a_look_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
     def trusting(state: RunState, given: NodeAwaits) -> Any:
         return wait(state, msgspec.structs.replace(given, heard=state.nodes[given.node_id].heard))
 
-    monkeypatch.setattr(decide, "wait", trusting)
+    monkeypatch.setattr(transitions, "wait", trusting)
     with pytest.raises(AssertionError, match=r"twice|owed a look|waits for nobody|counts its children"):
         storms(300, SMALL, fates={"lost": 0.25})
 
@@ -237,7 +240,7 @@ def test_an_end_of_an_older_entry_that_counts_is_seen(monkeypatch: pytest.Monkey
     def trusting(state: RunState, node_id: str, entered: int) -> bool:
         return node_id in state.under_way
 
-    monkeypatch.setattr(decide, "is_running", trusting)
+    monkeypatch.setattr(transitions, "is_running", trusting)
     monkeypatch.setattr(children, "is_running", trusting)
     monkeypatch.setattr(inbox, "_is_lost", lambda item, running: False)
     with pytest.raises(AssertionError, match="ended with"):

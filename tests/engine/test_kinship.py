@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from tests.engine.bench import BOUND, CALLER, Bench, run
 from tests.protocol.definition import examples
-from weftwork.engine import kinship
-from weftwork.engine.kinship import Kinship
-from weftwork.engine.principal import Principal
-from weftwork.ports.eventlog import Spawn, StateRow
-from weftwork.protocol import schema
+from weftwork.engine.api import run_tree
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_tree import Kinship
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.projection import MAX_CHILDREN
-from weftwork.protocol.run import Parent
-from weftwork.testing.storage.sample import batch, header, make_run
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.batch import Spawn
+from weftwork.protocol.run.header import Parent
+from weftwork.protocol.run.projection import MAX_CHILDREN, StateRow
+from weftwork.testing.storage.harness import batch, header, make_run
 
 STRANGER = Principal.of("key_2", "other", "live", frozenset({"runs:read"}))
 TREES = st.lists(st.integers(0, 100), max_size=25).map(lambda picks: [pick % (at + 1) for at, pick in enumerate(picks)])
@@ -143,7 +143,7 @@ def test_a_walk_without_its_bounds_is_found(
     monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, parents: list[int], check: Any
 ) -> None:
     planted(parents, check)
-    monkeypatch.setattr(kinship._Walk, name, broken)
+    monkeypatch.setattr(run_tree._Walk, name, broken)
     with pytest.raises(AssertionError):
         planted(parents, check)
 
@@ -165,7 +165,7 @@ def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one
 
 
 def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinship, "has_children", lambda run: True)
+    monkeypatch.setattr(run_tree, "has_children", lambda run: True)
 
     async def look(tree: Planted) -> None:
         await tree.bench.service.get_run(CALLER, "run-0")

@@ -8,9 +8,10 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, answer, working
 from tests.protocol.definition import edge, node, workflow
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, Outcome
-from weftwork.protocol.effect import UNKNOWN
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.effects import UNKNOWN
 
 PAY = workflow([node("a", "test.pay")])
 STEPS = workflow([node("a", "test.steps")])

@@ -8,10 +8,12 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, settle, working
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import effects, ledger
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.ports.nodes import NodeCall, NodeContext, Outcome
-from weftwork.protocol.run import RunKey
+from weftwork.engine.decide import effect_claims
+from weftwork.engine.nodes import effect_ledger
+from weftwork.ports.node_outcome import Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.header import RunKey
 
 PAY = workflow([node("a", "test.pay")])
 STEPS = workflow([node("a", "test.steps")])
@@ -81,7 +83,7 @@ async def _looked(world: World, bench: Bench, key: RunKey) -> dict[str, Any]:
     (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
     call = next(iter(state.interrupts.values()))
     assert call.data["payload"].get("step", "") == open_one.step
-    from weftwork.protocol.effect import effect_key
+    from weftwork.protocol.run.effects import effect_key
 
     provider = f"step:{open_one.step}" if open_one.step else "node"
     mine = effect_key("acme", state.header.run_id, "a", 0, provider)
@@ -94,9 +96,9 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 
         async def nothing(self: Any, place: Any) -> None: ...
 
-        monkeypatch.setattr(effects.Effects, "_claim", nothing)
+        monkeypatch.setattr(effect_ledger.Effects, "_claim", nothing)
     else:
-        monkeypatch.setattr(effects.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+        monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
     failed = 0
     for at, written in CASES:
         for whole in (True, False):
@@ -113,8 +115,10 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, whole: bool, guarded: bool) -> None:
     """Both have the run in memory and want to do the same thing; the log lets one of them."""
     if not guarded:
-        real = ledger.holds
-        monkeypatch.setattr("weftwork.engine.tell.holds", lambda state, given: real(state, given) is not None)
+        real = effect_claims.holds
+        monkeypatch.setattr(
+            "weftwork.engine.run.pending_commit.holds", lambda state, given: real(state, given) is not None
+        )
 
     async def work() -> None:
         world = World()

@@ -9,8 +9,10 @@ from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, working
 from tests.engine.test_pause import pause, resume
 from tests.protocol.definition import node, workflow
-from weftwork.engine import decide, effects
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, NotDone, Outcome, StepFailed
+from weftwork.engine.decide import transitions
+from weftwork.engine.nodes import effect_ledger
+from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome, StepFailed
+from weftwork.ports.nodes import NodeCall, NodeContext
 
 PAY = workflow([node("a", "test.pay")])
 STEPS = workflow([node("a", "test.steps")])
@@ -202,7 +204,7 @@ def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatc
         return await bench.status(key)
 
     assert run(work) == "completed"
-    monkeypatch.setattr(effects, name, least)
+    monkeypatch.setattr(effect_ledger, name, least)
     assert run(work) == "failed"
 
 
@@ -211,7 +213,7 @@ def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatc
 def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_long(
     monkeypatch: pytest.MonkeyPatch, age: int
 ) -> None:
-    monkeypatch.setattr(decide, "MAX_CRASHES", 2)
+    monkeypatch.setattr(transitions, "MAX_CRASHES", 2)
 
     async def work() -> str:
         async def body(call: NodeCall, context: NodeContext) -> Outcome:

@@ -13,8 +13,10 @@ from tests.engine.ledger_storm import FATES, Storm
 from tests.engine.ledger_world import Outside, a_document
 from tests.engine.test_logs import check_caches
 from tests.protocol.definition import edge, examples, node, variable, workflow
-from weftwork.engine import effects, ledger, live, tell
-from weftwork.engine.inbox import Inbox
+from weftwork.engine.decide import effect_claims
+from weftwork.engine.nodes import effect_ledger
+from weftwork.engine.run import live_run, pending_commit
+from weftwork.engine.run.inbox import Inbox
 
 pytestmark = pytest.mark.slow
 
@@ -87,13 +89,13 @@ def rivalries() -> None:
 def test_an_effect_without_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(self: Any, place: Any) -> None: ...
 
-    monkeypatch.setattr(effects.Effects, "_claim", nothing)
+    monkeypatch.setattr(effect_ledger.Effects, "_claim", nothing)
     with pytest.raises(AssertionError, match=TWICE):
         storms(whole=1, limits=0)
 
 
 def test_an_effect_that_nobody_is_asked_about_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+    monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
     with pytest.raises(AssertionError, match=TWICE):
         storms()
 
@@ -107,7 +109,7 @@ def test_a_pause_that_cuts_an_effect_off_is_seen(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "EFFECT_SECONDS", 0.0)
+    monkeypatch.setattr(live_run, "EFFECT_SECONDS", 0.0)
     with pytest.raises(AssertionError, match="a host went away and left"):
         storms()
 
@@ -122,7 +124,7 @@ def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.Monke
 
 def test_a_claim_that_is_not_ones_own_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     rivalries()
-    real = ledger.holds
-    monkeypatch.setattr(tell, "holds", lambda state, given: None if real(state, given) is None else True)
+    real = effect_claims.holds
+    monkeypatch.setattr(pending_commit, "holds", lambda state, given: None if real(state, given) is None else True)
     with pytest.raises(AssertionError, match=TWICE):
         rivalries()

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from tests.engine.bench import Bench, quiet, run
 from tests.engine.test_store_failure import Flaky
 from tests.protocol.definition import edge, examples, node, variable, workflow
-from weftwork.engine import append
-from weftwork.engine.recover import load_state
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.protocol import schema
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.events import Event
-from weftwork.protocol.fold import RunState
-from weftwork.protocol.projection import snapshot
-from weftwork.protocol.redaction import mask
-from weftwork.protocol.run import TERMINAL, RunKey
-from weftwork.protocol.state import InterruptState
-from weftwork.protocol.timestamp import iso
+from weftwork.engine.run import append
+from weftwork.engine.run.replay import load_state
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.interrupts import InterruptState
+from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.timestamps import iso
 
 RULES = ["all_success", "all_success", "any_success", "all_complete", "none_failed", "any_failed"]
 KINDS = ["core.noop", "core.identity", "core.identity", "core.delay", "core.fail", "conformance.requiresMissing"]

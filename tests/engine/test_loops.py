@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.bench import Bench, run
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.recover import load_state
-from weftwork.protocol import flow
+from weftwork.engine.run.replay import load_state
+from weftwork.protocol.fold import traversal
 
 
 async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, Any]:
@@ -68,19 +68,19 @@ def test_the_way_out_is_taken_when_the_loop_has_ended(monkeypatch: pytest.Monkey
         assert await started(REVIEW) == [*ROUND, *ROUND, "draft", "count", "done", "run.completed"]
 
     run(work)
-    monkeypatch.setattr(flow, "settle", _settle_at_once)
-    monkeypatch.setattr("weftwork.protocol.node_facts.settle", _settle_at_once)
+    monkeypatch.setattr(traversal, "settle", _settle_at_once)
+    monkeypatch.setattr("weftwork.protocol.fold.node_facts.settle", _settle_at_once)
     with pytest.raises((AssertionError, KeyError)):
         run(work)
 
 
 def _settle_at_once(state: Any, node_id: str) -> None:
     for each in state.plan.nodes[node_id].outgoing:
-        flow._settle_edge(state, each)
+        traversal._settle_edge(state, each)
     for loop in state.plan.nodes[node_id].inside:
         state.open[loop] -= 1
         if state.open[loop] == 0:
-            flow._close(state, loop)
+            traversal._close(state, loop)
 
 
 @pytest.mark.rule("lim-09")
@@ -227,7 +227,7 @@ def test_a_write_of_a_later_round_is_later(monkeypatch: pytest.MonkeyPatch) -> N
     def without_epoch(state: Any, fact: Any) -> Any:
         return 0, state.plan.nodes[fact.node_id].index, fact.node_id
 
-    monkeypatch.setattr("weftwork.protocol.fold._stamp", without_epoch)
+    monkeypatch.setattr("weftwork.protocol.fold.fold._stamp", without_epoch)
     assert run(work) == ["a", "z"]
 
 

@@ -9,11 +9,11 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, answer
 from tests.protocol.definition import node, workflow
-from weftwork.engine import ledger
-from weftwork.engine.decision import NOTHING
-from weftwork.engine.inputs import EffectClaimed
-from weftwork.protocol.effect import Place
-from weftwork.protocol.state import NodeState
+from weftwork.engine.decide import effect_claims
+from weftwork.engine.decide.decision import NOTHING
+from weftwork.engine.decide.inputs import EffectClaimed
+from weftwork.protocol.fold.state import NodeState
+from weftwork.protocol.run.effects import Place
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -62,7 +62,7 @@ def test_an_item_that_somebody_else_has_recorded_is_not_done_again(monkeypatch: 
     running = NodeState("running", entered=3, items={0: "done"})
     state: Any = SimpleNamespace(running={"a": running}, stop=None, pausing=None)
     late, fresh = (EffectClaimed("a", Place("x", item), "event", None, 3) for item in "01")
-    assert (ledger.claim(state, late), ledger.holds(state, late)) == (NOTHING, False)
-    assert ledger.claim(state, fresh).events
-    monkeypatch.setattr(ledger, "_is_past", lambda node, place: False)
-    assert ledger.claim(state, late).events
+    assert (effect_claims.claim(state, late), effect_claims.holds(state, late)) == (NOTHING, False)
+    assert effect_claims.claim(state, fresh).events
+    monkeypatch.setattr(effect_claims, "_is_past", lambda node, place: False)
+    assert effect_claims.claim(state, late).events

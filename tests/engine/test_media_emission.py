@@ -7,11 +7,12 @@ import pytest
 from tests.engine.bench import CALLER, quiet, run
 from tests.engine.media_bench import ONE, PNG, SMALL, bench_of, ended, opened, outputs, showing
 from tests.protocol.definition import node, workflow
-from weftwork.engine import append
+from weftwork.engine.run import append
 from weftwork.ports.media import MediaSent
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.media.reference import media_ref
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 @pytest.mark.rule("media-85", "media-88")

@@ -13,14 +13,15 @@ from tests.engine.model import Model
 from tests.engine.test_bundle import whole
 from tests.engine.test_hiding import everything_shown
 from tests.protocol.definition import node, variable, workflow
-from weftwork.engine.media import EntryMedia
-from weftwork.ports.assets import AssetQuery
+from weftwork.engine.media.node_media import EntryMedia
 from weftwork.ports.media import MediaSent
-from weftwork.ports.models import MadeMedia, Stop, Usage
-from weftwork.protocol.media.disposition import MAX_NAME
-from weftwork.protocol.media.reference import tokens_in
+from weftwork.ports.models import MadeMedia, Stop
+from weftwork.ports.storage.assets import AssetQuery
+from weftwork.protocol.media.asset_headers import MAX_NAME
+from weftwork.protocol.media.asset_references import tokens_in
 from weftwork.protocol.media.rendering import MAX_ALT
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.run.header import RunKey
 
 CANARY = "canary.of+this-run-7f3a9c"
 PART = 10

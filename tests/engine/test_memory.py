@@ -9,9 +9,10 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import live, performer
-from weftwork.engine.executor import Executor
-from weftwork.engine.live import LiveRun
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run import live_run
+from weftwork.engine.run.live_run import LiveRun
 from weftwork.protocol.errors import ClientFault
 
 WAITING = workflow([node("a"), node("b", "test.gate")], [edge("a", "b")])
@@ -84,7 +85,7 @@ async def left(bench: Bench, story: Any, made: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("story", STORIES)
 def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performer, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
 
     async def work() -> None:
         assert await left(Bench(), story, made) == []
@@ -93,7 +94,7 @@ def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pyt
 
 
 def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "weakly", lambda send: send)
+    monkeypatch.setattr(live_run, "weakly", lambda send: send)
 
     async def work() -> None:
         assert await left(Bench(), completed, made) != []

@@ -9,9 +9,10 @@ import pytest
 from tests.engine.bench import Bench, quiet, run
 from tests.engine.model import Model, Piece
 from tests.protocol.definition import node, workflow
-from weftwork.engine import generation, speech
-from weftwork.ports.models import Stop, Usage
-from weftwork.protocol.run import TERMINAL, RunKey
+from weftwork.engine.models import generation, model_calls
+from weftwork.ports.models import Stop
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.run.header import TERMINAL, RunKey
 
 SECRET = "swordfish-9000"
 HIDES = [{"name": "word", "type": "string", "sensitive": True}]
@@ -102,7 +103,7 @@ def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkey
         return any(SECRET.encode() in event.payload for event in await bench.events(key))
 
     if not guarded:
-        monkeypatch.setattr(speech.Speech, "shown_tools", lambda self, calls: calls)
+        monkeypatch.setattr(model_calls.Speech, "shown_tools", lambda self, calls: calls)
     assert run(work) is not guarded
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.engine.nodes.fakes import TYPES
 from tests.protocol.definition import node, variable, workflow
-from weftwork.engine import perception
+from weftwork.engine.models import message_media
 from weftwork.ports.models import MediaPart
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.media.parts import Modality, Named, Shown
+from weftwork.protocol.media.message_parts import Modality, Named, Shown
+from weftwork.protocol.workflow.node_config import check_config
 from weftwork.testing import Asset, FakeModel, FakeOutbound, run_workflow
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
@@ -145,6 +145,6 @@ def test_without_that_look_something_would_be_fetched(monkeypatch: pytest.Monkey
 
         return told()
 
-    monkeypatch.setattr(perception.Perception, "_recognised", blind)  # sabotage
+    monkeypatch.setattr(message_media.Perception, "_recognised", blind)  # sabotage
     with pytest.raises(AssertionError):
         test_what_an_asset_is_counts_before_anything_is_fetched_or_missed()

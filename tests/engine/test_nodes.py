@@ -7,9 +7,10 @@ import pytest
 
 from tests.engine.bench import Bench, quiet, run, until, waiting_type
 from tests.protocol.definition import node, variable, workflow
-from weftwork.adapters.nodes import core
-from weftwork.engine import performer
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome
+from weftwork.adapters.nodes.flow import basics
+from weftwork.engine.nodes import node_runner
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
 
 STATIC = {"delayMs": {"type": "static", "value": 700}}
 
@@ -63,7 +64,7 @@ def test_a_delay_longer_than_a_year_is_refused_with_its_definition() -> None:
     async def work() -> None:
         bench = Bench()
         await bench.store.open()
-        document = workflow([node("a", "core.delay", config={"ms": core.MAX_DELAY_MS + 1})])
+        document = workflow([node("a", "core.delay", config={"ms": basics.MAX_DELAY_MS + 1})])
         (violation,) = await bench.catalog.register(document)
         assert (violation.pointer, violation.rule) == ("/nodes/0/config/ms", "maximum")
         assert bench.catalog.ids() == []
@@ -121,7 +122,7 @@ class Stubborn:
 def test_a_node_that_does_not_stop_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(performer, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
     stubborn = Stubborn()
 
     async def work() -> None:

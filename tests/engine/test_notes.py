@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.engine.bench import quiet, run
 from tests.engine.written import KEY, made
 from tests.protocol.definition import examples
-from weftwork.engine import notes as module
-from weftwork.engine.feeds import Feeds, Reader
-from weftwork.engine.notes import Notes
-from weftwork.protocol.run import RunKey
-from weftwork.protocol.streams import Frame
+from weftwork.engine.streams import notifications as module
+from weftwork.engine.streams.feeds import Feeds, Reader
+from weftwork.engine.streams.notifications import Notes
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.wire.streams import Frame
 
 OTHER = RunKey("live:acme", "run-2")
 

@@ -8,11 +8,12 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.engine.effects import World, answer, working
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import decide
-from weftwork.engine.performer import STOP_GRACE
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, Outcome
+from weftwork.engine.decide import transitions
+from weftwork.engine.nodes.node_runner import STOP_GRACE
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.run.interrupts import Interrupt
 
 ONE = workflow([node("a", "test.body")])
 
@@ -95,7 +96,7 @@ def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_atte
 
 @pytest.mark.rule("lim-13")
 def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "MAX_CRASHES", 3)
+    monkeypatch.setattr(transitions, "MAX_CRASHES", 3)
 
     async def work() -> None:
         begun = 0

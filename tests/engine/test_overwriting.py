@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, run
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.control import Control
+from weftwork.engine.api.run_control import Control
 from weftwork.protocol.errors import ClientFault
 
 ASKS = workflow(

@@ -7,13 +7,14 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import steer
-from weftwork.engine.control import Control
-from weftwork.engine.inputs import PauseAsked, ResumeAsked
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
+from weftwork.engine.api.run_control import Control
+from weftwork.engine.decide import run_control
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
 DELAY = workflow([node("wait", "core.delay", config={"ms": 1000})])
@@ -196,14 +197,14 @@ def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.
         return await bench.status(key)
 
     assert run(work) == "completed"
-    honest = steer.pause
+    honest = run_control.pause
 
     def careless(state: Any, bounds: Any, policy: str, reason: str | None) -> Any:
         made = honest(state, bounds, policy, reason)
         draft = msgspec.structs.replace(made.events[0], type="run.paused")
         return msgspec.structs.replace(made, events=(draft,), interrupt=True)
 
-    monkeypatch.setattr("weftwork.engine.decide.pause", careless)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.pause", careless)
     # Even then it does not happen twice: somebody is asked what became of it.
     assert run(work) == "waiting-input"
 
@@ -241,5 +242,7 @@ async def _interrupted_too_late() -> int:
 @pytest.mark.rule("run-02")
 def test_word_of_an_attempt_that_was_interrupted_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_interrupted_too_late) == 2
-    monkeypatch.setattr("weftwork.engine.decide.is_running", lambda state, node_id, attempt: node_id in state.running)
+    monkeypatch.setattr(
+        "weftwork.engine.decide.transitions.is_running", lambda state, node_id, attempt: node_id in state.running
+    )
     assert run(_interrupted_too_late) == 1

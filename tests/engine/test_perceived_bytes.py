@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from weftwork.engine import perception
-from weftwork.engine.assets import BytesMissing
-from weftwork.engine.perception import Perception
-from weftwork.ports.assets import Asset as KeptAsset
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.media.assets import BytesMissing
+from weftwork.engine.models import message_media
+from weftwork.engine.models.message_media import Perception
 from weftwork.ports.models import ModelRequest
-from weftwork.ports.nodes import StepFailed
-from weftwork.protocol.media.parts import MAX_TOTAL, MODALITIES
-from weftwork.protocol.media.reference import media_ref
+from weftwork.ports.node_outcome import StepFailed
+from weftwork.ports.storage.assets import Asset as KeptAsset
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.media.message_parts import MAX_TOTAL, MODALITIES, parse_contents
 from weftwork.testing import respond
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
@@ -26,7 +26,7 @@ SHA = hashlib.sha256(PNG).hexdigest()
 
 
 async def looked(seen: Perception, parts: list[Any]) -> ModelRequest:
-    request = ModelRequest("", "", (perception.given_message("user", parts),))
+    request = ModelRequest("", "", (message_media.given_message("user", parts),))
     return await seen.look(request, ALL)
 
 
@@ -47,7 +47,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
     outbound = Endless()
     most = MAX_TOTAL // 2 - 1
     seen = Perception(None, outbound, "live:acme", most)
-    with pytest.raises(perception.StepFailed) as failed:
+    with pytest.raises(message_media.StepFailed) as failed:
         asyncio.run(looked(seen, [{**IMAGE, "url": URL}] * 4))
     assert failed.value.failure.code == "media_too_large"
     assert outbound.wanted == [most, most, 2]
@@ -55,7 +55,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
 
 def test_a_host_without_a_way_out_or_assets_says_so() -> None:
     for part, code in (({**IMAGE, "url": URL}, "fetch_failed"), ({**IMAGE, "mediaRef": "x"}, "media_not_found")):
-        with pytest.raises(perception.StepFailed) as failed:
+        with pytest.raises(message_media.StepFailed) as failed:
             asyncio.run(looked(Perception(None, None, "live:acme", 10), [part]))
         assert failed.value.failure.code == code
 
@@ -106,16 +106,16 @@ def test_a_store_that_is_away_is_waited_for_or_told() -> None:
         asyncio.run(looked(Perception(cast("Any", Away()), None, "live:acme", 100), [part]))
 
 
-@pytest.mark.parametrize(("size", "aside"), [(perception.LARGE, False), (perception.LARGE + 8, True)])
+@pytest.mark.parametrize(("size", "aside"), [(message_media.LARGE, False), (message_media.LARGE + 8, True)])
 def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, size: int, aside: bool) -> None:
     where: list[int] = []
-    parse = perception.parse_contents
+    parse = parse_contents
 
     def parsed(*given: Any) -> Any:
         where.append(threading.get_ident())
         return parse(*given)
 
-    monkeypatch.setattr(perception, "parse_contents", parsed)
+    monkeypatch.setattr(message_media, "parse_contents", parsed)
     parts = [{**IMAGE, "data": "A" * (size // 2)}, {**IMAGE, "dataBase64": "A" * (size - size // 2)}]
     (message,) = asyncio.run(looked(Perception(None, None, "live:acme", MAX_TOTAL), parts)).messages
     assert [part.size for part in message.media] == [size // 2 // 4 * 3, (size - size // 2) // 4 * 3]

@@ -8,10 +8,10 @@ import pytest
 
 import weftwork
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import node_context
+from weftwork.engine.nodes import node_context
 from weftwork.ports.models import MediaPart, Message, TextPart
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.parts import MAX_PARTS, MODALITIES
+from weftwork.protocol.media.message_parts import MAX_PARTS, MODALITIES
 from weftwork.testing import (
     Asset,
     FakeModel,

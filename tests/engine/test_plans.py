@@ -3,8 +3,8 @@
 import pytest
 
 from tests.protocol.definition import node, plan_of, workflow
-from weftwork.engine import plans
-from weftwork.engine.plans import Plans
+from weftwork.engine.host import catalog
+from weftwork.engine.host.catalog import Plans
 
 
 def made(kept: Plans, name: str, size: int) -> str:
@@ -23,7 +23,7 @@ def test_a_plan_is_found_by_its_digest() -> None:
 
 
 def test_the_number_is_bounded_and_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "MOST", 3)
+    monkeypatch.setattr(catalog, "MOST", 3)
     kept = Plans()
     first, second, third = (made(kept, name, 1) for name in "abc")
     kept.get(first)
@@ -32,7 +32,7 @@ def test_the_number_is_bounded_and_use_counts(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "MOST_BYTES", 100)
+    monkeypatch.setattr(catalog, "MOST_BYTES", 100)
     kept = Plans()
     small = [made(kept, str(number), 30) for number in range(3)]
     assert all(kept.get(digest) for digest in small)

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.bench import ANSWERER, Bench, run
 from tests.engine.test_waiting import PICK, pass_time
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.answering import MAX_SAID
+from weftwork.engine.decide.interrupts import MAX_SAID
 from weftwork.protocol.errors import ClientFault
 
 ALTERNATING = ("accept", "reject")
@@ -62,7 +62,7 @@ def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, dict[s
 
 
 def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.protocol.workflow.check_keys", lambda nodes: [])
+    monkeypatch.setattr("weftwork.protocol.workflow.validation.check_keys", lambda nodes: [])
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
     second = node("b", "core.approvalGate", config={"key": "pay", "approversList": ["ada"]})
 
@@ -78,7 +78,7 @@ def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.MonkeyPatc
 
 def test_a_run_that_rests_is_not_folded_anew_for_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     folded: list[str] = []
-    monkeypatch.setattr("weftwork.engine.loader.load_state", lambda *arguments: folded.append("again"))
+    monkeypatch.setattr("weftwork.engine.host.run_loader.load_state", lambda *arguments: folded.append("again"))
     document = workflow(
         [
             node("l", "core.loop", config={"times": 5}),
@@ -121,8 +121,8 @@ def test_one_approval_is_none_of_something_else_under_the_same_key(
         assert ({failed["nodeId"], first}, failed["error"]["code"]) == ({"small", "large"}, "node_misused")
 
     run(work)
-    monkeypatch.setattr("weftwork.adapters.nodes.question.is_answer_to", lambda *arguments: True)
-    monkeypatch.setattr("weftwork.engine.decide.misplaced", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.adapters.nodes.people.interrupt_request.is_answer_to", lambda *arguments: True)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.misplaced", lambda *arguments: None)
     with pytest.raises((AssertionError, ValueError)):
         run(work)
 
@@ -162,7 +162,7 @@ def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
 
 
 def test_a_run_that_has_much_to_remember_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.engine.loader.MOST_BYTES", 2**18)
+    monkeypatch.setattr("weftwork.engine.host.run_loader.MAX_PARKED_BYTES", 2**18)
     document = workflow(
         [node("l", "core.loop", config={"times": 5}), node("ask", "core.interrupt", config=ASK)],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],

@@ -7,10 +7,10 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.protocol.definition import node, workflow
-from weftwork.engine.executor import Executor
-from weftwork.engine.performer import Performer
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.protocol.run import RunKey
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes.node_runner import Performer
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.header import RunKey
 
 GATE = workflow([node("a", "test.gate")])
 AWAY = StoreUnavailable("no disk")

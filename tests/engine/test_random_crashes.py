@@ -15,9 +15,9 @@ from tests.engine.test_logs import check_caches, check_log
 from tests.engine.test_random_runs import ASKING, LOOP, timeless, walked
 from tests.engine.walking import drawn, ending, happened
 from tests.protocol.definition import edge, examples, node, variable, workflow
-from weftwork.engine import decide
-from weftwork.engine.inbox import Inbox
-from weftwork.engine.inputs import NodeCompleted, NodeFailed
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.inputs import NodeCompleted, NodeFailed
+from weftwork.engine.run.inbox import Inbox
 
 COUNTING = workflow(
     [
@@ -117,7 +117,7 @@ def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
     """What a node says of an entry that is over is taken for the present one."""
     lose_answers(COUNTING)
     monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
-    monkeypatch.setattr(decide, "is_running", lambda state, node_id, entered: node_id in state.running)
+    monkeypatch.setattr(transitions, "is_running", lambda state, node_id, entered: node_id in state.running)
     with pytest.raises(AssertionError):
         lose_answers(COUNTING)
 
@@ -134,6 +134,8 @@ def test_a_host_that_waits_for_word_of_an_older_round_would_be_seen(monkeypatch:
 def test_a_host_that_forgot_what_ran_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = expected_of(LOOP)
     check_crashes(LOOP, expected, 3)
-    monkeypatch.setattr("weftwork.engine.activity.Activity.enter", lambda self, state, reported, cold, orphans: True)
+    monkeypatch.setattr(
+        "weftwork.engine.run.activity.Activity.enter", lambda self, state, reported, cold, orphans: True
+    )
     with pytest.raises(AssertionError):
         check_crashes(LOOP, expected, 3)

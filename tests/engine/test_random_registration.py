@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.engine.graphs import DECLARATIONS, a_workflow, judged
 from tests.engine.walking import Walk, first
 from tests.protocol.definition import edge, examples, node, variable, workflow
-from weftwork.protocol.schema import Violation
+from weftwork.protocol.json.schema import Violation
 
 ODD: list[Any] = [
     None,

@@ -13,8 +13,8 @@ from tests.engine.graphs import a_workflow, judged
 from tests.engine.test_logs import check_caches, check_log
 from tests.engine.walking import Walk, drawn, ending, first, happened, last
 from tests.protocol.definition import edge, examples, node, workflow
-from weftwork.engine import append
-from weftwork.protocol.events import Fact
+from weftwork.engine.run import append
+from weftwork.protocol.run.events import Fact
 
 ASKING = {"core.interrupt": 1}
 

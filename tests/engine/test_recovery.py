@@ -4,10 +4,10 @@ from typing import Any
 
 from tests.engine.bench import CALLER, Bench, run
 from tests.protocol.definition import node, workflow
-from weftwork.ports.eventlog import Batch
-from weftwork.protocol.events import Event
-from weftwork.protocol.projection import Projection
-from weftwork.protocol.run import RunHeader
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.projection import Projection
 
 
 def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:

@@ -10,10 +10,11 @@ from tests.engine.bench import CALLER, Bench, quiet, run, until, waiting_type
 from tests.engine.test_cancel import Slow
 from tests.engine.test_nodes import Stubborn
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import gather, performer
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.ports.nodes import Completed
-from weftwork.protocol.run import RunHeader
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run import live_run
+from weftwork.ports.node_outcome import Completed
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.header import RunHeader
 
 DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edge("a", "b")])
 
@@ -109,7 +110,7 @@ def test_a_run_that_was_only_created_is_started() -> None:
 
 @pytest.mark.parametrize("appends", range(1, 10))
 def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
-    monkeypatch.setattr(gather, "MAX_BATCH", 2)
+    monkeypatch.setattr(live_run, "MAX_BATCH", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
 
@@ -200,7 +201,7 @@ def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
 
 
 def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performer, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
 
     async def work() -> None:
         bench = Bench()

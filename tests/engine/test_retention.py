@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.retained import GATE, keeper, long_run, opened
-from weftwork.engine import retention as module
-from weftwork.engine.retention import AT_ONCE, DAY_MS, SLICE, Pruned
-from weftwork.engine.sweeper import EVERY_MS, Sweeper
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.api import retention as module
+from weftwork.engine.api.retention import AT_ONCE, DAY_MS, SLICE, Pruned
+from weftwork.engine.host.sweeper import EVERY_MS, Sweeper
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run import RunKey
-from weftwork.testing.storage.sample import NOW, batch, make_run
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.harness import NOW, batch, make_run
 
 
 async def make_ended(store: Any, count: int, partition: str = "live:acme", days: int = 40) -> list[RunKey]:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.engine.bench import Bench, quiet, run, until, waiting_type
 from tests.protocol.definition import edge, examples, node, workflow
-from weftwork.engine.inputs import RetryDue
-from weftwork.ports.nodes import Completed, Failed, InstantNode, NodeCall, NodeContext, Outcome
-from weftwork.protocol.definition import Retry
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.retry import retry_delay
+from weftwork.engine.decide.inputs import RetryDue
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
+from weftwork.protocol.workflow.node_settings import Retry, retry_delay
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 def flaky(failures: int, retryable: bool = True) -> InstantNode:

@@ -8,14 +8,14 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.protocol.definition import node, variable, workflow
-from weftwork.engine.principal import Principal
-from weftwork.engine.sweeper import EVERY_MS, Sweeper
-from weftwork.ports.eventlog import EventLog, RunQuery, StoreUnavailable
-from weftwork.protocol import schema
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.host.sweeper import EVERY_MS, Sweeper
+from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.idempotency import RETENTION_SECONDS
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.engine.bench import run
 from tests.protocol.definition import examples
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.system.ids import RandomIds
+from weftwork.adapters.system.clock_and_ids import RandomIds
 from weftwork.engine import signer as module
 from weftwork.engine.signer import Signer
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.testing.clock import ManualClock
+from weftwork.testing.deterministic import ManualClock
 
 TEXT = b"what is signed"
 

@@ -9,11 +9,14 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.model import Model, Piece
 from tests.protocol.definition import node, workflow
-from weftwork.engine import answer_stream
-from weftwork.ports.models import Message, ModelAnswer, ModelRequest, ProviderFault, Stop, Usage
-from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.engine.models import answer_stream
+from weftwork.ports.models import Message, ModelRequest, ProviderFault, Stop
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.models.answers import ModelAnswer, Usage
+from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ONE = workflow([node("a", "test.talk")])
 REQUEST = ModelRequest("test", "", (Message("user", "Well?"),))
@@ -192,7 +195,7 @@ def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.Monkey
         return [chunk for chunk, _ in await chunks(bench, key)]
 
     if leaky:
-        monkeypatch.setattr(answer_stream.HoldBack, "cut", lambda self, piece, last=False: piece)
+        monkeypatch.setattr(HoldBack, "cut", lambda self, piece, last=False: piece)
         assert run(work) == ["It is sword", "fish-", "9000", ", I hear"]
     else:
         assert run(work) == ["It is ", "", "[REDACTED:word]", ", I hear"]

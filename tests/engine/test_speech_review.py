@@ -8,10 +8,12 @@ from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.model import Model
 from tests.engine.test_speech import ONE, chunks, talking
 from tests.protocol.definition import node, workflow
-from weftwork.ports.models import ProviderFault, Stop, Usage
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.hold_back import HoldBack
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.ports.models import ProviderFault, Stop
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 @pytest.mark.rule("evt-07")

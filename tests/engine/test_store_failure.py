@@ -7,9 +7,9 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import gather
-from weftwork.ports.eventlog import Created, EventLog, SequenceConflict, StoreUnavailable
-from weftwork.protocol.run import RunKey
+from weftwork.engine.run import live_run
+from weftwork.ports.storage.event_log import Created, EventLog, SequenceConflict, StoreUnavailable
+from weftwork.protocol.run.header import RunKey
 
 DOWN = StoreUnavailable("no disk")
 CONFLICT = SequenceConflict("somebody else")
@@ -96,7 +96,7 @@ def test_a_run_ends_right_whichever_append_fails(
     monkeypatch: pytest.MonkeyPatch, name: str, fate: str, at_once: bool
 ) -> None:
     if name == "in pieces":
-        monkeypatch.setattr(gather, "MAX_BATCH", 2)
+        monkeypatch.setattr(live_run, "MAX_BATCH", 2)
 
     async def work() -> None:
         bench = Bench(wrap=Flaky)

@@ -21,8 +21,8 @@ from tests.engine.household import (
 from tests.engine.retained import keeper
 from tests.engine.test_pause import pause, resume
 from tests.protocol.definition import edge, node, variable
-from weftwork.engine import decide
-from weftwork.ports.nodes import Completed, Failed
+from weftwork.engine.decide import transitions
+from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.errors import ClientFault
 
 FAILING = flow("fail", node("f", "core.fail", config={"code": "bolts_missing", "message": "There are no bolts."}))
@@ -191,7 +191,7 @@ def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
     sabotaged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if sabotaged:
-        monkeypatch.setattr(decide, "leaving", lambda state, draft, cause=None: draft)
+        monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
 
     async def work() -> None:
         bench = Bench()

@@ -8,7 +8,7 @@ from tests.engine.bench import Bench, run
 from tests.engine.household import begin, calling, children, ended, flow, only_child
 from tests.engine.test_hiding import everything_shown
 from tests.protocol.definition import node, variable
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
 
 SECRET = "canary-7311"
 GIVEN: dict[str, Any] = {"inputs": {"secret": SECRET, "open": "in the open"}}

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.engine.bench import Bench, quiet, run
 from tests.engine.household import ACCEPT, begin, calling, children, ended, flow, gate, only_child, shown, waits
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import nursery
+from weftwork.engine.host import child_start
 from weftwork.protocol.limits import Limits
 
 ADD = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
@@ -247,6 +247,6 @@ def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.Monk
         return await dug(Bench(limits=Limits(max_run_depth=5, max_descendants=30)))
 
     assert run(work) == ["child_run_failed"] * 5 + ["child_depth_exceeded"]
-    counted = nursery._parent
-    monkeypatch.setattr(nursery, "_parent", lambda *given: replace(counted(*given), depth=1))
+    counted = child_start._parent
+    monkeypatch.setattr(child_start, "_parent", lambda *given: replace(counted(*given), depth=1))
     assert run(work) == ["child_run_failed"] * 30 + ["child_limit_exceeded"]

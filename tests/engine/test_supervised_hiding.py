@@ -8,8 +8,8 @@ import pytest
 from tests.engine.bench import Bench, run
 from tests.engine.children import begun, kids, settled
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.protocol import schema
-from weftwork.protocol.redaction import Redactor
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy.redaction import Redactor
 
 SECRET = "hunter2-hunter2"
 WORKER = workflow([node("w")], id="worker-one")
@@ -51,7 +51,7 @@ def test_a_decision_that_reads_a_secret_is_still_a_decision(monkeypatch: pytest.
 
     assert run(wrong) == []
     monkeypatch.setattr(Redactor, "_made", lambda redactor, node_id, value: value)
-    monkeypatch.setattr("weftwork.protocol.redaction.FIXED", frozenset())
+    monkeypatch.setattr("weftwork.protocol.privacy.redaction.FIXED", frozenset())
     assert "runOrchestrator.decided" in run(wrong)
 
 
@@ -65,5 +65,5 @@ def test_a_worker_that_is_named_by_a_secret_is_not_named_in_the_log(monkeypatch:
         return [event.type for event in events if SECRET.encode() in event.payload]
 
     assert run(shown) == []
-    monkeypatch.setattr("weftwork.protocol.redaction.members", lambda kind, payload: ())
+    monkeypatch.setattr("weftwork.protocol.privacy.redaction.members", lambda kind, payload: ())
     assert "core.workflowChain.event" in run(shown)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.engine.bench import Bench, run
+from tests.engine.children import begun, kids, settled
 from tests.engine.supervised import WORKERS, found, let_go, parallel, story
-from tests.engine.test_children import begun, kids, settled
 from tests.engine.test_waiting import pass_time
-from weftwork.engine.inputs import PauseAsked, ResumeAsked
-from weftwork.ports.nodes import Completed, Failed
-from weftwork.protocol.run import TERMINAL
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.protocol.run.header import TERMINAL
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 

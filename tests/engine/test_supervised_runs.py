@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from tests.engine.bench import Bench, run
+from tests.engine.children import begun, kids, settled
 from tests.engine.supervised import END, WORKERS, let_go, story, supervised, work_on
-from tests.engine.test_children import begun, kids, settled
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.protocol import carried
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.privacy import value_paths
 
 
 @pytest.mark.rule("orch-11")
@@ -162,7 +162,7 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
         assert [each["speakerId"] for each in turns] == ["host:supervisor"] * (routing == "conversation")
 
     run(work)
-    for table in (carried.MADE, carried.VALUES):
+    for table in (value_paths.MADE, value_paths.VALUES):
         monkeypatch.delitem(table, "runOrchestrator.decided")
     with pytest.raises(AssertionError):
         run(work)

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from weftwork.engine import test_log as module
-from weftwork.protocol import schema
-from weftwork.protocol.events import ENVELOPE_RECORDED, Draft
-from weftwork.testing.clock import ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.engine.api import test_endpoints as module
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft
+from weftwork.testing.deterministic import ManualClock, SequentialIds
 
 ACME, OTHER = "live:acme", "live:other"
 

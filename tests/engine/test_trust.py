@@ -10,14 +10,15 @@ from tests.engine.trust_graphs import CORRELATION, MIXERS, OUT
 from tests.engine.trusted import WAIT, chain, mix, outside, told, trust_of
 from tests.protocol.definition import edge, header_of, node, plan_of, workflow
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.adapters.nodes.http import http_nodes
-from weftwork.engine.append import Append
-from weftwork.ports.nodes import AppendLog, Completed, InstantNode, NodeCall, NodeContext, Outcome
-from weftwork.protocol.events import OUTSIDE, Draft
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.state import RunState
-from weftwork.testing.ids import SequentialIds
-from weftwork.testing.outbound import FakeOutbound
+from weftwork.adapters.nodes.net.http_request import http_nodes
+from weftwork.engine.run.append import Append
+from weftwork.ports.node_outcome import AppendLog, Completed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import OUTSIDE, Draft
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.testing.deterministic import SequentialIds
+from weftwork.testing.fake_outbound import FakeOutbound
 
 
 @pytest.mark.rule("trust-02")

@@ -10,7 +10,7 @@ from tests.engine.children import SUB, kids, settled
 from tests.engine.supervised import END, work_on
 from tests.engine.trusted import STATIC, VARIABLES, WAIT, chain, mix, outside, told, trust_of
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import nursery
+from weftwork.engine.host import child_start
 
 CHILD = workflow(
     [mix("reads-x", "x"), mix("reads-y", "y", sets="given")],
@@ -114,9 +114,9 @@ def _cel(decision: dict[str, Any]) -> str:
 @pytest.mark.parametrize("guard", ["given", "heard"])
 def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if guard == "given":
-        monkeypatch.setattr(nursery, "_untrusted", lambda *given: ())
+        monkeypatch.setattr(child_start, "_untrusted", lambda *given: ())
     else:
-        monkeypatch.setattr("weftwork.engine.append.tells_untrusted", lambda *given: False)
+        monkeypatch.setattr("weftwork.engine.run.append.tells_untrusted", lambda *given: False)
     proofs = {
         "given": test_a_child_gets_values_as_they_are_and_gives_them_back_so,
         "heard": lambda: test_what_a_child_gets_from_outside_reaches_its_parent(False),

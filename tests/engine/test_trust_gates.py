@@ -11,12 +11,13 @@ from tests.engine.children import SUB, begun, settled
 from tests.engine.supervised import work_on
 from tests.engine.trust_graphs import MIXERS, OUT
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine import answering
-from weftwork.engine.inputs import VariablesGiven
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome
-from weftwork.protocol import asking
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.engine.decide import interrupts
+from weftwork.engine.decide.inputs import VariablesGiven
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.people import interrupt_events
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.interrupts import Interrupt
 
 MODEL = Answerer("tool", trust="untrusted", delegate=True, override=True)
 PERSON = Answerer("key_1")
@@ -186,7 +187,7 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
         "answers": lambda: test_no_answer_of_an_untrusted_source_moves_a_gate("core.approvalGate", WAYS[0]),
         "passing": lambda: test_no_node_lets_a_gate_of_its_own_pass("approval"),
     }
-    monkeypatch.setattr(answering, "check_trust", lambda kind, by: None)
-    monkeypatch.setattr(asking, "GATES", frozenset())
+    monkeypatch.setattr(interrupts, "check_trust", lambda kind, by: None)
+    monkeypatch.setattr(interrupt_events, "GATES", frozenset())
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         proofs[guard]()

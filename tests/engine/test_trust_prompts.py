@@ -9,8 +9,9 @@ from tests.engine.bench import Bench, run
 from tests.engine.trust_graphs import MIXERS, OUT
 from tests.engine.trusted import VARIABLES, mix, outside, port, told
 from tests.protocol.definition import edge, node, workflow
-from weftwork.ports.nodes import Completed, InstantNode, NodeCall, Outcome
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 def _prompt(call: NodeCall) -> Outcome:

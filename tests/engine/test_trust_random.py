@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from tests.engine.bench import Bench, quiet, run
 from tests.engine.trust_graphs import CORRELATION, MIXERS, OUT, draw, words
 from tests.protocol.definition import examples
-from weftwork.engine import answering, append
-from weftwork.protocol import fold, node_facts
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import TERMINAL
-from weftwork.protocol.state import NodeState
-from weftwork.protocol.trust_stamp import BARE
+from weftwork.engine.decide import interrupts
+from weftwork.engine.run import append
+from weftwork.protocol.fold import fold, node_facts
+from weftwork.protocol.fold.state import NodeState
+from weftwork.protocol.fold.trust_flow import BARE
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL
 
 _CARRY = frozenset(
     {
@@ -113,5 +114,5 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     elif guard == "rounds":
         monkeypatch.setattr(NodeState, "distrusted", property(lambda self: False, lambda self, value: None))
     else:
-        monkeypatch.setattr(answering, "OUTSIDE", "nothing")
+        monkeypatch.setattr(interrupts, "OUTSIDE", "nothing")
     assert any(wrong(told(seed)[1]) for seed in range(200))

@@ -7,8 +7,9 @@ import pytest
 from tests.engine.bench import Bench, quiet, run, until
 from tests.engine.effects import World, working
 from tests.protocol.definition import node, workflow
-from weftwork.engine.turns import Turns
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome
+from weftwork.engine.nodes.concurrency import Turns
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.limits import Limits
 
 ONE = workflow([node("a", "test.body")])
@@ -30,7 +31,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
             return Completed({})
 
         if not guarded:
-            monkeypatch.setattr("weftwork.engine.performer.turn_of", lambda *_: ())
+            monkeypatch.setattr("weftwork.engine.nodes.node_runner.turn_of", lambda *_: ())
         limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
         bench = Bench(
             working("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"), limits=limits

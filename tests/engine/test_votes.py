@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from tests.engine.bench import Bench, run
 from tests.engine.test_answers import GATE, asked, refused
-from weftwork.protocol import schema
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.approval import tally
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.json import schema
+from weftwork.protocol.people.approvals import Answerer, tally
+from weftwork.protocol.run.header import RunKey
 
 ALL = ["accept", "reject", "refine", "edit-accept", "ask"]
 KEY = Answerer("key_1", frozenset({"alice"}))
@@ -189,7 +188,9 @@ def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(m
         assert await bench.answer(key, {**yes, "voter": "carol"}, by=TRUSTED) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.answering.actor_of", lambda data, said, by: said.get("voter", by.principal))
+    monkeypatch.setattr(
+        "weftwork.engine.decide.interrupts.actor_of", lambda data, said, by: said.get("voter", by.principal)
+    )
     with pytest.raises((pytest.fail.Exception, AssertionError)):
         run(work)
 
@@ -216,7 +217,7 @@ def test_a_gate_that_asks_for_a_key_takes_no_link(monkeypatch: pytest.MonkeyPatc
         assert await bench.answer(key, {"action": "accept"}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.approval._check_profile", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._check_profile", lambda *arguments: None)
     with pytest.raises(pytest.fail.Exception):
         run(work)
 
@@ -246,7 +247,7 @@ def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why(monkeypatch
         assert await bench.answer(key, {"action": "accept"}, by=KEY) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.approval._check_override", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._check_override", lambda *arguments: None)
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

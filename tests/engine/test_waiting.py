@@ -9,15 +9,16 @@ import pytest
 from tests.engine.bench import ANSWERER, Bench, quiet, run
 from tests.engine.test_answers import GATE, asked, asks
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.engine.answering import answer
-from weftwork.engine.inputs import AnswerGiven
-from weftwork.engine.live import LiveRun
-from weftwork.ports.eventlog import InterruptQuery, StoreUnavailable
-from weftwork.ports.nodes import Completed, InstantNode, NodeCall, Outcome, Suspended
-from weftwork.protocol.interrupt import Interrupt, answer_refusal
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.decide.interrupts import answer
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.ports.storage.event_log import InterruptQuery, StoreUnavailable
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt, answer_refusal
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 DAY = 86_400_000
 PICK = {"customKind": "pick"}
@@ -96,7 +97,7 @@ def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_no
         assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.state.InterruptState.due", None)
+    monkeypatch.setattr("weftwork.protocol.fold.state.InterruptState.due", None)
     with pytest.raises(AssertionError):
         run(work)
 
@@ -217,7 +218,7 @@ def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_next_se
 ) -> None:
     async def work() -> None:
         with monkeypatch.context() as older:
-            older.setattr("weftwork.engine.append.is_parked", lambda state: False)
+            older.setattr("weftwork.engine.run.append.is_parked", lambda state: False)
             older.setattr(LiveRun, "rest", lambda self: None)
             bench, key = await asked("custom", timeout_ms=1000)
             assert not (await bench.stored(key)).projection.parked

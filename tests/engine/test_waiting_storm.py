@@ -13,15 +13,17 @@ from tests.engine.effects import working
 from tests.engine.waiting_storm import MOVES, WaitingStorm
 from tests.engine.waiting_world import HOUR, a_document, settled_answer
 from tests.protocol.definition import examples, node, workflow
-from weftwork.engine import append, live
-from weftwork.engine.alarm import Alarm
-from weftwork.engine.append import Append
-from weftwork.engine.inputs import PauseAsked, ResumeAsked
-from weftwork.engine.live import LiveRun
-from weftwork.ports.nodes import Completed, NodeCall, NodeContext, Outcome
-from weftwork.protocol.events import Draft
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.state import RunState
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.engine.host.alarm import Alarm
+from weftwork.engine.run import append
+from weftwork.engine.run.append import Append
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.engine.run.pending_commit import Work
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import Draft
+from weftwork.protocol.run.interrupts import Interrupt
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +137,7 @@ def test_an_alarm_that_skips_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def wakes(self: Any, run: Any) -> bool:
         return True
 
-    monkeypatch.setattr("weftwork.engine.executor.Executor._roused", wakes)
+    monkeypatch.setattr("weftwork.engine.host.executor.Executor._roused", wakes)
     with pytest.raises(AssertionError, match=r"nobody wakes|looked|left though"):
         storms()
 
@@ -159,7 +161,7 @@ def test_votes_that_only_memory_holds_are_seen(monkeypatch: pytest.MonkeyPatch) 
 def test_an_answer_that_is_acknowledged_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     commit = LiveRun._commit
 
-    async def hasty(self: LiveRun, work: live.Work) -> bool:
+    async def hasty(self: LiveRun, work: Work) -> bool:
         if work.request is not None:
             work.request.answer(self.state.status)
         return await commit(self, work)

@@ -7,9 +7,9 @@ import pytest
 
 from tests.engine.bench import CALLER, run
 from tests.engine.test_workflows import TESTER, V1, V2, opened, refused
-from weftwork.engine.claim import Claim
-from weftwork.protocol.idempotency import RETENTION_SECONDS
+from weftwork.engine.api.idempotency import Claim
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 
 
 @pytest.mark.rule("idem-01", "idem-02", "idem-03")

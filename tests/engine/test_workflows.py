@@ -8,14 +8,13 @@ import pytest
 
 from tests.engine.bench import CALLER, Bench, run
 from tests.protocol.definition import node, workflow
-from weftwork.engine import workflows as workflows_module
-from weftwork.engine.principal import Principal
-from weftwork.protocol import schema
+from weftwork.engine.api import workflows as workflows_module
+from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, error_document
-from weftwork.protocol.gated import GATED
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.submission import MAX_DESCRIPTION, MAX_LISTED
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.protocol.workflow.registration import GATED, MAX_DESCRIPTION, MAX_LISTED
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))

@@ -9,11 +9,12 @@ import pytest
 from tests.engine.bench import CALLER, Bench, quiet, run, until
 from tests.engine.effects import World, answer, working
 from tests.protocol.definition import edge, node, workflow
-from weftwork.engine import sayings
-from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, NodeCall, NodeContext, Outcome
+from weftwork.engine import node_events
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.events import is_authors_type
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.protocol.run.events import is_authors_type
+from weftwork.protocol.run.interrupts import Interrupt
 
 ONE = workflow([node("a", "test.body")])
 
@@ -86,7 +87,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
     else:
         assert run(work)[0]
     if effect == "idempotent":
-        monkeypatch.setattr("weftwork.engine.activity._is_pure", lambda state, node_id, threads: True)
+        monkeypatch.setattr("weftwork.engine.run.activity._is_pure", lambda state, node_id, threads: True)
         assert not run(work)[0]
 
 
@@ -196,10 +197,10 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
         return await bench.status(key)
 
     assert run(work) == "completed"
-    monkeypatch.setattr(sayings, "MOST_SAID", 19)
+    monkeypatch.setattr(node_events, "MOST_SAID", 19)
     assert run(work) == "failed"
-    monkeypatch.setattr(sayings, "MOST_SAID", 100)
-    monkeypatch.setattr(sayings, "MOST_SAID_BYTES", 19)
+    monkeypatch.setattr(node_events, "MOST_SAID", 100)
+    monkeypatch.setattr(node_events, "MOST_SAID_BYTES", 19)
     assert run(work) == "failed"
 
 

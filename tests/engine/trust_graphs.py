@@ -9,22 +9,21 @@ import random
 from typing import Any
 
 from tests.protocol.definition import TYPES, edge, node, variable, workflow
-from weftwork.ports.nodes import (
+from weftwork.ports.node_outcome import (
     AppendLog,
     Completed,
     EmitArtifact,
     Failed,
-    InstantNode,
-    NodeCall,
     Outcome,
     SetVariable,
     Suspended,
     WriteChannel,
 )
-from weftwork.protocol.graph import RULES, Plan, plan_workflow
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.plan import RULES, Plan, plan_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 OUT = "OUT"
 NAMES = ("a", "b", "c")

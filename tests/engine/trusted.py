@@ -7,8 +7,8 @@ from tests.engine.bench import Bench
 from tests.engine.children import begun
 from tests.engine.trust_graphs import MIXERS
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunKey
 
 VARIABLES = [variable(name, "array", defaultValue=[]) for name in "abc"]
 WAIT = "test.gate"

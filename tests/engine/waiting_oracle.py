@@ -9,15 +9,14 @@ import msgspec
 
 from tests.engine.gates import SLOTS
 from tests.engine.waiting_world import SECRET
-from weftwork.engine.alarm import AWAY_MS
-from weftwork.engine.bounds import bounds_of
-from weftwork.engine.inputs import AnswerGiven
-from weftwork.ports.eventlog import InterruptQuery, Stored, StoreUnavailable
-from weftwork.protocol import schema
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.run.live_run import bounds_of
+from weftwork.ports.storage.event_log import AWAY_MS, InterruptQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.events import REMINDER, Event, Fact
-from weftwork.protocol.state import RunState
-from weftwork.protocol.waiting import is_parked, may_rest, wake_at
+from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import REMINDER, Event, Fact
+from weftwork.protocol.run.projection import Stored
 
 if TYPE_CHECKING:
     from tests.engine.waiting_storm import WaitingStorm

@@ -3,8 +3,9 @@
 from typing import Any
 
 from tests.engine.gates import Watched
-from weftwork.ports.eventlog import Batch, StoreUnavailable
-from weftwork.protocol.run import RunHeader, RunKey
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunHeader, RunKey
 
 
 class Kept:

@@ -12,13 +12,14 @@ from tests.engine.waiting_oracle import Said, check_end, check_quiet
 from tests.engine.waiting_store import Leaky
 from tests.engine.waiting_world import EVERYBODY, SECRET, Office, answer_to, anything
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.inputs import AnswerGiven, CancelAsked, Input, PauseAsked, ResumeAsked
-from weftwork.ports.eventlog import StoreUnavailable
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.effect import effect_key
+from weftwork.engine.decide.inputs import AnswerGiven, CancelAsked, Input, PauseAsked, ResumeAsked
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run import DRAIN_POLICIES, TERMINAL
-from weftwork.protocol.state import InterruptState, RunState
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.effects import effect_key
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL
+from weftwork.protocol.run.interrupts import InterruptState
 
 FATES = {"down": 0.03, "conflict": 0.02, "lost": 0.04}
 DAY = 86_400_000

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.engine.effects import working
 from tests.protocol.definition import edge, node, variable, workflow
-from weftwork.ports.nodes import Completed, Failed, NodeCall, NodeContext, Outcome, WaitingNode
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.effect import UNKNOWN
-from weftwork.protocol.interrupt import Interrupt, Resolution
-from weftwork.protocol.state import InterruptState
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.interrupts import Interrupt, InterruptState, Resolution
 
 SECRET = "secret-text"
 HOUR = 3_600_000

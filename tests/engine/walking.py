@@ -10,19 +10,20 @@ import msgspec
 from tests.engine.graphs import FLAKY, INPUTS
 from tests.protocol.definition import header_of
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.call import make_call, outcome_input
-from weftwork.engine.decide import decide
-from weftwork.engine.decision import Bounds
-from weftwork.engine.inputs import AnswerGiven, Input, NodeFailed, RetryDue, Step
+from weftwork.engine.decide.decision import Bounds
+from weftwork.engine.decide.inputs import AnswerGiven, Input, NodeFailed, RetryDue, Step
+from weftwork.engine.decide.transitions import decide
+from weftwork.engine.nodes.node_call import make_call, outcome_input
 from weftwork.ports.nodes import InstantNode
-from weftwork.protocol import schema
-from weftwork.protocol.answerer import Answerer
-from weftwork.protocol.canonical import encode_canonical
-from weftwork.protocol.events import Fact
-from weftwork.protocol.fold import RunState, apply
-from weftwork.protocol.graph import Plan
-from weftwork.protocol.view import View
-from weftwork.testing.ids import SequentialIds
+from weftwork.protocol.fold.fold import apply
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.fold.variable_views import View
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_canonical
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.workflow.plan import Plan
+from weftwork.testing.deterministic import SequentialIds
 
 RUN = {each.declaration.type_id: each.run for each in (*BUILTIN, FLAKY) if isinstance(each, InstantNode)}
 MOST = 5_000

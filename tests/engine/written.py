@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
-from weftwork.engine.feeds import Feeds
-from weftwork.protocol.events import Event, reaching
-from weftwork.protocol.run import RunKey
+from weftwork.engine.streams.feeds import Feeds
+from weftwork.protocol.run.events import Event, reaching
+from weftwork.protocol.run.header import RunKey
 
 KEY = RunKey("live:acme", "run-1")
 

@@ -26,11 +26,10 @@ from tests.live import (
     write_workflows,
 )
 from tests.live.served import until
-from weftwork.engine.census import Population
-from weftwork.engine.executor import Executor
-from weftwork.engine.service import Service
-from weftwork.protocol import schema
-from weftwork.protocol.run import RunKey
+from weftwork.engine.api.runs import Service
+from weftwork.engine.host.executor import Executor, Population
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.header import RunKey
 
 LIVE = 20
 PER_TENANT = 8

@@ -9,9 +9,9 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from tests.hostile.wire import HEALTH, HOST, parse
-from weftwork.adapters.http import connection as module
-from weftwork.adapters.http.connection import Connection
-from weftwork.adapters.http.door import Door
+from weftwork.adapters.http.server import connection as module
+from weftwork.adapters.http.server.connection import Connection
+from weftwork.adapters.http.server.limits import Door
 
 
 class Wire(asyncio.Transport):

@@ -10,10 +10,10 @@ import pytest
 
 from tests.hostile.wire import AUTH, HEALTH, HOST, Heard, connect, hear, refused, say
 from tests.live import Served, delays, elsewhere, open_served, until
-from weftwork.adapters.http import server
-from weftwork.adapters.http.door import OTHER_FILES, PUBLIC, SPARE, Door, room
-from weftwork.adapters.system.files import raise_file_limit
-from weftwork.protocol.wire_v1 import ROUTES
+from weftwork.adapters.http.server import http_server
+from weftwork.adapters.http.server.limits import OTHER_FILES, PUBLIC, SPARE, Door, room
+from weftwork.adapters.system.file_limit import raise_file_limit
+from weftwork.protocol.wire.v1.routes import ROUTES
 
 CAP = 5
 RUNS = b"GET /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"\r\n"
@@ -127,7 +127,7 @@ def test_who_is_told_while_it_sends_can_read_it() -> None:
 
 
 def test_the_operator_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REPORT_TICKS", 1)
+    monkeypatch.setattr(http_server, "REPORT_TICKS", 1)
 
     def work(served: Served) -> None:
         with crowd(served, CAP):

@@ -13,10 +13,10 @@ from tests.hostile.wire import POST, connect, hear, say
 from tests.live import Answer, Host, delays, elsewhere, open_served, until
 from tests.live.tokens import token_of
 from weftwork.adapters.http import message
-from weftwork.protocol import schema
-from weftwork.protocol.annotation import MAX_TEXT
-from weftwork.protocol.interrupt_token import is_person
-from weftwork.protocol.wire_v1 import ROUTES
+from weftwork.protocol.json import schema
+from weftwork.protocol.people.interrupt_tokens import is_person
+from weftwork.protocol.review.annotations import MAX_TEXT
+from weftwork.protocol.wire.v1.routes import ROUTES
 
 pytestmark = pytest.mark.usefixtures("nothing_failed")
 

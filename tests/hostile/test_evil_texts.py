@@ -7,9 +7,10 @@ import pytest
 
 from tests.hostile.wire import BODY, Heard, connect, hear, say
 from tests.live import KEY, Host
-from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS
-from weftwork.protocol.wire_v1 import ROUTES, Route
+from weftwork.protocol.json import schema
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.routes import ROUTES
 
 pytestmark = pytest.mark.usefixtures("nothing_failed")
 

@@ -11,7 +11,7 @@ import pytest
 from tests.hostile.wire import AUTH, HEALTH, HOST, connect, hear, refused, say
 from tests.live import host as live
 from tests.live import start_host, until
-from weftwork.adapters.http.door import OTHER_FILES, SPARE
+from weftwork.adapters.http.server.limits import OTHER_FILES, SPARE
 
 FILES = 400
 ROOM = FILES - 2 * SPARE - OTHER_FILES

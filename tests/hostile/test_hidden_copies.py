@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples, node, plan_of, variable, workflow
-from weftwork.protocol import redaction, schema
-from weftwork.protocol.copies import MAX_TEXT, MIN_TEXT, Copies
-from weftwork.protocol.redaction import COPY, EXACT_TEXT, EXACT_VALUES, Redactor, mask, reveal
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy import redaction
+from weftwork.protocol.privacy.redaction import COPY, EXACT_TEXT, EXACT_VALUES, Redactor, reveal
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, MIN_TEXT, Copies, mask
 
 SECRET = "canary-9d2e"
 PLAN = plan_of(workflow([node("a")], [], [variable("secret", sensitive=True), variable("plain", "object")]))

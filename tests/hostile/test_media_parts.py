@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.protocol.definition import edge, node, variable, workflow
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.app import Host
-from weftwork.engine import node_context
+from weftwork.engine.nodes import node_context
 from weftwork.settings import Settings
 
 SEAM = "/v1/host/sample/ai/call"
@@ -155,11 +156,15 @@ def calls_of_fetch(source: str) -> int:
 
 
 def test_one_place_fetches_what_models_are_shown() -> None:
-    places = [*SOURCE.glob("engine/*.py"), *SOURCE.glob("adapters/providers/*.py"), *SOURCE.glob("protocol/**/*.py")]
-    places += [*SOURCE.glob("adapters/nodes/ai_*.py"), SOURCE / "adapters/http/ai_seam.py"]
-    places += [SOURCE / "adapters/python" / f"{name}.py" for name in ("parts", "prompt", "models", "media")]
+    folders = ("engine/**", "adapters/providers", "protocol/**", "adapters/nodes/ai")
+    found = [list(SOURCE.glob(f"{folder}/*.py")) for folder in folders]
+    assert all(found)
+    places = [*chain(*found), SOURCE / "adapters/http/test_endpoints/host_services.py"]
+    places += [SOURCE / "adapters/python/calls" / f"{name}.py" for name in ("prompts", "model_calls", "media")]
     fetching = {path.relative_to(SOURCE).as_posix(): calls_of_fetch(path.read_text("utf-8")) for path in places}
-    assert {name: count for name, count in fetching.items() if count} == {"engine/perception.py": 1}
+    # The endpoint sends one request of its caller's by the guarded client; models are shown nothing of it.
+    expected = {"engine/models/message_media.py": 1, "adapters/http/test_endpoints/host_services.py": 1}
+    assert {name: count for name, count in fetching.items() if count} == expected
     assert calls_of_fetch("await self._outbound.fetch(x)") == 1
 
 

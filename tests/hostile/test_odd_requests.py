@@ -9,9 +9,9 @@ import pytest
 from tests.hostile.odd import CASES, SMUGGLED, Case
 from tests.hostile.wire import HEALTH, POST, Heard, ask, connect, hear, say
 from tests.live import Host, Served, delays, elsewhere, open_served
-from weftwork.adapters.http import head
-from weftwork.adapters.http.connection import Connection
-from weftwork.adapters.http.refusal import refusal
+from weftwork.adapters.http.host_errors import refusal
+from weftwork.adapters.http.server import limits
+from weftwork.adapters.http.server.connection import Connection
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,7 +90,7 @@ def statuses(one: Served, sent: bytes) -> tuple[int, ...]:
 def test_without_the_look_at_heads_these_would_be_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = CASES[name].send + b"GARBAGE\r\n\r\n"
     assert served(statuses, sent) == (400,)
-    monkeypatch.setattr(head, "head_fault", lambda *_: None)
+    monkeypatch.setattr(limits, "head_fault", lambda *_: None)
     assert served(statuses, sent) != (400,)
 
 
@@ -98,8 +98,10 @@ def test_without_the_look_at_upgrades_a_body_would_be_a_request(monkeypatch: pyt
     upgrade = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
     sent = POST + upgrade + b"Content-Length: %d\r\n\r\n" % len(HEALTH) + HEALTH + b"GARBAGE\r\n\r\n"
     assert served(statuses, sent) == (400,)
-    honest = head.head_fault
-    monkeypatch.setattr(head, "head_fault", lambda target, headers, version, _: honest(target, headers, version, False))
+    honest = limits.head_fault
+    monkeypatch.setattr(
+        limits, "head_fault", lambda target, headers, version, _: honest(target, headers, version, False)
+    )
     assert 200 in served(statuses, sent)
 
 

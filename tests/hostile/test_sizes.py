@@ -10,10 +10,9 @@ from uvicorn.server import ServerState
 
 from tests.hostile.wire import BODY, HEALTH, HOST, POST, ask, connect, hear, refused, say
 from tests.live import Host
-from weftwork.adapters.http import head
-from weftwork.adapters.http.connection import Connection
-from weftwork.adapters.http.door import Door
-from weftwork.adapters.http.head import HEAD_BYTES, MAX_HEADERS, TARGET_BYTES
+from weftwork.adapters.http.server import limits
+from weftwork.adapters.http.server.connection import Connection
+from weftwork.adapters.http.server.limits import HEAD_BYTES, MAX_HEADERS, TARGET_BYTES, Door
 
 GET = b"GET /health HTTP/1.1\r\n" + HOST
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -34,7 +33,7 @@ def test_a_head_is_as_large_as_it_may_be(host: Host, behind: bytes) -> None:
         assert hear(connection, 1)[0].status == 200
         say(connection, of_size(HEAD_BYTES + 200) + behind)
         (answer,) = hear(connection)
-    assert answer.document["message"] == head.oversize()
+    assert answer.document["message"] == limits.oversize()
 
 
 @pytest.mark.parametrize(("count", "status"), [(MAX_HEADERS, 200), (MAX_HEADERS + 1, 400), (5000, 400)])
@@ -82,7 +81,7 @@ def test_what_never_ends_is_cut_with_a_word(host: Host, name: str) -> None:
                 break
         (last,) = hear(connection)
     assert refused(last, 400, "validation_error") == {"pointer": ""}
-    assert last.document["message"] == head.oversize()
+    assert last.document["message"] == limits.oversize()
     assert host.call("GET", "/health").status == 200
 
 
@@ -140,7 +139,7 @@ def taken_in(start: bytes, piece: bytes) -> int:
 def test_no_more_is_taken_in_than_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     start, piece = ENDLESS[name]
     assert HEAD_BYTES - len(start) < taken_in(start, piece) <= HEAD_BYTES + HEAD_BYTES // 32 + len(piece)
-    monkeypatch.setattr(head, "HEAD_BYTES", 2**40)
+    monkeypatch.setattr(limits, "HEAD_BYTES", 2**40)
     assert taken_in(start, piece) >= 2**20
 
 

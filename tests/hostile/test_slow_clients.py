@@ -14,7 +14,8 @@ import pytest
 from tests.hostile.wire import AUTH, BODY, HEALTH, HOST, POST, Heard, connect, hear, refused, say
 from tests.live import Served, delays, elsewhere, open_served, start_host
 from tests.live.served import until
-from weftwork.adapters.http import connection, ending, server
+from weftwork.adapters.http.server import connection, http_server
+from weftwork.adapters.http.server import connection as ending
 
 CLIENTS = 2000 if os.environ.get("WEFTWORK_PROOF") == "full" else 500
 SHORT = 0.3
@@ -25,7 +26,7 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All limits short, and looked at often."""
-    monkeypatch.setattr(server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(http_server, "LOOK_TICKS", 1)
     monkeypatch.setattr(ending, "FLUSH_SECONDS", SHORT)
     for name in ("HEAD_SECONDS", "BODY_GRACE_SECONDS", "IDLE_SECONDS"):
         monkeypatch.setattr(connection, name, SHORT)
@@ -213,7 +214,7 @@ def stays(served: Served, sent: bytes, seconds: float) -> bool:
 @pytest.mark.parametrize("watched", [True, False])
 def test_without_the_watchdog_they_would_all_stay(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not watched:
-        monkeypatch.setattr(server._Server, "_look", lambda self: None)
+        monkeypatch.setattr(http_server._Server, "_look", lambda self: None)
 
     async def work(served: Served) -> list[bool]:
         seconds = 10 if watched else 4 * SHORT

@@ -15,11 +15,11 @@ import pytest
 from tests.hostile.evil import FRAGMENTS
 from tests.hostile.wire import AUTH, HOST, connect, hear, say
 from tests.live import Served, echoes, elsewhere, open_served
-from weftwork.adapters.http.turns import Turns
-from weftwork.protocol import redaction
-from weftwork.protocol.copies import Copies
-from weftwork.protocol.decode import decode
-from weftwork.protocol.options import MAX_INPUTS
+from weftwork.adapters.http.message import Turns
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.privacy import redaction
+from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.workflow.run_options import MAX_INPUTS
 
 DECODES = 4
 """A turn may take as long as reading the widest document so many times. Where that takes 25 milliseconds, it is a

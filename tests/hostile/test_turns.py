@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tests.hostile.wire import AUTH, BODY, HEALTH, HOST, POST, connect, hear, parse, say
 from tests.live import Served, Stream, delays, elsewhere, open_served
 from tests.live.served import until
-from weftwork.adapters.http.ending import Ending
+from weftwork.adapters.http.server.connection import Ending
 
 
 def serve(work: Any) -> Any:

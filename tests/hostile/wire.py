@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 from tests.live import KEY, Answer, dechunk
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 WAIT = 15.0
 HOST = b"Host: x\r\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weftwork.offered import PLACES
+from weftwork.exports import PLACES
 
 SOURCE = Path(__file__).parents[2] / "src" / "weftwork" / "__init__.py"
 
@@ -66,7 +66,7 @@ def test_a_module_with_nodes_loads_no_host() -> None:
     command = [sys.executable, "-W", "error", "-c", script]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     loaded = set(ended.stdout.split())
-    assert "weftwork.adapters.python.declare" in loaded
+    assert "weftwork.adapters.python.declaration.decorator" in loaded
     assert not loaded & {"weftwork.app", "weftwork.engine", "asyncio", "apsw", "uvicorn", "click", "jsonschema_rs"}
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from weftwork.adapters.system.faults import arm_points
-from weftwork.ports import faults
-from weftwork.ports.faults import POINTS, point
+from weftwork.ports import fault_points
+from weftwork.ports.fault_points import POINTS, point
 from weftwork.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "weftwork"
-PORT, ADAPTER = "weftwork.ports.faults", "weftwork.adapters.system.faults"
+PORT, ADAPTER = "weftwork.ports.fault_points", "weftwork.adapters.system.faults"
 
 
 def points(source: str) -> list[str]:
@@ -67,28 +67,30 @@ def test_a_point_is_seen(source: str, found: list[str]) -> None:
 
 
 def test_only_the_command_line_arms_points() -> None:
-    assert takers(ADAPTER) == {"cli/serve.py": {"arm_points"}}
+    assert takers(ADAPTER) == {"cli/commands/serve.py": {"arm_points"}}
     others = {name: used for name, used in takers(PORT).items() if used != {"point"}}
     assert others == {"adapters/system/faults.py": {"POINTS", "arm"}}
 
 
 def test_who_takes_what_is_seen() -> None:
     assert taken(f"from {PORT} import point, arm", PORT) == {"point", "arm"}
-    assert taken(f"import {PORT} as f", PORT) == taken("from weftwork.ports import faults", PORT) == {"*"}
-    assert taken("from weftwork.ports import eventlog", PORT) == set()
+    assert (
+        taken(f"import {PORT} as f", PORT) == taken("from weftwork.ports import fault_points as faults", PORT) == {"*"}
+    )
+    assert taken("from weftwork.ports.storage import event_log as eventlog", PORT) == set()
 
 
 def test_a_point_that_is_not_armed_does_nothing() -> None:
     for name in POINTS:
         point(name)
-    assert (faults._armed, faults._passed) == ({}, {})
+    assert (fault_points._armed, fault_points._passed) == ({}, {})
 
 
 def test_an_armed_point_acts_once_and_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "_armed", {})
-    monkeypatch.setattr(faults, "_passed", {})
+    monkeypatch.setattr(fault_points, "_armed", {})
+    monkeypatch.setattr(fault_points, "_passed", {})
     seen: list[int] = []
-    faults.arm({("run.ended", 3): lambda: seen.append(faults._passed["run.ended"])})
+    fault_points.arm({("run.ended", 3): lambda: seen.append(fault_points._passed["run.ended"])})
     for _ in range(5):
         point("run.ended")
         point("node.ended")
@@ -98,7 +100,7 @@ def test_an_armed_point_acts_once_and_in_time(monkeypatch: pytest.MonkeyPatch) -
 LIBRARY = """
 import asyncio
 from weftwork import Host, Settings
-from weftwork.ports import faults
+from weftwork.ports import fault_points as faults
 
 async def work():
     host = Host(Settings(store="memory"))
@@ -142,7 +144,7 @@ def serve(folder: Path, wanted: str) -> "subprocess.CompletedProcess[str]":
 def test_what_cannot_be_armed_is_refused(wanted: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         arm_points(wanted)
-    assert not faults._armed
+    assert not fault_points._armed
 
 
 def test_a_mistake_stops_the_start(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ OPENERS = frozenset(
 
 WAYS: dict[str, set[str]] = {
     "adapters/admin/client.py": {"connect"},
-    "adapters/blobs/object.py": {"obstore"},
+    "adapters/blobs/object_storage.py": {"obstore"},
     "adapters/outbound/exchange.py": {"httpcore2", "ssl", "connect_tcp", "start_tls"},
     "adapters/outbound/guard.py": {"connect"},
     "adapters/outbound/resolver.py": {"getaddrinfo"},

@@ -5,7 +5,7 @@ from openwop_client import OpenwopClient
 from tests.interop.test_client_supervised import answer, completed, ended, payloads, waiting
 from tests.live import KEY, Host
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 
 @pytest.fixture

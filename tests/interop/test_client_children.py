@@ -7,7 +7,7 @@ from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import ResolveInterruptRequest, RunEventDoc
 from tests.live import KEY, OTHER_KEY, Host, until
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 CHILD = "conformance-subworkflow-child"
 GATED = "conformance-interrupt-parent-child-cancel"

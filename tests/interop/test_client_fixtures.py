@@ -16,7 +16,7 @@ from tests.interop import (
 )
 from tests.live import KEY, Host
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 
 @pytest.fixture

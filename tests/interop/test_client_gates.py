@@ -8,7 +8,7 @@ from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import ResolveInterruptRequest
 from tests.live import KEY, Host, start_host, weftwork
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 
 @pytest.fixture

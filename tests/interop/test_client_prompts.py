@@ -8,7 +8,7 @@ from openwop_client.types import RunEventDoc
 from tests.interop.test_client_supervised import completed
 from tests.live import KEY, Host
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 
 @pytest.fixture

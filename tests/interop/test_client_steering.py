@@ -10,7 +10,7 @@ from tests.live import KEY, OTHER_KEY, Host, until
 from tests.live.steering import QUESTION, asking, flow, register
 from tests.protocol.definition import edge, node
 
-from weftwork.protocol.events import PAUSE_REQUESTED
+from weftwork.protocol.run.events import PAUSE_REQUESTED
 
 ASKS = flow("client-asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")])
 NAMES = ["a:b", "b.c", "d_e~f", "..-", "(x)"]

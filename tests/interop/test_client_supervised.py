@@ -7,7 +7,7 @@ from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client.types import ResolveInterruptRequest, RunConfigurable, RunEventDoc
 from tests.live import KEY, Host, until
 
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 CHAIN = "core.workflowChain.event"
 DECIDED = "runOrchestrator.decided"

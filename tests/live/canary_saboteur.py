@@ -9,23 +9,23 @@ import sys
 from typing import Any
 
 from weftwork.cli.main import main
-from weftwork.engine import speech
-from weftwork.protocol.copies import Copies
-from weftwork.protocol.hold_back import HoldBack
+from weftwork.engine.models import model_calls
+from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.privacy.secret_matcher import Copies
 
 
 def blind() -> None:
     """No copy of a secret is found anywhere, and what models say is logged."""
     Copies.absent = lambda self, value: True  # type: ignore[method-assign]
     Copies.unmentioned = lambda self, encoded: True  # type: ignore[method-assign]
-    generate = speech.Speech.generate
+    generate = model_calls.Speech.generate
 
     async def chatty(self: Any, request: Any, along: Any) -> Any:
         answer = await generate(self, request, along)
         logging.getLogger("weftwork.node").warning("%s %s", answer.text, answer.refusal)
         return answer
 
-    speech.Speech.generate = chatty  # type: ignore[method-assign]
+    model_calls.Speech.generate = chatty  # type: ignore[method-assign]
 
 
 def hasty() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.app import DATABASE
-from weftwork.ports.eventlog import Batch, Projection
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import Owner, RunHeader
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader
+from weftwork.protocol.run.projection import Projection
+from weftwork.wiring.data_folder import DATABASE
 
 SEEDED = "seeded-messages"
 """The id of the run; it belongs to the tenant acme."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tests.live.host import KEY, WAIT
 from tests.live.inside import Inside, open_inside
-from weftwork.adapters.http.server import bind, serve
+from weftwork.adapters.http.server.http_server import bind, serve
 from weftwork.app import Host
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.live import TEST_KEY, Host, start_host, until
 from tests.live.workflows import write_workflows
-from weftwork.protocol import schema
+from weftwork.protocol.json import schema
 
 TICKET, BILL = "vendor.example.ticket", "vendor.example.bill"
 SHAPE = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}

@@ -29,8 +29,8 @@ from tests.live.racers import (
 from tests.live.steering import asking, events, flow
 from tests.live.tokens import gated, made_link, send, token_of
 from tests.protocol.definition import edge, node
-from weftwork.engine import answering, decide
-from weftwork.protocol.events import CANCEL_REQUESTED
+from weftwork.engine.decide import interrupts, transitions
+from weftwork.protocol.run.events import CANCEL_REQUESTED
 
 pytestmark = pytest.mark.slow
 
@@ -198,14 +198,14 @@ def twice(state: Any, given: Any) -> Any:
     """An answer that does not look whether there is one."""
     for name, each in list(state.interrupts.items()):
         state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
-    return answering.answer(state, given)
+    return interrupts.answer(state, given)
 
 
 def unstoppable(state: Any, given: Any) -> Any:
     """An answer that does not look whether the run is being cancelled."""
     stop, state.stop = state.stop, None
     try:
-        return answering.answer(state, given)
+        return interrupts.answer(state, given)
     finally:
         state.stop = stop
 
@@ -227,6 +227,6 @@ def test_a_host_that_miscounts_is_seen(
     monkeypatch: pytest.MonkeyPatch, check: Callable[[Host, Racers], object], careless: Any, said: str
 ) -> None:
     inside(check, *WORKFLOWS)
-    monkeypatch.setattr(decide, "answer", careless)
+    monkeypatch.setattr(transitions, "answer", careless)
     with pytest.raises(AssertionError, match=said):
         inside(check, *WORKFLOWS)

@@ -26,9 +26,9 @@ from tests.live.racers import (
 )
 from tests.live.steering import asking, flow, payloads
 from tests.protocol.definition import edge, node, variable
-from weftwork.engine import decide
-from weftwork.engine.kin import Kin
-from weftwork.protocol.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS
+from weftwork.engine.decide import transitions
+from weftwork.engine.host.child_messages import Kin
+from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS
 
 pytestmark = pytest.mark.slow
 
@@ -188,8 +188,8 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def credulous(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that children say is said twice, and a parent does not look whether it knows."""
-    hear = decide.hear
-    monkeypatch.setattr(decide, "hear", lambda state, given: hear(state, replace(given, tells=given.tells * 2)))
+    hear = transitions.hear
+    monkeypatch.setattr(transitions, "hear", lambda state, given: hear(state, replace(given, tells=given.tells * 2)))
 
 
 def few_answers(host: Host, racers: Racers) -> None:

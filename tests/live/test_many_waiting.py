@@ -15,20 +15,20 @@ from tests.live import KEY, Inside
 from tests.live.served import until
 from tests.live.steering import asking, flow
 from tests.live.tokens import gated
-from weftwork.adapters.sqlite.eventlog import SqliteEventLog
+from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.app import Host
-from weftwork.engine.live import LiveRun
-from weftwork.engine.loader import MOST
-from weftwork.ports.eventlog import InterruptQuery
+from weftwork.engine.host.run_loader import MAX_PARKED
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.ids import partition
-from weftwork.protocol.run import RunKey
-from weftwork.protocol.state import RunState
+from weftwork.protocol.run.header import RunKey
 from weftwork.settings import Settings
 
 pytestmark = pytest.mark.slow
 
 MANY = 10_000 if os.environ.get("WEFTWORK_PROOF") == "full" else 1_000
-FEW = 2 * MOST
+FEW = 2 * MAX_PARKED
 """After so many the host remembers as much of runs as it ever does."""
 AT_ONCE = 50
 DAY = 86_400_000
@@ -133,7 +133,7 @@ class Footprint:
         objects, tasks, timers = self._look()
         kept = _runs() - self.runs
         assert not kept[LiveRun], f"{kept[LiveRun]} runs are in memory, though nobody executes them"
-        assert kept[RunState] <= MOST, f"{kept[RunState]} states are in memory"
+        assert kept[RunState] <= MAX_PARKED, f"{kept[RunState]} states are in memory"
         # The alarm sleeps until one time for all of them: a task, with two others that it waits for.
         assert tasks - self.tasks <= 3, f"{tasks - self.tasks} more tasks wait"
         assert timers - self.timers <= 1, f"{timers - self.timers} more timers wait"

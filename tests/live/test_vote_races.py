@@ -13,8 +13,8 @@ from tests.live import Host
 from tests.live.racers import RACERS, TAKEN, Log, Racers, by_link, by_run, check_refused, inside, of_type, racing
 from tests.live.steering import events
 from tests.live.tokens import gated, made_link
-from weftwork.engine import answering, decide
-from weftwork.engine.decision import Decision
+from weftwork.engine.decide import interrupts, transitions
+from weftwork.engine.decide.decision import Decision
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +104,7 @@ def test_voters_who_change_their_mind_are_counted_as_they_were_told(host: Host, 
 
 def unheard(state: Any, given: Any) -> Any:
     """Votes are acknowledged, and only the first is written down."""
-    decision = answering.answer(state, given)
+    decision = interrupts.answer(state, given)
     return Decision() if decision.refusal is None and state.interrupts["gate.1"].votes else decision
 
 
@@ -113,6 +113,6 @@ def test_a_vote_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         check_votes(host, racers, VOTES["id"], [(voter, "accept") for voter in VOTERS])
 
     inside(check, VOTES)
-    monkeypatch.setattr(decide, "answer", unheard)
+    monkeypatch.setattr(transitions, "answer", unheard)
     with pytest.raises(AssertionError, match="other votes than those that were acknowledged"):
         inside(check, VOTES)

@@ -6,8 +6,8 @@ from tests.live.host import KEY, Answer, Host
 from tests.live.steering import flow
 from tests.protocol.definition import node
 from weftwork.adapters.admin.client import ask
-from weftwork.app import SOCKET
-from weftwork.protocol.wire_v1 import SCOPES
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.wiring.data_folder import SOCKET
 
 
 def gate(node_id: str = "gate", **config: Any) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.engine.nodes.fakes import RunScope, Scope
-from weftwork.adapters.nodes.http import http_nodes
-from weftwork.ports.nodes import NodeCall, NotDone, StepFailed, WaitingNode
+from weftwork.adapters.nodes.net.http_request import http_nodes
+from weftwork.ports.node_outcome import NotDone, StepFailed
+from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.ports.outbound import Outbound
 
 

@@ -13,9 +13,9 @@ import pytest
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.guard import Guard
-from weftwork.protocol.address import Address, allowed
-from weftwork.protocol.outbound import FetchLimits
-from weftwork.protocol.target import Policy
+from weftwork.protocol.net.address import Address, allowed
+from weftwork.protocol.net.outbound import FetchLimits
+from weftwork.protocol.net.target import Policy
 
 BOUND = 20.0
 AUTHORITY = Path(__file__).parent / "ca" / "authority.pem"

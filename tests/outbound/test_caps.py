@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from tests.outbound.peer import OPEN, Heard, Names, listening, run, sending
-from weftwork.adapters.outbound import content
+from weftwork.adapters.outbound import exchange
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
 
 MOST = 100_000
@@ -72,15 +72,15 @@ def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
             largest = max(largest, len(self))
             return self
 
-    monkeypatch.setattr(content, "bytearray", Kept, raising=False)
+    monkeypatch.setattr(exchange, "bytearray", Kept, raising=False)
     for raw in (answer(BOMB, GZIP), answer(BOMB * 3, GZIP, chunked=True)):
         with pytest.raises(FetchFailed, match="larger than"):
             fetched(raw)
-    assert MOST < largest <= MOST + content._STEP
+    assert MOST < largest <= MOST + exchange._STEP
 
 
 def test_without_the_step_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "_STEP", 0)
+    monkeypatch.setattr(exchange, "_STEP", 0)
     with pytest.raises(AssertionError):
         test_a_bomb_is_not_unpacked(monkeypatch)
 

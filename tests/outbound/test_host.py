@@ -9,7 +9,7 @@ import pytest
 from tests.live import elsewhere, open_inside, start_host, write_workflows
 from tests.outbound.peer import AUTHORITY, Heard, Peer, listening, run, until
 from weftwork.adapters.outbound.guard import Guard
-from weftwork.protocol.outbound import METHODS
+from weftwork.protocol.net.outbound import METHODS
 
 SEAM = "/v1/host/sample/http/safe-fetch"
 OPEN = {"test_seams": True, "allow_private_network": True}
@@ -86,7 +86,7 @@ def test_a_name_that_moves_is_blocked(address: str) -> None:
 
 
 def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    from weftwork.protocol.address import read_address
+    from weftwork.protocol.net.address import read_address
 
     monkeypatch.setattr(Guard, "check", lambda self, text: read_address(text))
     with pytest.raises(AssertionError, match="fetched"):

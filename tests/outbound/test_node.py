@@ -8,7 +8,7 @@ import pytest
 
 from tests.outbound.node import Context, call, request_node
 from tests.outbound.peer import OPEN, Peer, listening, run, sending
-from weftwork.ports.nodes import Completed, Failed
+from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
 
 

@@ -5,8 +5,9 @@ import pytest
 
 from tests.outbound.peer import INSIDE, OPEN, PUBLIC, Names, listening, run, sending, two_sided
 from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.response import Progress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
-from weftwork.protocol.target import Policy
+from weftwork.protocol.net.target import Policy
 
 BOTH = (PUBLIC, INSIDE)
 
@@ -48,7 +49,7 @@ def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest
                     await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
 
             peer.answer = stay
-            network = exchange._Pinning(two_sided(names, monkeypatch), exchange.Progress())
+            network = exchange._Pinning(two_sided(names, monkeypatch), Progress())
             async with httpcore2.AsyncConnectionPool(network_backend=network) as pool:
                 for _ in range(2):
                     answer = await pool.request("GET", f"http://moving.test:{peer.port}/")
@@ -138,7 +139,7 @@ def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         from weftwork.adapters.outbound import exchange
 
-        network = exchange._Pinning(two_sided(Names(), monkeypatch), exchange.Progress())
+        network = exchange._Pinning(two_sided(Names(), monkeypatch), Progress())
         with pytest.raises(FetchRefused):
             await network.connect_unix_socket("admin.sock")
 

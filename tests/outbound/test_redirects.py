@@ -6,9 +6,9 @@ from tests.outbound.peer import INSIDE, OK, OPEN, PUBLIC, Heard, Names, Peer, li
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
-from weftwork.protocol.address import Address, read_address
-from weftwork.protocol.outbound import MAX_REDIRECTS, Outgoing, redirected
-from weftwork.protocol.target import OutboundRefused, Policy, read_target
+from weftwork.protocol.net.address import Address, read_address
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, Outgoing, redirected
+from weftwork.protocol.net.target import OutboundRefused, Policy, read_target
 
 HTTP = Policy(private=True)
 SECRETS = (

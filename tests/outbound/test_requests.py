@@ -10,9 +10,9 @@ import pytest
 from tests.outbound.peer import OPEN, Peer, listening, run, sending
 from weftwork.adapters.outbound.client import AT_ONCE
 from weftwork.ports.outbound import FetchRefused, Request
-from weftwork.protocol import outbound
-from weftwork.protocol.outbound import METHODS, outgoing
-from weftwork.protocol.target import OutboundRefused
+from weftwork.protocol.net import outbound
+from weftwork.protocol.net.outbound import METHODS, outgoing
+from weftwork.protocol.net.target import OutboundRefused
 
 
 def sent(method: str = "GET", content: bytes = b"", *headers: tuple[str, str]) -> Peer:

@@ -11,9 +11,9 @@ from tests.outbound.targets import LOOPBACK, denied_urls
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.resolver import SystemResolver
-from weftwork.ports.nodes import Failed
+from weftwork.ports.node_outcome import Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
-from weftwork.protocol.target import Policy
+from weftwork.protocol.net.target import Policy
 
 Sink = Callable[[str], Awaitable[str]]
 EVERYWHERE = ("0.0.0.0", "::")

@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.page.tree import Element, parse
-from weftwork.adapters.http.form import decode_form, resume_value
-from weftwork.adapters.http.page import render_question
-from weftwork.adapters.http.page_text import visible
+from weftwork.adapters.http.page.display_text import visible
+from weftwork.adapters.http.page.form_answer import decode_form, resume_value
+from weftwork.adapters.http.page.pages import render_question
 
 
 class Form:

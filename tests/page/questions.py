@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weftwork.protocol.orchestration import ratification_schema
+from weftwork.protocol.workflow.orchestration import ratification_schema
 
 ACTIONS = ["accept", "reject", "refine", "edit-accept", "ask"]
 

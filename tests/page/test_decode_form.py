@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.adapters.http.form import MAX_BODY, MAX_FIELDS, MAX_NAME, MAX_VALUE, decode_form
+from weftwork.adapters.http.page.form_answer import MAX_BODY, MAX_FIELDS, MAX_NAME, MAX_VALUE, decode_form
 from weftwork.protocol.errors import ClientFault
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")

@@ -7,13 +7,13 @@ import pytest
 from tests.page.filling import answer, form_of
 from tests.page.questions import ACTIONS, KINDS, REPORT, TRIP, approval, asked, clarification
 from tests.page.tree import parse
-from weftwork.adapters.http.form import resume_value
-from weftwork.adapters.http.form_plan import plan_for
-from weftwork.adapters.http.page import render_question
-from weftwork.protocol.answer import read_value
-from weftwork.protocol.approval import read_answer
+from weftwork.adapters.http.page.form_answer import resume_value
+from weftwork.adapters.http.page.form_plan import plan_for
+from weftwork.adapters.http.page.pages import render_question
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.state import InterruptState
+from weftwork.protocol.people.answers import read_value
+from weftwork.protocol.people.approvals import read_answer
+from weftwork.protocol.run.interrupts import InterruptState
 
 
 @pytest.mark.parametrize(
@@ -265,6 +265,6 @@ def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     question = asked("external-event", {"eventType": "paid", "correlation": {"order": MARKER}})
-    monkeypatch.setattr("weftwork.adapters.http.form_plan.MARKER", "\0")
+    monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MARKER", "\0")
     with pytest.raises(AssertionError):
         test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(question, [], None)

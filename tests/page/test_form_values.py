@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.page.filling import answer, form_of
 from tests.page.questions import approval, asked, clarification
 from tests.protocol.definition import examples
-from weftwork.adapters.http.form_plan import is_odd
-from weftwork.protocol.caller_schema import check_value
+from weftwork.adapters.http.page.form_plan import is_odd
+from weftwork.protocol.json.caller_schema import check_value
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1, max_size=40)
 TEXT = TEXT.filter(lambda text: bool(text.strip()))

@@ -6,12 +6,12 @@ import pytest
 
 from tests.page.questions import asked, clarification
 from tests.page.tree import parse
-from weftwork.adapters.http import form_field, page
-from weftwork.adapters.http.form import resume_value
-from weftwork.adapters.http.form_field import MAX_LISTED
-from weftwork.adapters.http.form_plan import plan_for
-from weftwork.protocol import caller_schema
+from weftwork.adapters.http.page import form_fields, pages
+from weftwork.adapters.http.page.form_answer import resume_value
+from weftwork.adapters.http.page.form_fields import MAX_LISTED
+from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import caller_schema
 
 LONG = 90
 WORDS = [[f"{which}-{place}" for place in range(LONG)] for which in range(20)]
@@ -20,7 +20,7 @@ NUMBERS = [list(range(which, which + LONG)) for which in range(20)]
 
 def listed(question: dict[str, Any]) -> int:
     """The options of all fields of the page."""
-    tree = parse(page.render_question(question, "token"))
+    tree = parse(pages.render_question(question, "token"))
     choices = [each for each in tree.named("option") if each.get("value")]
     return len(choices) + len([each for each in tree.named("input") if each.get("type") == "checkbox"])
 
@@ -51,12 +51,12 @@ def test_several_of_a_list_count_as_well() -> None:
 
 
 def test_without_the_bound_there_would_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = form_field.Room.options
+    whole = form_fields.Room.options
 
-    def endless(room: form_field.Room, schema: Any) -> list[form_field.Option]:
-        return whole(form_field.Room(), schema)
+    def endless(room: form_fields.Room, schema: Any) -> list[form_fields.Option]:
+        return whole(form_fields.Room(), schema)
 
-    monkeypatch.setattr(form_field.Room, "options", endless)
+    monkeypatch.setattr(form_fields.Room, "options", endless)
     assert listed(questions(*({"enum": each} for each in WORDS))) == len(WORDS) * LONG
     with pytest.raises(AssertionError):
         test_several_of_a_list_count_as_well()
@@ -88,14 +88,14 @@ def test_a_view_checks_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_look_that_checks_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.http.form_plan._bare", lambda data: data)
+    monkeypatch.setattr("weftwork.adapters.http.page.form_plan._bare", lambda data: data)
     with pytest.raises(AssertionError):
         test_a_view_checks_no_schema(monkeypatch)
 
 
 def looked_at(question: dict[str, Any]) -> None:
     assert not plan_for(question).odd
-    page.render_question(question, "token")
+    pages.render_question(question, "token")
 
 
 def forbidden(*_: Any) -> Any:

@@ -12,9 +12,9 @@ from tests.live.fixtures import host as host
 from tests.live.host import WAIT
 from tests.live.steering import asking, cancel, flow, register
 from tests.live.tokens import gated, made_link
-from weftwork.adapters.http import page
-from weftwork.engine.interrupts import Interrupts
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
+from weftwork.engine.api.interrupts import Interrupts
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 
 def test_every_page_of_the_host_has_the_headers_once(host: Host) -> None:
@@ -26,7 +26,7 @@ def test_every_page_of_the_host_has_the_headers_once(host: Host) -> None:
             connection.request("GET", address, headers={"Accept": "text/html"})
             answer = connection.getresponse()
             assert answer.status == status
-            for name, value in page.HEADERS:
+            for name, value in HEADERS:
                 assert answer.headers.get_all(name.decode()) == [value.decode()]
     cancel(host, run_id)
 
@@ -52,7 +52,7 @@ def test_a_person_is_told_of_a_fault_of_the_host_on_a_page(
             form = {"content-type": "application/x-www-form-urlencoded"}
             for method, headers in (("GET", {"accept": "text/html"}), ("POST", form)):
                 answer = await inside.call(method, path, headers=headers)
-                assert (answer.status, answer.headers["content-type"]) == (status, page.CONTENT_TYPE.decode())
+                assert (answer.status, answer.headers["content-type"]) == (status, CONTENT_TYPE.decode())
                 assert said in answer.body
             program = await inside.call("GET", path)
             assert (program.status, program.headers["content-type"]) == (status, "application/json")

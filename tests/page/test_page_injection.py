@@ -13,8 +13,8 @@ from tests.page.places import everywhere, places, replaced
 from tests.page.questions import KINDS
 from tests.page.tree import Element, parse, shape
 from tests.protocol.definition import examples
-from weftwork.adapters.http import page, page_markup
-from weftwork.adapters.http.page_text import HIDDEN, visible
+from weftwork.adapters.http.page import markup, pages
+from weftwork.adapters.http.page.display_text import HIDDEN, visible
 from weftwork.protocol.errors import ClientFault, invalid
 
 ELEMENTS = set(
@@ -50,7 +50,7 @@ def stand_in(text: str) -> str:
 
 
 def render(question: dict[str, Any]) -> bytes:
-    return page.render_question(question, "token")
+    return pages.render_question(question, "token")
 
 
 def test_the_corpus_is_large() -> None:
@@ -77,12 +77,14 @@ def test_all_places_take_text_only(name: str) -> None:
 @pytest.mark.parametrize("payload", [*PAYLOADS, *POLYGLOTS])
 def test_other_pages_take_text_only(payload: str) -> None:
     for document in (
-        page.render_done(payload, everywhere(KINDS["approval"], payload)),
-        page.render_refusal(ClientFault("forbidden", payload)),
-        page.render_refusal(invalid(payload)),
-        page.render_question(KINDS["clarification"], "token", [("f0", payload), ("action", payload)], invalid(payload)),
-        page.render_question(KINDS["clarification"], "token", [("f8", payload), (payload, payload)], None),
-        page.render_question(KINDS["approval"], "token", [("comment", payload)], invalid("x", field=payload)),
+        pages.render_done(payload, everywhere(KINDS["approval"], payload)),
+        pages.render_refusal(ClientFault("forbidden", payload)),
+        pages.render_refusal(invalid(payload)),
+        pages.render_question(
+            KINDS["clarification"], "token", [("f0", payload), ("action", payload)], invalid(payload)
+        ),
+        pages.render_question(KINDS["clarification"], "token", [("f8", payload), (payload, payload)], None),
+        pages.render_question(KINDS["approval"], "token", [("comment", payload)], invalid("x", field=payload)),
     ):
         check(document)
 
@@ -90,7 +92,7 @@ def test_other_pages_take_text_only(payload: str) -> None:
 @given(text=st.text())
 @settings(max_examples=examples(300), deadline=None)
 def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: str) -> None:
-    escaped = page_markup.escape(text)
+    escaped = markup.escape(text)
     assert not set(escaped) & set("<>\"'`")
     assert not ENTITY.search(escaped)
     assert not HIDDEN.search(escaped)
@@ -99,7 +101,7 @@ def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: s
 
 
 def test_without_the_escaping_the_proof_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_markup, "escape", lambda text: text.encode("utf-8", "replace").decode())
+    monkeypatch.setattr(markup, "escape", lambda text: text.encode("utf-8", "replace").decode())
     seen = 0
     for payload in PAYLOADS:
         try:
@@ -114,8 +116,8 @@ def test_without_the_escaping_the_proof_is_red(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("dropped", ["<", ">", '"', "&"])
 def test_one_character_that_is_not_escaped_is_seen(monkeypatch: pytest.MonkeyPatch, dropped: str) -> None:
-    table = {code: entity for code, entity in page_markup._ENTITIES.items() if code != ord(dropped)}
-    monkeypatch.setattr(page_markup, "_ENTITIES", table)
+    table = {code: entity for code, entity in markup._ENTITIES.items() if code != ord(dropped)}
+    monkeypatch.setattr(markup, "_ENTITIES", table)
     with pytest.raises(AssertionError):
         test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown()
 

@@ -4,12 +4,12 @@ import pytest
 
 from tests.page.questions import KINDS, quorum
 from tests.page.tree import parse
-from weftwork.adapters.http import page
+from weftwork.adapters.http.page import pages
 
 
 @pytest.mark.parametrize(("action", "said"), [("accept", "approved"), ("reject", "rejected")])
 def test_who_has_voted_is_told_so(action: str, said: str) -> None:
-    tree = parse(page.render_question({**quorum(), "voted": action}, "token"))
+    tree = parse(pages.render_question({**quorum(), "voted": action}, "token"))
     assert f"You have {said}. Sending again changes your vote." in tree.text
     assert tree.named("h1")[0].text == "Your vote is recorded"
     assert [each.get("value") for each in tree.named("button")] == ["accept", "reject"]
@@ -26,8 +26,8 @@ def test_without_the_look_at_the_vote_it_would_be_asked_as_if_nothing_had_happen
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_it_says_who_asks_and_as_whom_one_answers(kind: str) -> None:
-    text = parse(page.render_question({**KINDS[kind], "for": "Ada <b>"}, "token")).text
+    text = parse(pages.render_question({**KINDS[kind], "for": "Ada <b>"}, "token")).text
     assert "Asked by: sales · ask" in text
     assert "You answer as" in text
     assert "Ada <b>" in text
-    assert "You answer as" not in parse(page.render_question(KINDS[kind], "token")).text
+    assert "You answer as" not in parse(pages.render_question(KINDS[kind], "token")).text

@@ -8,15 +8,15 @@ import pytest
 
 from tests.page.questions import KINDS
 from tests.page.tree import parse
-from weftwork.adapters.http import page, page_frame
-from weftwork.adapters.http.page_style import SHEET
+from weftwork.adapters.http.page import layout, pages
+from weftwork.adapters.http.page.layout import CONTENT_TYPE, SHEET
 from weftwork.protocol.errors import ClientFault
 
-HEADERS = {name.decode(): value.decode() for name, value in page.HEADERS}
+HEADERS = {name.decode(): value.decode() for name, value in pages.HEADERS}
 PAGES = {
-    **{name: page.render_question(question, "token") for name, question in KINDS.items()},
-    "done": page.render_done("running", None),
-    "refusal": page.render_refusal(ClientFault("forbidden", "no")),
+    **{name: pages.render_question(question, "token") for name, question in KINDS.items()},
+    "done": pages.render_done("running", None),
+    "refusal": pages.render_refusal(ClientFault("forbidden", "no")),
 }
 
 
@@ -53,7 +53,7 @@ def test_the_other_headers() -> None:
         "cross-origin-resource-policy": "same-origin",
         "x-robots-tag": "noindex",
     }
-    assert page.CONTENT_TYPE == b"text/html; charset=utf-8"
+    assert CONTENT_TYPE == b"text/html; charset=utf-8"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -62,8 +62,8 @@ def test_the_policy_lets_the_sheet_in(name: str) -> None:
 
 
 def test_another_sheet_is_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_frame, "SHEET", SHEET + " ")
-    assert not sheet_fits(page.render_done("running", None))
+    monkeypatch.setattr(layout, "SHEET", SHEET + " ")
+    assert not sheet_fits(pages.render_done("running", None))
 
 
 def test_the_sheet_loads_nothing() -> None:

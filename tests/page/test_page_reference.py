@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-from weftwork.adapters.http import form, page, page_field, page_value
-from weftwork.adapters.http.form_field import SHORT_TEXT
-from weftwork.adapters.http.page_refusal import BY_CODE
+from weftwork.adapters.http.page import form_answer, form_view, value_view
+from weftwork.adapters.http.page.form_fields import SHORT_TEXT
+from weftwork.adapters.http.page.layout import HEADERS
+from weftwork.adapters.http.page.pages import BY_CODE
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "answer-page.md").read_text("utf-8")
 
@@ -13,14 +14,21 @@ TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "answer-page.md").rea
 def test_headers() -> None:
     rows = dict(re.findall(r"^\| `([A-Za-z-]+)` \| `([^`]+)` \|$", TEXT, re.MULTILINE))
     said = {name.lower(): value for name, value in rows.items()}
-    sent = {name.decode(): re.sub(r"sha256-[^']+", "sha256-…", value.decode()) for name, value in page.HEADERS}
+    sent = {name.decode(): re.sub(r"sha256-[^']+", "sha256-…", value.decode()) for name, value in HEADERS}
     assert said == sent
 
 
 def test_bounds() -> None:
-    for bound in (form.MAX_BODY, form.MAX_FIELDS, form.MAX_NAME, form.MAX_VALUE, page_value.MAX_SHOWN, SHORT_TEXT):
+    for bound in (
+        form_answer.MAX_BODY,
+        form_answer.MAX_FIELDS,
+        form_answer.MAX_NAME,
+        form_answer.MAX_VALUE,
+        value_view.MAX_SHOWN,
+        SHORT_TEXT,
+    ):
         assert re.search(rf"(?<![\d,]){bound:,}(?![\d,])", TEXT), bound
-    assert page_field.RADIOS == 7
+    assert form_view.RADIOS == 7
     assert "from eight on" in TEXT
 
 

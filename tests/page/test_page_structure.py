@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.page.questions import KINDS, TRIP, approval, asked, clarification, quorum
 from tests.page.tree import Element, parse
 from tests.protocol.definition import examples
-from weftwork.adapters.http import page
-from weftwork.adapters.http.form import decode_form, resume_value
-from weftwork.adapters.http.form_plan import MAX_EDITED
-from weftwork.adapters.http.page_refusal import BY_CODE
-from weftwork.adapters.http.page_value import MAX_SHOWN
+from weftwork.adapters.http.page import pages
+from weftwork.adapters.http.page.form_answer import decode_form, resume_value
+from weftwork.adapters.http.page.form_plan import MAX_EDITED
+from weftwork.adapters.http.page.pages import BY_CODE
+from weftwork.adapters.http.page.value_view import MAX_SHOWN
 from weftwork.protocol.errors import ERRORS, ClientFault
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -31,16 +31,16 @@ KEYWORDS = (
 def refused(question: dict[str, Any], sent: list[tuple[str, str]]) -> bytes:
     with pytest.raises(ClientFault) as found:
         resume_value(question, sent)
-    return page.render_question(question, "token", sent, found.value)
+    return pages.render_question(question, "token", sent, found.value)
 
 
 PAGES = {
-    **{name: page.render_question(question, "token") for name, question in KINDS.items()},
-    "inspect": page.render_question({**TRIP, "intent": "inspect"}, "token"),
+    **{name: pages.render_question(question, "token") for name, question in KINDS.items()},
+    "inspect": pages.render_question({**TRIP, "intent": "inspect"}, "token"),
     "wrong": refused(TRIP, [("f0", "Work"), ("f3", "9"), ("f4", "99")]),
     "wrong approval": refused(approval(), [("action", "refine")]),
-    "done": page.render_done("completed", approval()),
-    "refusal": page.render_refusal(ClientFault("forbidden", "no")),
+    "done": pages.render_done("completed", approval()),
+    "refusal": pages.render_refusal(ClientFault("forbidden", "no")),
 }
 
 
@@ -115,9 +115,9 @@ def test_a_page_that_cannot_be_used_is_seen(before: bytes, after: bytes) -> None
 @settings(max_examples=examples(300), deadline=None)
 def test_a_question_of_any_shape_has_a_page(kind: str, path: str, value: Any) -> None:
     question = {**KINDS[kind], path: value}
-    assert faults(parse(page.render_question(question, "token"))) == []
+    assert faults(parse(pages.render_question(question, "token"))) == []
     with_members = {**KINDS[kind], "data": {**_object(KINDS[kind]["data"]), "artifactData": value, "extra": value}}
-    assert faults(parse(page.render_question(with_members, "token"))) == []
+    assert faults(parse(pages.render_question(with_members, "token"))) == []
 
 
 @given(schema=st.dictionaries(st.sampled_from(KEYWORDS), ANYTHING, max_size=6), sent=st.text(max_size=5))
@@ -130,7 +130,7 @@ def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str)
         asked("custom", {"customKind": "c"}, resumeSchema=schema),
         asked("conversation.exchange", {"conversationId": "c", "prompt": "?", "outcomeSchema": schema}),
     ):
-        parse(page.render_question(question, "token"))
+        parse(pages.render_question(question, "token"))
         for name in ("f0", "answer"):
             fault_of(question, [(name, sent)])
 
@@ -138,8 +138,8 @@ def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str)
 @given(question=st.dictionaries(st.sampled_from(["kind", "data", "intent", "dueAt", "expiresAt", "votes"]), ANYTHING))
 @settings(max_examples=examples(200), deadline=None)
 def test_anything_has_a_page(question: dict[str, Any]) -> None:
-    assert faults(parse(page.render_question(question, "token"))) == []
-    page.render_done("running", question)
+    assert faults(parse(pages.render_question(question, "token"))) == []
+    pages.render_done("running", question)
 
 
 @given(kind=st.sampled_from([*KINDS]), sent=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), max_size=5))
@@ -150,7 +150,7 @@ def test_a_form_of_any_content_is_an_answer_or_refused(kind: str, sent: list[tup
     for fields in (sent, [(names[place % len(names)], text) for place, (_, text) in enumerate(sent)]):
         fault = fault_of(question, fields)
         assert fault is None or fault.code == "validation_error"
-        assert faults(parse(page.render_question(question, "token", fields, fault))) == []
+        assert faults(parse(pages.render_question(question, "token", fields, fault))) == []
 
 
 def test_deep_and_long_data_has_a_page() -> None:
@@ -158,13 +158,13 @@ def test_deep_and_long_data_has_a_page() -> None:
     for _ in range(3_000):
         deep = [deep]
     for value in (deep, ["x"] * 50_000, {f"m{place}": place for place in range(50_000)}, "y" * 1_000_000):
-        document = page.render_question(approval(artifactData=value), "token")
+        document = pages.render_question(approval(artifactData=value), "token")
         assert len(document) < 4 * MAX_SHOWN + 100_000
         assert document.count(b"Cut here") == 1 or value is deep
 
 
 def test_what_is_cut_is_said_where_it_is_cut_and_where_it_is_decided() -> None:
-    tree = parse(page.render_question(approval(["accept"], artifactData="word " * 20_000), "token"))
+    tree = parse(pages.render_question(approval(["accept"], artifactData="word " * 20_000), "token"))
     (region,) = [each for each in tree.named("section") if each.get("class") == "said"]
     assert "Cut here" in region.text
     assert "Decide only if you know the rest" in tree.text.replace(region.text, "")
@@ -173,7 +173,7 @@ def test_what_is_cut_is_said_where_it_is_cut_and_where_it_is_decided() -> None:
 
 def test_what_is_too_long_to_edit_is_not_offered_for_it() -> None:
     question = approval(artifactData="word " * MAX_EDITED)
-    values = [each.get("value") for each in parse(page.render_question(question, "token")).named("button")]
+    values = [each.get("value") for each in parse(pages.render_question(question, "token")).named("button")]
     assert values == ["accept", "reject", "refine", "ask"]
 
 
@@ -185,7 +185,7 @@ def test_what_the_workflow_says_stays_in_its_region() -> None:
         question,
         clarification(("q", "Q-mark", {"type": "string", "title": "S-mark", "description": "H-mark"})),
     ):
-        document = page.render_question({**shown, "nodeId": "N-mark", "workflowId": "W-mark"}, "token")
+        document = pages.render_question({**shown, "nodeId": "N-mark", "workflowId": "W-mark"}, "token")
         regions = [each for each in parse(document).named("section") if each.get("class") == "said"]
         assert len(regions) == 1
         source = document.decode()
@@ -199,7 +199,7 @@ def test_what_the_workflow_says_stays_in_its_region() -> None:
 
 
 def test_the_state_of_a_quorum_is_shown() -> None:
-    text = parse(page.render_question(quorum(), "token")).text
+    text = parse(pages.render_question(quorum(), "token")).text
     assert "1 of 3 given" in text
     assert "ann approved, ben rejected" in text
     assert "ann, ben, cleo, dan" in text
@@ -229,7 +229,7 @@ def test_a_refused_aside_is_open() -> None:
 def test_enter_in_a_field_never_decides() -> None:
     """A browser presses the first button when somebody strikes Enter in a line; texts of many lines have none."""
     for question in (approval(), quorum(), KINDS["low confidence"]):
-        assert parse(page.render_question(question, "token")).named("input", "select") == []
+        assert parse(pages.render_question(question, "token")).named("input", "select") == []
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_enter_in_a_field_never_decides() -> None:
     ],
 )
 def test_a_refusal_says_what_to_do_next(code: str, words: str) -> None:
-    assert words in parse(page.render_refusal(ClientFault(code, "Because."))).text
+    assert words in parse(pages.render_refusal(ClientFault(code, "Because."))).text
 
 
 def test_the_words_for_refusals_are_for_codes_that_there_are() -> None:
@@ -254,7 +254,7 @@ def test_the_words_for_refusals_are_for_codes_that_there_are() -> None:
 
 @pytest.mark.parametrize("status", ["running", "completed", "waiting-approval", "Something else."])
 def test_an_answer_is_confirmed(status: str) -> None:
-    text = parse(page.render_done(status, None)).text
+    text = parse(pages.render_done(status, None)).text
     assert "Your answer was recorded" in text
     assert status in text if status.endswith(".") else "The run" in text
 

@@ -13,20 +13,21 @@ from tests.power.workflows import TAGS, secret_of
 from tests.protocol.definition import plan_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
 from weftwork.adapters.sqlite.idempotency import recall
-from weftwork.adapters.sqlite.listing import list_runs
-from weftwork.adapters.sqlite.run import find_run, read_events, read_hidden
-from weftwork.engine.append import Append
-from weftwork.engine.recover import load_state
-from weftwork.engine.service import Outcome
-from weftwork.ports.eventlog import Hidden, Projection, RunQuery, StateRow, Stored
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.events import TERMINAL_TYPES, Event
-from weftwork.protocol.fold import RunState
-from weftwork.protocol.graph import Plan
-from weftwork.protocol.redaction import Redactor
-from weftwork.protocol.run import TERMINAL, RunKey
-from weftwork.testing.ids import SequentialIds
-from weftwork.testing.storage.sample import fields_of
+from weftwork.adapters.sqlite.run_queries import find_run, list_runs, read_events, read_hidden
+from weftwork.engine.api.runs import Outcome
+from weftwork.engine.run.append import Append
+from weftwork.engine.run.replay import load_state
+from weftwork.ports.storage.event_log import RunQuery
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.batch import Hidden
+from weftwork.protocol.run.events import TERMINAL_TYPES, Event
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.workflow.plan import Plan
+from weftwork.testing.deterministic import SequentialIds
+from weftwork.testing.storage.harness import fields_of
 
 T = TypeVar("T")
 Standing = dict[str, tuple[str, int]]

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.assets import Asset
-from weftwork.ports.eventlog import Batch
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import RunHeader
+from weftwork.ports.storage.assets import Asset
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader
 
 NAMING: Final = "node.completed"
 

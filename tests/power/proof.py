@@ -10,7 +10,7 @@ from tests.power.audit import Auditor, Standing, has_come
 from tests.power.disk import QUICK_FOLDER
 from tests.power.images import Drive, put_image
 from tests.power.story import STORE, Recording
-from weftwork.adapters.sqlite.connection import open_writer
+from weftwork.adapters.sqlite.database.connection import open_writer
 
 
 class Case(NamedTuple):

@@ -11,10 +11,9 @@ from tests.power.disk import Disk
 from tests.power.rounds import content_of
 from tests.power.story import STORE, Ack
 from tests.power.workflows import WORKFLOWS
-from weftwork.adapters.sqlite import connection
+from weftwork.adapters.sqlite.database import connection
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.testing.clock import START, ManualClock
-from weftwork.testing.ids import SequentialIds
+from weftwork.testing.deterministic import START, ManualClock, SequentialIds
 
 LATER = START + 3_600_000
 BOUND = 30.0

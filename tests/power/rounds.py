@@ -15,10 +15,11 @@ import msgspec
 from tests.power.disk import Disk
 from tests.power.naming import asset_of, digest_of, naming, naming_events
 from weftwork.adapters.sqlite import assets
+from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.sqlite.worker import Settled, Task, Worker
-from weftwork.ports.eventlog import Batch, Created, Record, StoreUnavailable
-from weftwork.protocol.run import RunHeader, RunKey
+from weftwork.ports.storage.event_log import Created, StoreUnavailable
+from weftwork.protocol.run.batch import Batch, Record
+from weftwork.protocol.run.header import RunHeader, RunKey
 
 QUIET = 25
 WAIT = 20.0

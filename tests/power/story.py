@@ -15,10 +15,10 @@ from tests.engine.bench import CALLER, Bench
 from tests.power.disk import QUICK_FOLDER, Disk, Op, open_disk
 from tests.power.rounds import Rounds, State
 from tests.power.workflows import TAGS, WORKFLOWS, secret_of
+from weftwork.adapters.sqlite.database.worker import Worker
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.sqlite.worker import Worker
-from weftwork.engine.service import Outcome
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.api.runs import Outcome
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 
 STORE: Final = "store.db"
@@ -230,10 +230,10 @@ class Story:
 def small_files() -> Iterator[None]:
     """Checkpoints come often and wait for no one; reads come in order."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weftwork.adapters.sqlite.writer.CHECKPOINT_PAGES", 40)
-        patch.setattr("weftwork.adapters.sqlite.writer.LARGEST_WAL_PAGES", 160)
-        patch.setattr("weftwork.adapters.sqlite.connection.BUSY_TIMEOUT", 20)
-        patch.setattr("weftwork.adapters.sqlite.reader.THREADS", 1)
+        patch.setattr("weftwork.adapters.sqlite.database.writer.CHECKPOINT_PAGES", 40)
+        patch.setattr("weftwork.adapters.sqlite.database.writer.LARGEST_WAL_PAGES", 160)
+        patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT", 20)
+        patch.setattr("weftwork.adapters.sqlite.database.reader.THREADS", 1)
         yield
 
 

@@ -18,8 +18,8 @@ from tests.live.host import Host as Client
 from tests.live.served import until
 from tests.power.disk import QUICK_FOLDER, Disk, open_disk
 from tests.power.host import check_ended, check_refusal, make_host, on_disk, open_on_disk
-from weftwork.app import DATABASE
-from weftwork.testing.clock import ManualClock
+from weftwork.testing.deterministic import ManualClock
+from weftwork.wiring.data_folder import DATABASE
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 DUE_MS = 300
@@ -206,8 +206,8 @@ async def through(folder: Path, disk: Disk, working: int) -> tuple[int, dict[str
 @pytest.mark.parametrize(
     ("guard", "without"),
     [
-        ("weftwork.adapters.sqlite.writer.OUTAGES", ()),
-        ("weftwork.engine.live.LiveRun._rewind", None),
+        ("weftwork.adapters.sqlite.database.writer.OUTAGES", ()),
+        ("weftwork.engine.run.live_run.LiveRun._rewind", None),
     ],
 )
 def test_without_a_guard_a_failing_disk_is_felt(

@@ -11,7 +11,7 @@ from tests.power.images import LOSSES, Drive, put_image
 from tests.power.proof import Case, Proof
 from tests.power.recovery import go_on, show
 from tests.power.story import Recording, record
-from weftwork.protocol.run import TERMINAL
+from weftwork.protocol.run.header import TERMINAL
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 TURNS = 60

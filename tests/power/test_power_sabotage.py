@@ -11,10 +11,11 @@ import pytest
 from tests.power.proof import Case, Proof
 from tests.power.story import STORE, Recording, record
 from tests.power.test_power_loss import TURNS, after_a_kill
-from weftwork.adapters.sqlite import append, assets, connection, idempotency
-from weftwork.adapters.sqlite.migrate import migrate
-from weftwork.adapters.sqlite.worker import Settled, Task
-from weftwork.adapters.sqlite.writer import Writer
+from weftwork.adapters.sqlite import assets, idempotency, transactions
+from weftwork.adapters.sqlite.database import connection
+from weftwork.adapters.sqlite.database.connection import migrate
+from weftwork.adapters.sqlite.database.worker import Settled, Task
+from weftwork.adapters.sqlite.database.writer import Writer
 
 IMAGES = 150
 UNSOUND = (AssertionError, apsw.Error)
@@ -81,7 +82,7 @@ def test_a_reference_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -
         assets.refer(opened, *reference)
 
     with monkeypatch.context() as patch:
-        patch.setattr(append, "refer", apart)
+        patch.setattr(transactions, "refer", apart)
         proof = Proof(record(0, TURNS))
     assert "other assets than it names" in first_fault(proof)
 

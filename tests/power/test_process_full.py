@@ -10,7 +10,7 @@ import pytest
 from tests.live import Answer, Host, delays, start_host, until, write_workflows
 from tests.live.host import command
 from tests.power.host import check_ended, check_refusal
-from weftwork.app import DATABASE
+from weftwork.wiring.data_folder import DATABASE
 
 NO_ROOM = 65_536
 """Less than the store's log has from the start; the output of the process stays far below."""

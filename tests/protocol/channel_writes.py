@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.channel_state import ChannelState, Stamp, reduce
-from weftwork.protocol.decode import MAX_INTEGER
+from weftwork.protocol.fold.channel_state import ChannelState, Stamp, reduce
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.decoder import MAX_INTEGER
 
 Write = tuple[Stamp, Any]
 NOW = 1_700_000_000_000

@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.protocol.graph import Plan, plan_workflow
-from weftwork.protocol.run import Owner, RunHeader
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.run.header import Owner, RunHeader
+from weftwork.protocol.workflow.plan import Plan, plan_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 TYPES = {node.declaration.type_id: node.declaration for node in BUILTIN}
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import address
-from weftwork.protocol.address import DENIED_4, GLOBAL_6, PRIVATE_4, allowed, embedded, plain, read_address
+from weftwork.protocol.net import address
+from weftwork.protocol.net.address import DENIED_4, GLOBAL_6, PRIVATE_4, allowed, embedded, plain, read_address
 
 # fmt: off
 PUBLIC = (

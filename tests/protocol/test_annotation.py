@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.test_streams import event
-from weftwork.adapters.http.outflow import PIECE
-from weftwork.protocol import annotation, schema, streams
-from weftwork.protocol.annotation import (
+from weftwork.adapters.http.response_writer import PIECE
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.review import annotations
+from weftwork.protocol.review.annotations import (
     MAX_BYTES,
     MAX_LABEL,
     MAX_TEXT,
@@ -21,10 +24,9 @@ from weftwork.protocol.annotation import (
     check_annotation,
     texts,
 )
-from weftwork.protocol.capabilities import Offer, discovery
-from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.limits import Limits
-from weftwork.protocol.streams import StreamMode, annotated_frame, batch_frame, hears_notes
+from weftwork.protocol.wire import streams
+from weftwork.protocol.wire.capabilities import Offer, discovery
+from weftwork.protocol.wire.streams import StreamMode, annotated_frame, batch_frame, hears_notes
 
 FLAG = {"signal": {"kind": "flag"}}
 WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
@@ -42,7 +44,7 @@ SAID = st.fixed_dictionaries(
 
 
 def kept(said: dict[str, Any], shown: dict[str, Any] | None = None) -> dict[str, Any]:
-    made = annotation.annotation("said-1", "run-1", "key_1", 1_000, said, texts(said) if shown is None else shown)
+    made = annotations.annotation("said-1", "run-1", "key_1", 1_000, said, texts(said) if shown is None else shown)
     return json.loads(made)
 
 
@@ -145,7 +147,7 @@ def test_discovery_shows_what_is_checked() -> None:
 @pytest.mark.rule("sse-13")
 def test_the_frame_is_an_event_document_without_an_id() -> None:
     said = {**FLAG, "note": "line\nbreak"}
-    made = annotation.annotation("said-1", "run-1", "key_1", 1_000, said, texts(said))
+    made = annotations.annotation("said-1", "run-1", "key_1", 1_000, said, texts(said))
     frame = annotated_frame("run-1", "said-1", made, 7, 1_000)
     document = json.loads(frame.data)
     assert schema.check("run-event", document) == []

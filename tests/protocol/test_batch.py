@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from weftwork.protocol.batch import MAX_SEQUENCE, Batch, Record, check_batch
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.events import Event
-from weftwork.protocol.projection import Projection
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.batch import MAX_SEQUENCE, Batch, Record, check_batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Projection
 
 RUN = RunKey("live:acme", "run-1")
 

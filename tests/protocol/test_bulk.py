@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol import bulk, schema
-from weftwork.protocol.bulk import MAX_BULK, bulk_entry, check_bulk
-from weftwork.protocol.capabilities import Offer, discovery
 from weftwork.protocol.errors import ERRORS, ClientFault
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run import STATUSES
+from weftwork.protocol.run import bulk_cancel
+from weftwork.protocol.run.bulk_cancel import MAX_BULK, bulk_entry, check_bulk
+from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.wire.capabilities import Offer, discovery
 
 
 def refusal(document: Any) -> ClientFault:
@@ -46,7 +47,7 @@ def test_another_body_is_refused_without_the_bound(document: Any) -> None:
 @pytest.mark.rule("run-09")
 def test_without_the_check_nobody_is_told_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: the schema alone refuses the list, and says less."""
-    monkeypatch.setattr(bulk, "MAX_BULK", 10**9)
+    monkeypatch.setattr(bulk_cancel, "MAX_BULK", 10**9)
     assert "maxRunIds" not in (refusal({"runIds": ["r"] * 101}).details or {})
 
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples, header_of, node, plan_of, workflow
 from tests.protocol.test_credential_patterns import BODY, CREDENTIALS
-from weftwork.protocol import bundle, schema
-from weftwork.protocol.bundle import EVENTS_CUT, MAX_BYTES, RUN_CUT, STATUS, Bundle, bare_bundle, shown_run
-from weftwork.protocol.events import ENVELOPE_RECORDED, Event
-from weftwork.protocol.projection import Projection, RowKind, StateRow, Stored, snapshot
-from weftwork.protocol.run import STATUSES
+from weftwork.protocol.json import schema
+from weftwork.protocol.review import debug_bundle
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES, RUN_CUT, STATUS, Bundle, bare_bundle, shown_run
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
+from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.projection import Projection, RowKind, StateRow, Stored, snapshot
 
 PLAN = plan_of(workflow([node("a")]))
 NOW = 1_790_000_000_000
@@ -183,7 +184,7 @@ def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
 
 
 def test_spans_are_bounded_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "MOST_SPANS", 3)
+    monkeypatch.setattr(debug_bundle, "MOST_SPANS", 3)
     document = read(write(events_of(story(5)))[0])
     assert (len(document["spans"]), document["spansTruncated"]) == (3, True)
     assert document["truncated"] is False
@@ -241,7 +242,7 @@ def test_no_member_of_a_bundle_holds_a_credential(name: str) -> None:
 
 
 def test_without_the_masking_it_would_be_in_every_member(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "suspect", lambda data: False)
+    monkeypatch.setattr(debug_bundle, "suspect", lambda data: False)
     secret = CREDENTIALS["model key"]
     document = json.loads(write(*planted(secret))[0])
     for member in ("run", "events"):

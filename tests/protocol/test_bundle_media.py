@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from tests.protocol.definition import examples
 from tests.protocol.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.test_credential_patterns import BODY, CREDENTIALS
-from weftwork.protocol import bundle, bundle_media, credential_patterns
-from weftwork.protocol.bundle import EVENTS_CUT, bare_bundle
-from weftwork.protocol.bundle_media import LONGEST, holds_media, without_bytes
-from weftwork.protocol.credential_patterns import MARKER, mask_text
-from weftwork.protocol.events import ENVELOPE_RECORDED
-from weftwork.protocol.media.reference import ASSETS
-from weftwork.protocol.media.token import AssetToken, join, split
-from weftwork.protocol.projection import StateRow
+from weftwork.protocol.media.asset_references import ASSETS, AssetToken, join, split
+from weftwork.protocol.review import credential_patterns, debug_bundle
+from weftwork.protocol.review.credential_patterns import MARKER, mask_text
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, LONGEST, bare_bundle, holds_media, without_bytes
+from weftwork.protocol.run.events import ENVELOPE_RECORDED
+from weftwork.protocol.run.projection import StateRow
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 TOKENS = 300_000 if FULL else 4_000
@@ -73,7 +71,7 @@ def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> Non
         return opened[0].name
 
     assert named() == f"{MARKER}.png"
-    monkeypatch.setattr(bundle_media, "mask_text", lambda text: text)
+    monkeypatch.setattr(debug_bundle, "mask_text", lambda text: text)
     assert BODY in named()
 
 
@@ -139,12 +137,14 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
 def test_without_the_eliding_there_would_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     events = events_of([("acme.thing", {"x": text_of(PNG)}, None)])
     assert RUN.search(write(events)[0]) is None
-    monkeypatch.setattr(bundle, name, (lambda text: text) if name == "without_bytes" else (lambda document: False))
+    monkeypatch.setattr(
+        debug_bundle, name, (lambda text: text) if name == "without_bytes" else (lambda document: False)
+    )
     assert RUN.search(write(events)[0]) is not None
 
 
 def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "by_reference", lambda event, link: event)
+    monkeypatch.setattr(debug_bundle, "by_reference", lambda event, link: event)
     assert text_of(TINY).encode() in write(events_of(media(TINY)), stored(1), link=link)[0]
 
 
@@ -184,7 +184,7 @@ def test_small_documents_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) ->
     def nobody(*given: Any) -> Any:
         raise AssertionError("decoded")
 
-    monkeypatch.setattr(bundle, "_plain", nobody)
+    monkeypatch.setattr(debug_bundle, "_plain", nobody)
     read(write(events_of(story(30)))[0])
     assert not holds_media(b'{"message":"%b"}' % (b"many words of a long text " * 500))
     with pytest.raises(AssertionError, match="decoded"):
@@ -250,5 +250,5 @@ def test_a_long_token_is_no_base64_to_leave_out(monkeypatch: pytest.MonkeyPatch)
     text = f"https://media.example{ASSETS}{token}"
     assert without_bytes(text) == text
     assert len(without_bytes(f"{ASSETS}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, "what only looks like one"
-    monkeypatch.setattr(bundle_media, "beside_links", lambda text, change: change(text))
+    monkeypatch.setattr(debug_bundle, "beside_links", lambda text, change: change(text))
     assert without_bytes(text) != text

@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 
 from tests.protocol.caller_schemas import VALUES, errors_of, schemas
 from tests.protocol.definition import examples
-from weftwork.protocol import caller_schema
-from weftwork.protocol.caller_schema import check_caller_schema, check_value, measure
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.decode import decode
-from weftwork.protocol.dialect import survey
 from weftwork.protocol.errors import HostFault
+from weftwork.protocol.json import caller_schema
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value, measure
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.schema_dialect import survey
 
 
 @pytest.mark.rule("schema-04")

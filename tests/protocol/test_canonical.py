@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import canonical
-from weftwork.protocol.canonical import digest, encode_canonical, encode_stored
+from weftwork.protocol.json import canonical
+from weftwork.protocol.json.canonical import digest, encode_canonical, encode_stored
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = (

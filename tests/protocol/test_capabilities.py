@@ -10,19 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.app import node_types
-from weftwork.protocol import capabilities, idempotency, schema
-from weftwork.protocol.capabilities import Offer, discovery, etag
-from weftwork.protocol.child import DISPATCH, SUB_WORKFLOW
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.completion import RELIABILITY_EVENTS
-from weftwork.protocol.envelope.kind import UNIVERSAL
+from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
+from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
 from weftwork.protocol.errors import ERRORS
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.openapi import openapi
-from weftwork.protocol.orchestration import MOCK_AGENT, SUPERVISOR
-from weftwork.protocol.outbound import METHODS, FetchLimits
-from weftwork.protocol.wire_v1 import ROUTES, SCOPES, Route
+from weftwork.protocol.net.outbound import METHODS, FetchLimits
+from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
+from weftwork.protocol.wire import capabilities, idempotency
+from weftwork.protocol.wire.capabilities import Offer, discovery, etag
+from weftwork.protocol.wire.openapi import openapi
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
+from weftwork.protocol.workflow.orchestration import MOCK_AGENT, SUPERVISOR
+from weftwork.wiring.node_types import node_types
 
 ROOT = {
     "protocolVersion",

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.protocol.envelope.made import GONE, edited
-from weftwork.protocol import schema
-from weftwork.protocol.capabilities import Offer, discovery
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.wire.capabilities import Offer, discovery
 
 
 @pytest.mark.parametrize(

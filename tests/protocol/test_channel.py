@@ -6,10 +6,18 @@ import msgspec
 import pytest
 
 from tests.protocol.definition import node, workflow
-from weftwork.protocol import caller_schema, channel, schema
-from weftwork.protocol.channel import Channel, check_write, parse_channels, schema_conflict
-from weftwork.protocol.decode import MAX_INTEGER
-from weftwork.protocol.reducer import LISTS, REDUCERS, ROLES
+from weftwork.protocol.json import caller_schema, schema
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.workflow import channels as channel
+from weftwork.protocol.workflow.channels import (
+    LISTS,
+    REDUCERS,
+    ROLES,
+    Channel,
+    check_write,
+    parse_channels,
+    schema_conflict,
+)
 
 MESSAGE = {"messageId": "m-1", "role": "user", "content": "hello"}
 VOTE = {"userId": "ada", "vote": True}

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol import channel_access
-from weftwork.protocol.channel import Channel, parse_channels
-from weftwork.protocol.channel_access import denial, may_write
+from weftwork.protocol.workflow import channels as channel_access
+from weftwork.protocol.workflow.channels import Channel, denial, may_write, parse_channels
 
 
 def channel(access: Any) -> Channel:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.protocol.channel_writes import STAMPS, VALUES, Write, by, fold, outcome
 from tests.protocol.definition import examples
-from weftwork.protocol import channel_state
-from weftwork.protocol.channel_state import ChannelState, Stamp
-from weftwork.protocol.reducer import LISTS, REDUCERS, TIMED
+from weftwork.protocol.fold import channel_state
+from weftwork.protocol.fold.channel_state import ChannelState, Stamp
+from weftwork.protocol.workflow.channels import LISTS, REDUCERS, TIMED
 
 
 @st.composite

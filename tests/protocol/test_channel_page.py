@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.docs.pages import ROOT, blocks
-from weftwork.protocol import caller_schema, dialect, reducer
-from weftwork.protocol.channel import parse_channels
-from weftwork.protocol.channel_access import may_write
-from weftwork.protocol.channel_state import ChannelState, reduce
-from weftwork.protocol.decode import MAX_INTEGER
-from weftwork.protocol.schema import document
+from weftwork.protocol.fold.channel_state import ChannelState, reduce
+from weftwork.protocol.json import caller_schema, schema_dialect
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.json.schema import document
+from weftwork.protocol.workflow import channels as reducer
+from weftwork.protocol.workflow.channels import may_write, parse_channels
 
 PAGE = (ROOT / "docs" / "reference" / "channels.md").read_text("utf-8")
 
@@ -92,17 +92,29 @@ def test_every_member_of_a_declaration_is_described() -> None:
 def test_the_keywords_are_those_of_the_dialect() -> None:
     table = dict(row for row in rows(section("Schemas")) if row[0] != "a schema" and "keywords" not in row[0])
     listed = [name for kind in list(table)[:8] for name in codes(table[kind]) if name not in ("#/$defs/", "x-")]
-    known = dialect.ONE | dialect.LISTED | dialect.NAMED | dialect.VALUES | dialect.NOTES | {"$ref", "$schema", "$defs"}
+    known = (
+        schema_dialect.ONE
+        | schema_dialect.LISTED
+        | schema_dialect.NAMED
+        | schema_dialect.VALUES
+        | schema_dialect.NOTES
+        | {"$ref", "$schema", "$defs"}
+    )
     assert sorted(listed) == sorted(known)
 
 
 def test_the_numbers_are_those_of_the_code() -> None:
     bounds = rows(section("Schemas"))[8:]
     assert [list(map(int, re.findall(r"\d+", bound))) for _, bound in bounds] == [
-        [dialect.MAX_BYTES, dialect.MAX_DEPTH, dialect.MAX_SUBSCHEMAS],
-        [dialect.MAX_WEIGHT, dialect.MAX_DEPTH],
-        [dialect.MAX_OPTIONS, dialect.MAX_OPTION_BYTES],
-        [dialect.MAX_PATTERNS, dialect.MAX_PATTERN, dialect.MAX_PATTERN_SPACE, dialect.LARGEST_PATTERN // 1024],
+        [schema_dialect.MAX_BYTES, schema_dialect.MAX_DEPTH, schema_dialect.MAX_SUBSCHEMAS],
+        [schema_dialect.MAX_WEIGHT, schema_dialect.MAX_DEPTH],
+        [schema_dialect.MAX_OPTIONS, schema_dialect.MAX_OPTION_BYTES],
+        [
+            schema_dialect.MAX_PATTERNS,
+            schema_dialect.MAX_PATTERN,
+            schema_dialect.MAX_PATTERN_SPACE,
+            schema_dialect.LARGEST_PATTERN // 1024,
+        ],
         [caller_schema.MAX_STEPS, caller_schema.MAX_SCANNED],
     ]
     assert f"-{MAX_INTEGER} and\n{MAX_INTEGER}" in section("Reducers")

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from tests.protocol.channel_writes import NOW, STAMPS, VALUES, Write, by, fold
 from tests.protocol.definition import examples
-from weftwork.protocol import channel_state
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.channel import Channel
-from weftwork.protocol.channel_state import ChannelState, Stamp, initial, reduce
-from weftwork.protocol.decode import MAX_INTEGER
-from weftwork.protocol.reducer import REDUCERS, TIMED
+from weftwork.protocol.fold import channel_state
+from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial, reduce
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.workflow.channels import REDUCERS, TIMED, Channel
 
 
 @pytest.mark.parametrize("reducer", REDUCERS)

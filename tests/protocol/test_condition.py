@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from tests.protocol.definition import edge, header_of, node, plan_of, workflow
-from weftwork.protocol.condition import holds, same
-from weftwork.protocol.events import Fact
-from weftwork.protocol.expression import ExpressionFault
-from weftwork.protocol.fold import apply, fold
-from weftwork.protocol.state import RunState
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.fold.fold import apply, fold
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.fold.traversal import holds
+from weftwork.protocol.json.values import same
+from weftwork.protocol.run.events import Fact
 
 OUTPUTS = {
     "text": "approved by all",

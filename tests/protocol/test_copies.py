@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import copies
-from weftwork.protocol.copies import MAX_MARKER, MAX_TEXT, MAX_TEXTS, MAX_VALUES, MIN_TEXT, Copies
+from weftwork.protocol.privacy import secret_matcher
+from weftwork.protocol.privacy.secret_matcher import MAX_MARKER, MAX_TEXT, MAX_TEXTS, MAX_VALUES, MIN_TEXT, Copies
 
 
 def knowing(*values: Any) -> Copies:
@@ -114,9 +114,11 @@ def test_members_are_learnt_in_the_order_of_their_names() -> None:
 def test_the_pattern_is_made_once_for_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     made = knowing([f"text-{index}" for index in range(MAX_TEXTS)])
     compiled: list[Any] = []
-    real = copies.jsonschema_rs.validator_for
+    real = secret_matcher.jsonschema_rs.validator_for
     monkeypatch.setattr(
-        copies.jsonschema_rs, "validator_for", lambda schema, **more: compiled.append(schema) or real(schema, **more)
+        secret_matcher.jsonschema_rs,
+        "validator_for",
+        lambda schema, **more: compiled.append(schema) or real(schema, **more),
     )
     for _ in range(100):
         made.learn("***", "text-1")
@@ -131,7 +133,7 @@ def test_texts_that_hold_each_other_nest_no_deeper_than_python_goes() -> None:
 
 
 def test_without_the_bound_every_text_would_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "MAX_TEXTS", 10**9)
+    monkeypatch.setattr(secret_matcher, "MAX_TEXTS", 10**9)
     Looked.looks = 0
     knowing([Looked(f"text-{index:05}") for index in range(1_000)])
     assert Looked.looks > 2 * MAX_TEXTS

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import credential_patterns
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.credential_patterns import MARKER, mask, mask_text, suspect
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.review import credential_patterns
+from weftwork.protocol.review.credential_patterns import MARKER, mask, mask_text, suspect
 
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----"

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import decode as module
-from weftwork.protocol.decode import MAX_DEPTH, MAX_NODES, decode
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import decoder as module
+from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_NODES, decode
 
 CANARY = "canary-77ab"
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from tests.protocol.caller_schemas import errors_of, schemas
 from tests.protocol.definition import examples
 from tests.protocol.test_schema_inline import trap
-from weftwork.protocol import caller_schema, dialect
-from weftwork.protocol.caller_schema import check_caller_schema, check_value
-from weftwork.protocol.dialect import Survey, survey
+from weftwork.protocol.json import caller_schema, schema_dialect
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
+from weftwork.protocol.json.schema_dialect import Survey, survey
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -107,7 +107,7 @@ def test_what_is_refused(document: Any, at: str, rule: str) -> None:
 
 def nested(depth: int, leaf: Any, wrap: str = "items") -> Any:
     for _ in range(depth):
-        leaf = {wrap: [leaf] if wrap in dialect.LISTED else leaf}
+        leaf = {wrap: [leaf] if wrap in schema_dialect.LISTED else leaf}
     return leaf
 
 
@@ -135,7 +135,7 @@ def test_doubling_by_reference_is_weighed_written_out(keyword: str, monkeypatch:
     assert refused(doubling(10, keyword)) == []
     assert refused(doubling(12, keyword)) == [("", "size")]
     assert ("", "depth") in refused(doubling(40, keyword))
-    monkeypatch.setattr(dialect, "MAX_WEIGHT", 10**9)  # sabotage
+    monkeypatch.setattr(schema_dialect, "MAX_WEIGHT", 10**9)  # sabotage
     assert refused(doubling(12, keyword)) == []
     assert survey(doubling(12, keyword), "").weight > 2**12
 

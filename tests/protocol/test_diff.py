@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import diff as module
-from weftwork.protocol import schema
-from weftwork.protocol.canonical import encode_canonical, encode_stored
-from weftwork.protocol.diff import Diff, same, state_diff
-from weftwork.protocol.events import Event
-from weftwork.protocol.projection import Projection, StateRow, Stored
-from weftwork.protocol.run import Owner, RunHeader
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_canonical, encode_stored
+from weftwork.protocol.review import run_diff as module
+from weftwork.protocol.review.run_diff import Diff, same, state_diff
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader
+from weftwork.protocol.run.projection import Projection, StateRow, Stored
 
 KINDS = ("run.started", "node.completed", "variable.changed", "acme.thing")
 VALUES = st.recursive(

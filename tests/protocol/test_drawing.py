@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import edge, examples, node, variable, workflow
 from tests.protocol.graphs import NASTY, bare, wild
-from weftwork.protocol import drawing, drawing_sketch, schema
-from weftwork.protocol.drawing import as_text
-from weftwork.protocol.drawing_lanes import MAX_LANES, NODE
-from weftwork.protocol.drawing_sketch import plain, sketch, width
+from weftwork.cli.console.text import plain, width
+from weftwork.cli.render.drawing import layout
+from weftwork.cli.render.drawing import text as drawing
+from weftwork.cli.render.drawing.layout import sketch
+from weftwork.cli.render.drawing.text import MAX_LANES, NODE, as_text
+from weftwork.protocol.json import schema
 
 DOWN = frozenset("├┤┼╮╭┬")
 RIGHT = frozenset("├┼╭┬╰┴─│")
@@ -160,7 +162,7 @@ def test_no_name_moves_the_terminal(document: dict[str, Any]) -> None:
 def test_without_the_guard_a_name_would_move_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     document = workflow([node(name)])
     assert is_safe(document)
-    for module in (drawing, drawing_sketch):
+    for module in (drawing, layout):
         monkeypatch.setattr(module, "plain", lambda text, most=0: text)
     assert not is_safe(document)
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 from tests.protocol.definition import edge, examples, node, workflow
 from tests.protocol.graphs import NASTY, bare, wild
-from weftwork.protocol import drawing_mermaid
-from weftwork.protocol.drawing_mermaid import as_mermaid, quoted
-from weftwork.protocol.drawing_sketch import sketch
+from weftwork.cli.render.drawing import mermaid
+from weftwork.cli.render.drawing.layout import sketch
+from weftwork.cli.render.drawing.mermaid import as_mermaid, quoted
 
 LABEL = r"(?:[\w .,:/-]|#\d+;|<br/>)+"
 NODE = re.compile(rf'    n(\d+)(?:\["{LABEL}"\]|\[\["{LABEL}"\]\])')
@@ -57,7 +57,7 @@ BREAKING = [name for name in NASTY if re.search(r'["%`#<]', name)]
 def test_without_the_guard_a_name_would_get_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     document = workflow([node("a", name=name)])
     assert is_ours(document)
-    monkeypatch.setattr(drawing_mermaid, "quoted", lambda text: text)
+    monkeypatch.setattr(mermaid, "quoted", lambda text: text)
     assert not is_ours(document)
 
 

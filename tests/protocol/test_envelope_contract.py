@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.protocol.bad_definitions import changed
 from tests.protocol.definition import TYPES
-from weftwork.protocol import workflow as module
-from weftwork.protocol.envelope.contract import MAX_KIND, MAX_KINDS, OPEN, Contract, parse_contract
-from weftwork.protocol.envelope.kind import UNIVERSAL
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.envelopes.contract import MAX_KIND, MAX_KINDS, OPEN, Contract, parse_contract
+from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.workflow import validation as module
+from weftwork.protocol.workflow.validation import parse_workflow
 
 AT = "/nodes/0/envelopeContract"
 TICKET = "vendor.example.ticket"

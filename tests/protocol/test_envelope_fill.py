@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.fill import MAX_ID, Origin, correlation_id, filled
-from weftwork.protocol.envelope.outcome import Accepted
-from weftwork.protocol.envelope.rules import Rules
+from weftwork.protocol.envelopes.defaults import MAX_ID, Origin, correlation_id, filled
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Rules
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.outcome import Accepted
 
 ORIGIN = Origin("run-1", "plan", "0.0.0", 0, 1_700_000_000_000, "trusted")
 UNTRUSTED = msgspec.structs.replace(ORIGIN, trust="untrusted")

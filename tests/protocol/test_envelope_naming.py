@@ -7,14 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.protocol.envelope import naming
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import SHOWN, UNIVERSAL, Kind, Kinds
-from weftwork.protocol.envelope.naming import LEGACY, MAX_NAME, check_name
-from weftwork.protocol.envelope.outcome import Accepted, Gated, Invalid, Outcome
-from weftwork.protocol.envelope.registry import KindRefused, Registration, register
-from weftwork.protocol.envelope.rules import Rules
+from weftwork.protocol.envelopes import kind_registry
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Rules
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes.kind_registry import (
+    BUILTIN,
+    LEGACY,
+    MAX_NAME,
+    KindRefused,
+    Registration,
+    check_name,
+    register,
+)
+from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, Outcome
 
 GOOD = [
     *("vendor.acme.plan", "vendor.acme-2.plan_v2", "vendor.a.b.c.d", "vendor.acme.planOfRecord"),
@@ -59,7 +65,7 @@ def near_misses() -> list[str]:
             f"{name}#1",
             f"{name}?x",
         }
-    found |= {f"{taken}{rest}" for taken, rest in product(naming.TAKEN, ("plan", "acme.plan", "a2ui-surface"))}
+    found |= {f"{taken}{rest}" for taken, rest in product(kind_registry.TAKEN, ("plan", "acme.plan", "a2ui-surface"))}
     found |= {"vendor.acme", "community.ada", "private.host", "local", "", ".", "..", "vendor.Acme.plan", "plan"}
     found |= {*LEGACY, "prd.creates", "prd", "prd.create.v2", f"local.{'a' * (MAX_NAME - 5)}", "vendor.acme.plan.1"}
     return sorted(found - {"vendor.acme.plan.v2"})
@@ -102,8 +108,8 @@ def test_names_that_almost_are_one_do_not_pass_the_gate() -> None:
 
 def test_without_the_check_they_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a pattern that takes anything, and a name that is not compared."""
-    monkeypatch.setattr(naming, "_NAME", re.compile(".*", re.DOTALL))
-    monkeypatch.setattr(naming, "TAKEN", ())
+    monkeypatch.setattr(kind_registry, "_NAME", re.compile(".*", re.DOTALL))
+    monkeypatch.setattr(kind_registry, "TAKEN", ())
     assert len([name for name in near_misses() if check_name(name) is None]) >= 150
 
 

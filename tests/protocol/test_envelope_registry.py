@@ -7,10 +7,10 @@ from hypothesis import given, settings
 
 from tests.protocol.caller_schemas import schemas
 from tests.protocol.definition import TYPES, examples, node, workflow
-from weftwork.protocol.envelope import registry
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import SHOWN, UNIVERSAL, Kind, Kinds
-from weftwork.protocol.envelope.registry import (
+from weftwork.protocol.envelopes import kind_registry
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes.kind_registry import (
+    BUILTIN,
     MAX_BYTES,
     MAX_KINDS,
     MAX_VERSION,
@@ -20,7 +20,7 @@ from weftwork.protocol.envelope.registry import (
     parse_kinds,
     register,
 )
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 NAME = "vendor.acme.plan"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
@@ -64,7 +64,7 @@ def test_a_version_has_one_schema() -> None:
 
 def test_without_the_comparison_the_first_would_win(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: schemas that all look alike."""
-    monkeypatch.setattr(registry, "encode_stored", lambda value: b"")
+    monkeypatch.setattr(kind_registry, "encode_stored", lambda value: b"")
     kinds = register(BUILTIN, found(Kind(NAME, 1, SCHEMA), Kind(NAME, 1, {})))
     assert kinds.find(NAME) == Kind(NAME, 1, SCHEMA)
 
@@ -179,7 +179,7 @@ def test_a_run_that_has_such_a_workflow_goes_on() -> None:
 
 def test_without_the_dialect_a_circle_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: schemas of workflows that nobody looks at."""
-    monkeypatch.setattr(registry, "check_caller_schema", lambda schema, at: [])
+    monkeypatch.setattr(kind_registry, "check_caller_schema", lambda schema, at: [])
     assert kinds_of({NAME: {"schema": {"items": {"$ref": "#"}}}})[1] == []
 
 
@@ -192,7 +192,7 @@ def test_a_kind_of_the_host_stays_what_it_is() -> None:
         (Kind(NAME, 3, {"type": "object"}), True),
         (Kind("local.other", 1, {}), False),
     ):
-        found = [(each.pointer, each.rule) for each in registry.check_taken(host, [own])]
+        found = [(each.pointer, each.rule) for each in kind_registry.check_taken(host, [own])]
         assert found == ([(f"/metadata/envelopeKinds/{NAME}", "taken")] if taken else [])
         assert host.beside([own]).find(NAME) is host.find(NAME)
         assert host.beside([own]).find(own.name) is not None

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples, header_of, node, plan_of, workflow
-from weftwork.protocol.events import ENVELOPE_RECORDED, Event, Fact
-from weftwork.protocol.span_attributes import MAX_ATTRIBUTE, RELIABILITY
-from weftwork.protocol.spans import SPAN_EVENTS, TOLD, Spans, envelope_spans, spans
-from weftwork.protocol.timestamp import iso
+from weftwork.protocol.review.spans import MAX_ATTRIBUTE, RELIABILITY, SPAN_EVENTS, TOLD, Spans, envelope_spans, spans
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event, Fact
+from weftwork.protocol.timestamps import iso
 
 PLAN = plan_of(workflow([node("a")]))
 RECORDED = {

@@ -6,8 +6,8 @@ from http import HTTPStatus
 import pytest
 from openwop_client import HTTP_ERROR_CODES, is_http_error_code
 
-from weftwork.protocol import schema
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, HostFault, error_document, invalid
+from weftwork.protocol.json import schema
 
 OUR_OWN = {
     "interrupt_already_resolved",

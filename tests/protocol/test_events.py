@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import events, schema
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.events import CANCEL_REQUESTED, CATALOGUE, Event, is_event_type
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.run import events
+from weftwork.protocol.run.events import CANCEL_REQUESTED, CATALOGUE, Event, is_event_type
 
 
 def enumerated(part: Any) -> set[str]:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol.expression import ExpressionFault, References, parse_expression
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.reads import References
 
 SCOPE: dict[str, Any] = {
     "inputs": {

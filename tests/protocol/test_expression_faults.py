@@ -3,8 +3,9 @@
 import pytest
 
 from tests.protocol.test_expression import SCOPE, fault
-from weftwork.protocol import cel
-from weftwork.protocol.expression import ExpressionFault, parse_expression
+from weftwork.protocol.expressions import cel
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
 
 # fmt: off
 INVALID = [

@@ -5,17 +5,12 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol import expression as module
-from weftwork.protocol import expression_cost as cost
-from weftwork.protocol import expression_value as values
-from weftwork.protocol.expression import (
-    MAX_LIST,
-    MAX_RESULT,
-    MAX_SOURCE,
-    ExpressionFault,
-    parse_expression,
-    parse_template,
-)
+from weftwork.protocol.expressions import cost, values
+from weftwork.protocol.expressions import expression as module
+from weftwork.protocol.expressions.expression import MAX_SOURCE, parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.template import parse_template
+from weftwork.protocol.expressions.values import MAX_LIST, MAX_RESULT
 
 
 @pytest.fixture(autouse=True)

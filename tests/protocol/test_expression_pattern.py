@@ -2,9 +2,11 @@
 
 import pytest
 
-from weftwork.protocol import expression as module
-from weftwork.protocol.expression import ExpressionFault, check_pattern, matches, parse_expression
-from weftwork.protocol.pattern import MAX_PATTERN, MAX_STATES, states
+from weftwork.protocol.expressions import expression as module
+from weftwork.protocol.expressions.cost import states
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_STATES, check_pattern, matches
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 

@@ -6,11 +6,12 @@ import sys
 import pytest
 
 from tests.protocol.test_expression import SCOPE, fault
-from weftwork.protocol import cel
-from weftwork.protocol.expression import Expression, parse_expression
+from weftwork.protocol.expressions import cel
+from weftwork.protocol.expressions.expression import Expression, parse_expression
 
 SPREAD = """
-from weftwork.protocol.expression import parse_expression, parse_template
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.template import parse_template
 words = {word: 1 for word in "zebra quick fox jumps over lazy dogs and cats in the long grass".split()}
 scope = {"inputs": {"words": words, "list": list(words)}}
 sources = ["inputs.words", "{'k': {'z': 1, 'y': 2, 'x': 3, 'w': 4}}", "inputs.list.map(w, {'w': w, 'a': 1})"]
@@ -70,7 +71,8 @@ GIVEN_BACK: list[None] = []
 
 
 def test_an_idle_host_does_not_load_the_package() -> None:
-    script = "import sys, weftwork.app, weftwork.protocol.expression as e; print('cel_expr_python' in sys.modules)\n"
+    script = "import sys, weftwork.app, weftwork.protocol.expressions.expression as e\n"
+    script += "print('cel_expr_python' in sys.modules)\n"
     script += "e.parse_expression('1'); print('cel_expr_python' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.split() == ["False", "True"]

@@ -6,7 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.expression import ExpressionFault, check_pattern, matches, parse_expression, parse_template
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.patterns import check_pattern, matches
+from weftwork.protocol.expressions.template import parse_template
 
 SAFE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.text(SAFE, max_size=20)

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import edge, examples, header_of, node, plan_of, variable, workflow
-from weftwork.protocol import run
-from weftwork.protocol.dataflow import Missing, resolve_inputs
 from weftwork.protocol.errors import RUN_ERRORS
-from weftwork.protocol.events import CATALOGUE, Fact
-from weftwork.protocol.fold import BREACH_CODES, FOLDED, apply, fold, initial_variables
-from weftwork.protocol.run import STATUSES, TERMINAL, TRANSITIONS, Status, next_status
-from weftwork.protocol.state import NodeState, RunState, Stop
-from weftwork.protocol.view import first_view
+from weftwork.protocol.fold.data_flow import Missing, resolve_inputs
+from weftwork.protocol.fold.fold import BREACH_CODES, FOLDED, apply, fold, initial_variables
+from weftwork.protocol.fold.state import NodeState, RunState, Stop
+from weftwork.protocol.fold.variable_views import first_view
+from weftwork.protocol.run import header
+from weftwork.protocol.run.events import CATALOGUE, Fact
+from weftwork.protocol.run.header import STATUSES, TERMINAL, TRANSITIONS, Status, next_status
 
 PLAN = plan_of(
     workflow(
@@ -43,7 +43,7 @@ def test_the_table_is_closed_and_every_live_status_can_end() -> None:
     for status in {status for status, _ in TRANSITIONS}:
         assert TRANSITIONS.get((status, "run.cancelled")) == "cancelled"
         assert TRANSITIONS.get((status, "run.failed")) == "failed"
-    assert set(STATUSES) == set(run.Status.__args__)
+    assert set(STATUSES) == set(header.Status.__args__)
 
 
 @pytest.mark.rule("run-01")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol.definition import node, workflow
-from weftwork.protocol.gated import GATED, Gate, find_gate, gated
+from weftwork.protocol.workflow.registration import GATED, Gate, find_gate, gated
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(sorted(GATED)),

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import edge, examples, header_of, node, plan_of, variable, workflow
-from weftwork.protocol import graph
-from weftwork.protocol.events import Fact
-from weftwork.protocol.fold import apply, fold
-from weftwork.protocol.graph import Plan, Tally, is_hidden_output, rule_of, satisfied
-from weftwork.protocol.state import RunState
-from weftwork.protocol.workflow import Edge
+from weftwork.protocol.fold.fold import apply, fold
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.workflow import plan as graph
+from weftwork.protocol.workflow.definition import Edge
+from weftwork.protocol.workflow.plan import Plan, Tally, is_hidden_output, rule_of, satisfied
 
 RULES = ["all_success", "any_success", "all_complete", "none_failed", "any_failed"]
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import interrupt_token
 from weftwork.protocol.ids import MAX_NODE_ID
-from weftwork.protocol.interrupt_token import (
+from weftwork.protocol.people import interrupt_tokens
+from weftwork.protocol.people.interrupt_tokens import (
     LEEWAY_MS,
     MAX_PERSON,
     MAX_TOKEN,
@@ -115,7 +115,7 @@ def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.Monkey
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     sibling = text[:-1] + letters[letters.index(text[-1]) ^ 1]
     assert split(sibling) is None
-    monkeypatch.setattr(interrupt_token, "join", lambda *_: sibling)
+    monkeypatch.setattr(interrupt_tokens, "join", lambda *_: sibling)
     assert believed(sibling) == TOKEN
 
 

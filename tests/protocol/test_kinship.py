@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol.definition import header_of, node, plan_of, workflow
-from weftwork.protocol import schema
-from weftwork.protocol.kinship import ancestry, host_id, tree_row
-from weftwork.protocol.projection import MAX_CHILDREN, Projection, StateRow, Stored, has_children, snapshot, summary
-from weftwork.protocol.run import STATUSES, TERMINAL, Parent, Status
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.child_runs import ancestry, host_id, tree_row
+from weftwork.protocol.run.header import STATUSES, TERMINAL, Parent, Status
+from weftwork.protocol.run.projection import MAX_CHILDREN, Projection, StateRow, Stored, has_children, snapshot, summary
 
 PLAN = plan_of(workflow([node("a")]))
 PARENT = Parent("run-0", "call", "0", "core.subWorkflow", "run-0")

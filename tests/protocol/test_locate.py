@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import locate as module
-from weftwork.protocol.decode import decode, escape
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.locate import locate, locate_break
-from weftwork.protocol.pointer import token
+from weftwork.protocol.json import source_locations as module
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.pointers import escape, token
+from weftwork.protocol.json.source_locations import locate, locate_break
 
 NAMES = st.text(max_size=6) | st.sampled_from(
     ["", "/", "~", "~1", "a/b", "0", '"', "\\", "\n", "\x00", "é", "\\xe9", "𝄞"]

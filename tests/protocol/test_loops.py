@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import TYPES, edge, examples, node, plan_of, workflow
-from weftwork.protocol.definition import Edge
-from weftwork.protocol.graph import Plan, plan_workflow
-from weftwork.protocol.loops import back_edges
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.workflow.definition import Edge
+from weftwork.protocol.workflow.loops import back_edges
+from weftwork.protocol.workflow.plan import Plan, plan_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 
 def made(pairs: list[str]) -> list[Edge]:

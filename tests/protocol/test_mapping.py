@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from tests.protocol.definition import TYPES, node, plan_of, variable, workflow
-from weftwork.protocol import taint
-from weftwork.protocol import workflow as definitions
-from weftwork.protocol.mapping import matching, variables_read, variables_written
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.json.pointers import matching
+from weftwork.protocol.workflow import taint
+from weftwork.protocol.workflow import validation as definitions
+from weftwork.protocol.workflow.node_config import variables_read, variables_written
+from weftwork.protocol.workflow.validation import parse_workflow
 
 CALL = "core.subWorkflow"
 

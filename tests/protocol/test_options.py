@@ -10,11 +10,12 @@ from openwop_client import CreateRunRequest, RunConfigurable
 from openwop_client.client import _to_jsonable
 
 from tests.protocol.definition import examples
-from weftwork.protocol import options, schema
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import Mode
+from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits, execution_limit, time_limit
-from weftwork.protocol.workflow import Variable
+from weftwork.protocol.workflow import run_options
+from weftwork.protocol.workflow.definition import Variable
 
 
 def refusal(call: Any, *arguments: Any) -> ClientFault:
@@ -44,7 +45,7 @@ def test_the_least_time_limit_holds_and_zero_is_none(host: int, definition: int,
 @pytest.mark.parametrize("name", ["runTimeoutMs", "maxLoopIterations"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, 1.0, "1", True, None, []])
 def test_a_reserved_option_out_of_range_is_refused(name: str, value: Any) -> None:
-    fault = refusal(options.check_options, {name: value}, {})
+    fault = refusal(run_options.check_options, {name: value}, {})
     assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/configurable/{name}"})
 
 
@@ -58,9 +59,9 @@ def test_a_reserved_option_out_of_range_is_refused(name: str, value: Any) -> Non
 )
 def test_what_agents_are_asked_for_is_one_of_what_they_know(name: str, good: list[Any], bad: list[Any]) -> None:
     for value in good:
-        options.check_options({name: value}, {})
+        run_options.check_options({name: value}, {})
     for value in bad:
-        fault = refusal(options.check_options, {name: value}, {})
+        fault = refusal(run_options.check_options, {name: value}, {})
         assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/configurable/{name}"})
 
 
@@ -80,9 +81,9 @@ def test_what_agents_are_asked_for_is_one_of_what_they_know(name: str, good: lis
 )
 def test_metadata_is_small_and_shallow(metadata: dict[str, Any], fits: bool) -> None:
     if fits:
-        options.check_options({"runTimeoutMs": 1, "maxLoopIterations": 1, "other": None}, metadata)
+        run_options.check_options({"runTimeoutMs": 1, "maxLoopIterations": 1, "other": None}, metadata)
     else:
-        assert refusal(options.check_options, {}, metadata).details == {"pointer": "/metadata"}
+        assert refusal(run_options.check_options, {}, metadata).details == {"pointer": "/metadata"}
 
 
 def declared(name: str, kind: str, required: bool = False, has_default: bool = False) -> Variable:
@@ -110,9 +111,9 @@ def declared(name: str, kind: str, required: bool = False, has_default: bool = F
 )
 def test_declared_inputs_have_their_type(variable: Variable, inputs: dict[str, Any], pointer: str | None) -> None:
     if pointer is None:
-        options.check_inputs((variable,), inputs)
+        run_options.check_inputs((variable,), inputs)
     else:
-        assert refusal(options.check_inputs, (variable,), inputs).details == {"pointer": pointer}
+        assert refusal(run_options.check_inputs, (variable,), inputs).details == {"pointer": pointer}
 
 
 @pytest.mark.rule("opt-01")
@@ -129,13 +130,13 @@ def test_declared_inputs_have_their_type(variable: Variable, inputs: dict[str, A
 def test_a_mock_provider_needs_a_test_key_and_an_offer(
     monkeypatch: pytest.MonkeyPatch, mode: Mode, offered: tuple[str, ...], code: str | None
 ) -> None:
-    monkeypatch.setattr(options, "MOCK_PROVIDERS", offered)
-    options.check_mock_provider({}, mode)
+    monkeypatch.setattr(run_options, "MOCK_PROVIDERS", offered)
+    run_options.check_mock_provider({}, mode)
     wanted = {"mockProvider": {"id": "error"}}
     if code is None:
-        options.check_mock_provider(wanted, mode)
+        run_options.check_mock_provider(wanted, mode)
     else:
-        fault = refusal(options.check_mock_provider, wanted, mode)
+        fault = refusal(run_options.check_mock_provider, wanted, mode)
         assert fault.code == code
         assert fault.details is not None
         assert fault.details["supportedProviders"] == list(offered)
@@ -150,27 +151,27 @@ def test_what_the_official_client_sends_is_read_as_it_was_meant() -> None:
     sent = sent_by_client(RunConfigurable(recursionLimit=3, extras={"acme.x": 1, "model": "from-extras"}))
     assert sent["configurable"]["temperature"] is None, "the client sends nulls no more: the reading can go"
     assert schema.check("create-run", sent)
-    read = options.normalise_options(sent)
+    read = run_options.normalise_options(sent)
     assert read["configurable"] == {"recursionLimit": 3, "acme.x": 1, "model": "from-extras"}
     assert schema.check("create-run", read) == []
-    options.check_options(read["configurable"], {})
+    run_options.check_options(read["configurable"], {})
 
 
 @pytest.mark.rule("opt-02")
 def test_what_the_client_passes_through_is_left_alone() -> None:
     free = {"recursionLimit": 3, "acme.x": None, "nested": {"extras": {"a": None}}, "extras": [1]}
-    assert options.normalise_options(sent_by_client(free))["configurable"] == free
+    assert run_options.normalise_options(sent_by_client(free))["configurable"] == free
     for document in ([], "x", None, {}, {"configurable": None}, {"configurable": [None]}):
-        assert options.normalise_options(document) == document
+        assert run_options.normalise_options(document) == document
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(st.dictionaries(st.sampled_from([*sorted(options.RESERVED), "x", "extras"]), st.none() | st.integers()))
+@given(st.dictionaries(st.sampled_from([*sorted(run_options.RESERVED), "x", "extras"]), st.none() | st.integers()))
 def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]) -> None:
     document = {"workflowId": "w", "configurable": configurable}
     before = json.dumps(document)
-    once = options.normalise_options(document)
-    assert options.normalise_options(once) == once
+    once = run_options.normalise_options(document)
+    assert run_options.normalise_options(once) == once
     assert json.dumps(document) == before
 
 
@@ -184,9 +185,9 @@ def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]
 )
 def test_a_callback_is_a_web_address(url: str | None, fits: bool) -> None:
     if fits:
-        options.check_callback(url)
+        run_options.check_callback(url)
     else:
-        assert refusal(options.check_callback, url).details == {"pointer": "/callbackUrl"}
+        assert refusal(run_options.check_callback, url).details == {"pointer": "/callbackUrl"}
 
 
 TUNABLE = {
@@ -211,12 +212,12 @@ TUNABLE = {
 def test_what_is_configured_fits_the_schema_of_the_definition(
     configurable: dict[str, Any], pointers: list[str]
 ) -> None:
-    options.check_configurable(None, configurable)
-    options.check_configurable({}, configurable)
+    run_options.check_configurable(None, configurable)
+    run_options.check_configurable({}, configurable)
     if not pointers:
-        options.check_configurable(TUNABLE, configurable)
+        run_options.check_configurable(TUNABLE, configurable)
         return
-    fault = refusal(options.check_configurable, TUNABLE, configurable)
+    fault = refusal(run_options.check_configurable, TUNABLE, configurable)
     assert fault.code == "validation_error"
     assert fault.details is not None
     assert fault.details["pointer"] == pointers[0]
@@ -227,19 +228,19 @@ def test_what_is_configured_fits_the_schema_of_the_definition(
 @pytest.mark.rule("opt-04")
 def test_what_the_official_client_adds_does_not_count_against_the_schema() -> None:
     sent = sent_by_client(RunConfigurable(recursionLimit=3, extras={"acme.x": ["a"]}))
-    assert refusal(options.check_configurable, TUNABLE, sent["configurable"]).code == "validation_error"
-    options.check_configurable(TUNABLE, options.normalise_options(sent)["configurable"])
+    assert refusal(run_options.check_configurable, TUNABLE, sent["configurable"]).code == "validation_error"
+    run_options.check_configurable(TUNABLE, run_options.normalise_options(sent)["configurable"])
 
 
 def test_without_the_schema_everything_could_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusal(options.check_configurable, TUNABLE, {"other": 1})
-    monkeypatch.setattr(options, "check_value", lambda *_: [])  # sabotage
-    options.check_configurable(TUNABLE, {"other": 1})
+    refusal(run_options.check_configurable, TUNABLE, {"other": 1})
+    monkeypatch.setattr(run_options, "check_value", lambda *_: [])  # sabotage
+    run_options.check_configurable(TUNABLE, {"other": 1})
 
 
 @pytest.mark.rule("data-04")
 def test_an_input_cannot_have_the_name_of_a_channel() -> None:
-    options.check_inputs((), {"a": 1}, {"c"})
+    run_options.check_inputs((), {"a": 1}, {"c"})
     with pytest.raises(ClientFault) as caught:
-        options.check_inputs((), {"a": 1, "c": 2}, {"c"})
+        run_options.check_inputs((), {"a": 1, "c": 2}, {"c"})
     assert (caught.value.details or {})["pointer"] == "/inputs/c"

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples, node, workflow
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.orchestration import (
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.orchestration import (
     HOST_SUPERVISOR,
     JOIN_MODES,
     JoinMode,
@@ -19,7 +19,7 @@ from weftwork.protocol.orchestration import (
     mapping_for,
     threshold,
 )
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 GOOD, BAD = "completed", "failed"
 ENDED = (GOOD, BAD, "cancelled")
@@ -110,7 +110,7 @@ def test_a_run_has_one_orchestrator(monkeypatch: pytest.MonkeyPatch) -> None:
     several = deciders("host:one", "host:two")
     assert refused(several, pinned=True) == []
     assert refused(deciders("host:one", "host:two", disabled=True)) == []
-    monkeypatch.setattr("weftwork.protocol.workflow.check_orchestrators", lambda nodes: [])
+    monkeypatch.setattr("weftwork.protocol.workflow.validation.check_orchestrators", lambda nodes: [])
     assert refused(several) == []
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.protocol.definition import TYPES, edge, node, variable, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.catalog import Catalog
-from weftwork.protocol import problem as module
-from weftwork.protocol.decode import decode
-from weftwork.protocol.problem import MAX_DEFINITION_BYTES, Problem, check_shape, find_problems
+from weftwork.engine.host.catalog import Catalog
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.workflow import problems as module
+from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES, Problem, check_shape, find_problems
 
 GOOD = workflow([node("a"), node("b")], [edge("a", "b")], [variable("x", required=True)])
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples, header_of, node, plan_of, workflow
-from weftwork.protocol import schema
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.projection import Projection, StateRow, Stored, snapshot, summary
-from weftwork.protocol.run import STATUSES, TERMINAL, Status
-from weftwork.protocol.timestamp import iso
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.run.header import STATUSES, TERMINAL, Status
+from weftwork.protocol.run.projection import Projection, StateRow, Stored, snapshot, summary
+from weftwork.protocol.timestamps import iso
 
 PLAN = plan_of(workflow([node("a")]))
 VALUES = st.dictionaries(st.text("ab", min_size=1, max_size=2), st.integers() | st.text(max_size=3), max_size=3)

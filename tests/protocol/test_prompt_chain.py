@@ -2,9 +2,9 @@
 
 import pytest
 
-from weftwork.protocol import schema
-from weftwork.protocol.prompt_chain import NO_CANDIDATE, Slot, slots
-from weftwork.protocol.prompt_template import PromptTemplate, Templates
+from weftwork.protocol.json import schema
+from weftwork.protocol.models.prompt_resolution import NO_CANDIDATE, Slot, slots
+from weftwork.protocol.models.prompt_templates import PromptTemplate, Templates
 
 LIBRARY = Templates(
     [

@@ -7,19 +7,23 @@ from typing import Any
 
 import pytest
 
-from weftwork.prompt_library import host_templates
-from weftwork.protocol import schema
-from weftwork.protocol.prompt_capabilities import prompt_family
-from weftwork.protocol.prompt_ref import REF, PromptRef, composes, parse_ref, refs_of
-from weftwork.protocol.prompt_template import (
+from weftwork.protocol.json import schema
+from weftwork.protocol.models.prompt_templates import (
     MAX_TEXT,
+    REF,
     SOURCES,
+    PromptRef,
     PromptTemplate,
     Templates,
     check_template,
+    composes,
+    parse_ref,
     parse_template,
+    prompt_family,
+    refs_of,
 )
 from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.models import host_templates
 
 
 @pytest.mark.rule("prompt-01")

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import edge, examples, header_of, node, plan_of, variable, workflow
-from weftwork.protocol import redaction, schema
-from weftwork.protocol.copies import Copies
-from weftwork.protocol.effect import Place, question
-from weftwork.protocol.events import Fact
-from weftwork.protocol.fold import fold
-from weftwork.protocol.redaction import Redactor, mask, reveal, shown_variable
+from weftwork.protocol.fold.fold import fold
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy import redaction
+from weftwork.protocol.privacy.redaction import Redactor, reveal, shown_variable
+from weftwork.protocol.privacy.secret_matcher import Copies, mask
+from weftwork.protocol.run.effects import Place, question
+from weftwork.protocol.run.events import Fact
 
 CANARY = "canary-3c41"
 PLAN = plan_of(

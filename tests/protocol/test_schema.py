@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.envelope.made import GONE, edited
-from weftwork.protocol import events, run, schema
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.run import events, header
 
 EXAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_examples.json").read_text("utf-8"))
 DOCUMENTS: dict[str, list[Any]] = EXAMPLES["documents"]
@@ -243,8 +244,8 @@ def test_payloads_have_the_shape_of_their_type() -> None:
 
 
 def test_statuses_are_those_of_a_run() -> None:
-    assert schema.document("run-snapshot")["$defs"]["RunStatus"]["enum"] == list(run.STATUSES)
+    assert schema.document("run-snapshot")["$defs"]["RunStatus"]["enum"] == list(header.STATUSES)
     created = schema.document("create-run-response")["properties"]["status"]["enum"]
     cancelled = schema.document("cancel-run-response")["properties"]["status"]["enum"]
-    assert set(created) == set(run.STATUSES) - run.TERMINAL - {"paused", "cancelling"}
-    assert set(cancelled) == run.TERMINAL | {"cancelling"}
+    assert set(created) == set(header.STATUSES) - header.TERMINAL - {"paused", "cancelling"}
+    assert set(cancelled) == header.TERMINAL | {"cancelling"}

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry, Resource
 
-from weftwork.protocol import schema
 from weftwork.protocol.errors import HostFault
+from weftwork.protocol.json import schema
 
 DOCUMENTS: dict[str, list[Any]] = json.loads(Path(__file__).with_name("schema_examples.json").read_text("utf-8"))[
     "documents"

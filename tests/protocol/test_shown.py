@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.events import KEPT, Event, reaching
-from weftwork.protocol.streams import MODES, START, Cursor, StreamMode, frames, parse_modes, shown
+from weftwork.protocol.run.events import KEPT, Event, reaching
+from weftwork.protocol.wire.streams import MODES, START, Cursor, StreamMode, frames, parse_modes, shown
 
 KINDS = ("run.started", "node.completed", "output.chunk", "log.appended", "run.completed")
 PLAIN = [parse_modes(text) for text in ("updates", "debug", "messages", "updates,messages", "debug,messages")]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.test_streams import event
-from weftwork.protocol import streams
-from weftwork.protocol.events import CATALOGUE, Event
-from weftwork.protocol.streams import START, Cursor, Frame, StreamMode, frames, parse_cursor
+from weftwork.protocol.run.events import CATALOGUE, Event
+from weftwork.protocol.wire import streams
+from weftwork.protocol.wire.streams import START, Cursor, Frame, StreamMode, frames, parse_cursor
 
 TABLE = {
     "run.started run.completed run.failed run.cancelled run.paused run.resumed": "updates values debug",

@@ -11,11 +11,12 @@ from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
 from tests.protocol.definition import examples
-from weftwork.protocol import schema, streams
-from weftwork.protocol.canonical import encode_stored
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.events import CATALOGUE, Event
-from weftwork.protocol.streams import Cursor, Frame, parse_buffer, parse_cursor, parse_modes
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.run.events import CATALOGUE, Event
+from weftwork.protocol.wire import streams
+from weftwork.protocol.wire.streams import Cursor, Frame, parse_buffer, parse_cursor, parse_modes
 
 CHUNK = {"nodeId": "a", "runId": "run-1", "chunk": "hi", "isLast": True, "meta": {"model": "m"}}
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.protocol.definition import TYPES, node, workflow
-from weftwork.protocol import schema
-from weftwork.protocol.schema import Violation
-from weftwork.protocol.submission import (
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.workflow.registration import (
     MAX_LISTED,
     MAX_POINTER,
     MAX_VERSION,
@@ -15,7 +15,7 @@ from weftwork.protocol.submission import (
     read_sample,
     refusal,
 )
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 WHOLE = workflow([node("a")])
 SHORT = {"workflowId": "probe", "nodes": [{"nodeId": "n", "typeId": "core.noop", "config": {}}]}

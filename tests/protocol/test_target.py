@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import target as module
-from weftwork.protocol.target import OutboundRefused, Policy, Target, read_target, resolve_reference
+from weftwork.protocol.net import target as module
+from weftwork.protocol.net.target import OutboundRefused, Policy, Target, read_target, resolve_reference
 
 ANY = Policy(private=True)
 

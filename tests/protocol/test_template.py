@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol import expression as module
-from weftwork.protocol.expression import MAX_RESULT, ExpressionFault, References, Template, parse_template
+from weftwork.protocol.expressions import expression as module
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.template import Template, parse_template
+from weftwork.protocol.expressions.values import MAX_RESULT
 
 SCOPE: dict[str, Any] = {
     "inputs": {"name": "Ada", "n": 2, "list": [1, "é"], "none": None, "secret": "hush-canary"},

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import timestamp
-from weftwork.protocol.timestamp import iso
+from weftwork.protocol import timestamps
+from weftwork.protocol.timestamps import iso
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST = (datetime(1, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
@@ -42,14 +42,14 @@ def test_every_day_around_the_end_of_february_is_right(year: int) -> None:
 def test_kept_dates_are_bounded_and_stay_right() -> None:
     for day in range(500):
         assert iso(day * 86_400_000) == expected(day * 86_400_000)
-    assert timestamp._to_the_second.cache_info().currsize <= 64
+    assert timestamps._to_the_second.cache_info().currsize <= 64
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.integers(FIRST, LAST))
 def test_an_instant_is_read_again(milliseconds: int) -> None:
-    assert timestamp.milliseconds(iso(milliseconds)) == milliseconds
-    assert re.fullmatch(timestamp.INSTANT, iso(milliseconds))
+    assert timestamps.milliseconds(iso(milliseconds)) == milliseconds
+    assert re.fullmatch(timestamps.INSTANT, iso(milliseconds))
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_an_instant_is_read_again(milliseconds: int) -> None:
     ],
 )
 def test_what_is_no_instant_in_utc_is_none(text: str, value: int | None) -> None:
-    assert timestamp.milliseconds(text) == value
+    assert timestamps.milliseconds(text) == value

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import edge, examples, header_of, node, plan_of, workflow
-from weftwork.protocol.events import Fact
-from weftwork.protocol.spans import spans, trace_of
-from weftwork.protocol.timestamp import iso
-from weftwork.protocol.trace import TraceContext, parse_traceparent, span_id, traceparent
+from weftwork.protocol.review.spans import TraceContext, parse_traceparent, span_id, spans, trace_of, traceparent
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.timestamps import iso
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PLAN = plan_of(workflow([node("a"), node("b")], [edge("a", "b")]))

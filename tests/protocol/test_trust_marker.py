@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import trust
-from weftwork.protocol.trust import meet, neutralised, shown_to_model, wrap_untrusted
+from weftwork.protocol.privacy import trust
+from weftwork.protocol.privacy.trust import meet, neutralised, shown_to_model, wrap_untrusted
 
 FILLERS = "\u115f\u1160\u3164\uffa0\u17b4\u17b5"
 ALIKE = str.maketrans(

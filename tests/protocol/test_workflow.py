@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from tests.protocol.bad_definitions import CASES, GOOD, changed, linked
 from tests.protocol.definition import TYPES, examples, node, plan_of, workflow
-from weftwork.protocol import canonical, schema
-from weftwork.protocol import workflow as module
-from weftwork.protocol.graph import plan_workflow
-from weftwork.protocol.node_type import NEVER_PROVIDED, missing_capabilities
-from weftwork.protocol.workflow import Retry, has_type, parse_workflow
+from weftwork.protocol.json import canonical, schema
+from weftwork.protocol.json.values import has_type
+from weftwork.protocol.workflow import validation as module
+from weftwork.protocol.workflow.node_settings import Retry
+from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, missing_capabilities
+from weftwork.protocol.workflow.plan import plan_workflow
+from weftwork.protocol.workflow.validation import parse_workflow
 
 
 def violations(document: dict[str, Any]) -> list[str]:

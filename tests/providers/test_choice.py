@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol import model_choice
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.model_choice import Choice, check_choice, chosen
+from weftwork.protocol.models import selection
+from weftwork.protocol.models.selection import Choice, check_choice, chosen
 
 NODE = {"provider": "acme", "model": "acme-1", "temperature": 0.5, "maxTokens": 50}
 
@@ -99,9 +99,9 @@ def test_a_credential_is_for_those_that_take_one(configurable: dict[str, Any], d
 
 
 def test_without_the_check_a_credential_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_choice, "_ai", lambda *_: None)  # sabotage
+    monkeypatch.setattr(selection, "_ai", lambda *_: None)  # sabotage
     check_choice({"ai.credentialRef": "cred-1"}, ("mock",))
 
 
 def test_a_budget_is_a_number_that_every_reader_takes() -> None:
-    assert chosen({"maxTokens": 1e308}, {}).max_tokens == model_choice.MOST_TOKENS
+    assert chosen({"maxTokens": 1e308}, {}).max_tokens == selection.MOST_TOKENS

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from weftwork.adapters.providers.entry import Breakdown, Entry
-from weftwork.adapters.providers.mocks import Mock
+from weftwork.adapters.providers.mock_providers import Mock
 from weftwork.adapters.providers.programs import Programs
-from weftwork.adapters.providers.script import Script
+from weftwork.adapters.providers.script import Breakdown, Entry, Script
 from weftwork.adapters.providers.scripted import Scripted
-from weftwork.adapters.system.clock import SystemClock
-from weftwork.ports.models import Delta, Modality, ModelProvider, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.adapters.system.clock_and_ids import SystemClock
+from weftwork.ports.models import Delta, ModelProvider, ModelRequest, ProviderFault, Stop
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import Usage
 from weftwork.testing import provider as suite
 
 

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from tests.providers.hearing import asking, hear, run, text_of
-from weftwork.adapters.providers.entry import entry_of
-from weftwork.adapters.providers.mocks import Mock
+from weftwork.adapters.providers.mock_providers import Mock
 from weftwork.adapters.providers.programs import Programs, Seen
 from weftwork.adapters.providers.registry import Providers, offered
-from weftwork.adapters.providers.script import ScriptUnreadable, read_script
+from weftwork.adapters.providers.script import ScriptUnreadable, entry_of, read_script
 from weftwork.adapters.providers.scripted import Scripted
 from weftwork.ports.models import MadeMedia, MediaPart, Message, ModelRequest, Stop, TextPart
-from weftwork.protocol.media.parts import MODALITIES
-from weftwork.protocol.mock_provider import MOCKS
-from weftwork.testing.clock import ManualClock
+from weftwork.protocol.media.message_parts import MODALITIES
+from weftwork.protocol.models.mock_providers import MOCKS
+from weftwork.testing.deterministic import ManualClock
 
 ALL = frozenset(MODALITIES)
 PICTURE = b"picture"

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from tests.providers.hearing import asking, hear, run
-from weftwork.adapters.providers.mocks import _PLAYS, Mock
-from weftwork.ports.models import Delta, ProviderFault, Stop, Usage
+from weftwork.adapters.providers.mock_providers import _PLAYS, Mock
+from weftwork.ports.models import Delta, ProviderFault, Stop
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.mock_provider import MOCKS, check_mock_config
-from weftwork.protocol.options import MOCK_PROVIDERS, check_mock_provider
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.mock_providers import MOCKS, check_mock_config
+from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, check_mock_provider
 from weftwork.testing import ManualClock
 
 

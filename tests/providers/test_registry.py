@@ -5,10 +5,10 @@ import pytest
 from tests.providers.hearing import asking, run, text_of
 from weftwork.adapters.providers.registry import Providers, offered
 from weftwork.adapters.providers.scripted import Scripted
-from weftwork.model_library import host_models
 from weftwork.ports.models import ModelProvider, ProviderFault
 from weftwork.settings import Settings
 from weftwork.testing import ManualClock
+from weftwork.wiring.models import host_models
 
 
 @pytest.mark.parametrize(

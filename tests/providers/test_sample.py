@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.adapters.providers import sample as sample_module
-from weftwork.adapters.providers.sample import MOST_ITEMS, sample
-from weftwork.protocol.caller_schema import check_caller_schema, check_value
+from weftwork.adapters.providers import schema_sample as sample_module
+from weftwork.adapters.providers.schema_sample import MOST_ITEMS, sample
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 
 LEAVES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.builds(lambda least: {"type": "string", "minLength": least}, st.integers(0, 20)),

@@ -9,10 +9,10 @@ from tests.providers.hearing import asking, run, text_of
 from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import Script, ScriptUnreadable, read_script
 from weftwork.adapters.providers.scripted import Scripted
-from weftwork.model_library import host_models
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.settings import Settings, SettingsError
 from weftwork.testing import ManualClock
+from weftwork.wiring.models import host_models
 
 JSON = '{"default": "Nothing to add.", "nodes": {"n": ["one", {"content": "two", "stopReason": "length"}]}}'
 TOML = 'default = "Nothing to add."\n[nodes]\nn = ["one", {content = "two", stopReason = "length"}]\n'

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from tests.protocol.definition import examples
 from tests.providers.hearing import asking, hear, run, text_of
 from weftwork.adapters.providers import programs as programs_module
-from weftwork.adapters.providers.entry import SILENCE, Entry, entry_of
 from weftwork.adapters.providers.programs import MOST_NODES, Programs
-from weftwork.adapters.providers.script import Script
-from weftwork.adapters.providers.scripted import Scripted
-from weftwork.adapters.providers.words import pieces, tokens
-from weftwork.ports.models import Delta, ProviderFault, Stop, Usage
+from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
+from weftwork.adapters.providers.scripted import Scripted, pieces, tokens
+from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.protocol.models.answers import Usage
 from weftwork.testing import ManualClock
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.ports.nodes import Completed, Outcome, Suspended
-from weftwork.protocol.interrupt import Interrupt, Resolution
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
 
 LATE = Resolution(reason="timeout")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import weftwork
 from tests.python.flows import flow
-from weftwork.adapters.nodes.conformance import media_bytes
+from weftwork.adapters.nodes.conformance.conformance_nodes import media_bytes
 from weftwork.protocol.limits import Limits
 from weftwork.testing import run_node, run_workflow
 from weftwork.testing.result import NodeResult

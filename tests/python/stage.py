@@ -4,24 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from weftwork.adapters.python.declare import node_of
-from weftwork.adapters.python.entry import Tools
-from weftwork.adapters.python.performing import waiting_node
+from weftwork.adapters.python.calls.invocation import Tools
+from weftwork.adapters.python.declaration.decorator import node_of
+from weftwork.adapters.python.node_runner import waiting_node
 from weftwork.adapters.python.threads import Threads
-from weftwork.ports.nodes import (
-    AppendLog,
-    Asking,
-    EmitEvent,
-    Failed,
-    NewChild,
-    NodeCall,
-    NodeContext,
-    Outcome,
-    StepFailed,
-    Suspended,
-)
+from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, Outcome, StepFailed, Suspended
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution
 
 BOUND = 20.0
 ENDED: Any = object()

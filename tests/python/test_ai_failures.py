@@ -92,7 +92,7 @@ def test_a_failure_that_is_caught_is_told_once(then: str, crash: str | None) -> 
 
 
 def test_without_that_it_would_not_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.performing._with_unsaid", lambda _, outcome: outcome)
+    monkeypatch.setattr("weftwork.adapters.python.node_runner._with_unsaid", lambda _, outcome: outcome)
     with pytest.raises(AssertionError):
         test_a_failure_that_is_caught_is_told_once("return", None)
 
@@ -120,7 +120,7 @@ def test_a_failure_that_is_not_recorded_would_change_the_way(monkeypatch: pytest
     async def unnamed(self: Any, request: Any, along: Any) -> Any:
         return await self._models.host.generate(request, along)
 
-    monkeypatch.setattr("weftwork.adapters.python.models._Voice.generate", unnamed)
+    monkeypatch.setattr("weftwork.adapters.python.calls.model_calls._Voice.generate", unnamed)
     with pytest.raises(AssertionError):
         test_a_node_goes_the_same_way_again_after_a_failure_it_caught()
 
@@ -161,7 +161,7 @@ def test_a_call_that_is_left_behind_ends_with_its_node() -> None:
 
 
 def test_without_the_cut_it_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.models.Models.cut", lambda _: None)
+    monkeypatch.setattr("weftwork.adapters.python.calls.model_calls.Models.cut", lambda _: None)
     with pytest.raises(AssertionError):
         test_a_call_that_is_left_behind_ends_with_its_node()
 

@@ -6,9 +6,9 @@ import pytest
 
 import weftwork
 from tests.protocol.definition import node, workflow
-from weftwork.engine.speech import Speech
+from weftwork.engine.models.model_calls import Speech
 from weftwork.ports.models import MediaPart, ModelRequest
-from weftwork.protocol.media.parts import MODALITIES
+from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.testing import Asset, FakeModel, FakeOutbound, UnexpectedRequest, crash_everywhere, run_node
 
 ALL = frozenset(MODALITIES)

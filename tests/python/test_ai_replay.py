@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.python.flows import flow
-from weftwork.adapters.python.spawned import Branch
+from weftwork.adapters.python.node_tasks import Branch
 from weftwork.testing import Crash, FakeModel, crash_everywhere, run_node
 
 FLOW: dict[str, Any] = {

@@ -8,8 +8,8 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.adapters.python.fate import Fate
-from weftwork.ports.nodes import Completed, Failed, Suspended
+from weftwork.adapters.python.calls.call_state import Fate
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.ports.outbound import Request, Response
 
 

@@ -14,11 +14,11 @@ import weftwork
 from tests.protocol.definition import examples
 from tests.python.stage import Stage
 from tests.python.test_values import jsons, kinds
-from weftwork.adapters.python import performing
-from weftwork.adapters.python.declare import node_of
+from weftwork.adapters.python import node_runner
+from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.values import as_json, converted
-from weftwork.ports.nodes import Completed, Failed, Suspended
-from weftwork.protocol import schema
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
+from weftwork.protocol.json import schema
 
 NAMES = ("a", "b", "value")
 
@@ -82,7 +82,7 @@ def test_a_function_is_called_exactly_with_what_its_schema_takes(
 @pytest.mark.parametrize("guarded", [True, False])
 def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(performing, "converted", lambda value, kind: value)
+        monkeypatch.setattr(node_runner, "converted", lambda value, kind: value)
 
     @weftwork.node("acme.rude")
     async def rude(ctx: Any, items: list[Any], *, config: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_question_cannot_be_swallowed(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr("weftwork.adapters.python.entry.Entry.close", lambda self: None)
+        monkeypatch.setattr("weftwork.adapters.python.calls.invocation.Entry.close", lambda self: None)
 
     @weftwork.node("acme.swallow")
     async def swallow(ctx: weftwork.Context) -> int:
@@ -112,7 +112,7 @@ def test_a_question_cannot_be_swallowed(guarded: bool, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("guarded", [True, False])
 def test_an_output_that_is_not_declared_does_not_get_out(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(performing.schema, "check_inline", lambda *_: [])
+        monkeypatch.setattr(node_runner.schema, "check_inline", lambda *_: [])
 
     @weftwork.node("acme.lie")
     async def lie(ctx: Any) -> int:
@@ -124,7 +124,7 @@ def test_an_output_that_is_not_declared_does_not_get_out(guarded: bool, monkeypa
 @pytest.mark.parametrize("guarded", [True, False])
 def test_what_no_log_can_hold_does_not_get_out(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(performing, "as_json", lambda value: value)
+        monkeypatch.setattr(node_runner, "as_json", lambda value: value)
 
     @weftwork.node("acme.infinite")
     async def infinite(ctx: Any) -> Any:

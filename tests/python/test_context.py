@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, Failed
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
 
 

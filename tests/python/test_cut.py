@@ -12,9 +12,9 @@ import pytest
 import weftwork
 from tests.python.stage import Stage
 from tests.testing.definitions import chain
-from weftwork.adapters.python import performing
-from weftwork.adapters.python.steps import Steps
-from weftwork.ports.nodes import Completed, Failed, Suspended
+from weftwork.adapters.python import node_runner
+from weftwork.adapters.python.calls.steps import Steps
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.testing import RunResult, run_workflow
 
 BOUND = 10.0
@@ -254,7 +254,7 @@ def test_keys_in_threads_that_an_author_starts() -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_node_that_is_launched_from_a_step_is_not_inside_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(performing, "step_here", ContextVar("another", default=""))
+        monkeypatch.setattr(node_runner, "step_here", ContextVar("another", default=""))
     stage = Stage()
     launched: list[asyncio.Task[Any]] = []
 

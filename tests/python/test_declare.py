@@ -10,9 +10,9 @@ import pytest
 import weftwork
 from tests.python import later
 from tests.python.stage import Stage
-from weftwork.adapters.python.declare import NodeFunction, node_of
-from weftwork.ports.nodes import Completed
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of
+from weftwork.ports.node_outcome import Completed
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 class Config(msgspec.Struct, rename="camel"):

@@ -8,12 +8,12 @@ import weftwork
 from tests.engine.bench import Bench, run
 from tests.engine.children import begun
 from tests.protocol.definition import edge, node, workflow
-from weftwork.adapters.python.declare import node_of
-from weftwork.adapters.python.entry import Entry, Tools
-from weftwork.adapters.python.performing import waiting_node
+from weftwork.adapters.python.calls.invocation import Entry, Tools
+from weftwork.adapters.python.declaration.decorator import node_of
+from weftwork.adapters.python.node_runner import waiting_node
 from weftwork.adapters.python.threads import Threads
-from weftwork.protocol.events import OUTSIDE
-from weftwork.testing.outbound import FakeOutbound
+from weftwork.protocol.run.events import OUTSIDE
+from weftwork.testing.fake_outbound import FakeOutbound
 
 URL = "https://api.example.com/x"
 

@@ -11,7 +11,7 @@ import pytest
 import weftwork
 from tests.python.stage import Stage
 from weftwork.adapters.python.errors import Abandoned
-from weftwork.ports.nodes import Completed, Failed
+from weftwork.ports.node_outcome import Completed, Failed
 
 
 class Receipt(msgspec.Struct):
@@ -209,7 +209,7 @@ def test_a_once_node_that_was_given_up_is_not_tried_again() -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_node_that_was_told_to_stop_records_nothing_more(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr("weftwork.adapters.python.fate.Fate.check_going_on", lambda self: None)
+        monkeypatch.setattr("weftwork.adapters.python.calls.call_state.Fate.check_going_on", lambda self: None)
 
     @weftwork.node("acme.stubborn")
     async def stubborn(ctx: weftwork.Context) -> None:

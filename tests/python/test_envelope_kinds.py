@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 import weftwork
-from weftwork.adapters.python import found as module
-from weftwork.adapters.python.found import NodesUnusable, find_kinds, find_nodes
-from weftwork.adapters.python.kinds import EnvelopeKind
+from weftwork.adapters.python.declaration import node_discovery as module
+from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, find_kinds, find_nodes
 from weftwork.app import Host
-from weftwork.envelope_kinds import host_kinds
-from weftwork.protocol.envelope.kind import UNIVERSAL, Kind
+from weftwork.protocol.envelopes.kind import UNIVERSAL, Kind
 from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.envelope_kinds import host_kinds
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}}
 KIND = "import weftwork\n\nplan = weftwork.EnvelopeKind('{0}', version={1}, schema={2})\n"

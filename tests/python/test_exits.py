@@ -9,10 +9,10 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.adapters.python import spawned
+from weftwork.adapters.python import node_tasks
 from weftwork.adapters.python.errors import Exited
-from weftwork.adapters.python.spawned import guard_tasks
-from weftwork.ports.nodes import Completed, Failed
+from weftwork.adapters.python.node_tasks import guard_tasks
+from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.testing import run_node
 
 
@@ -148,7 +148,7 @@ def test_a_task_of_a_node_does_not_end_the_process(way: str) -> None:
 
 
 def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawned, "_Guarded", lambda work: work)
+    monkeypatch.setattr(node_tasks, "_Guarded", lambda work: work)
     with pytest.raises((SystemExit, KeyboardInterrupt)):
         run_node(spawns, inputs={"way": "node"})
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import weftwork
-from weftwork.adapters.python import found as module
-from weftwork.adapters.python.found import NodesUnusable, distinct, find_nodes, nodes_among
-from weftwork.app import Host, python_nodes
+from weftwork.adapters.python.declaration import node_discovery as module
+from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, distinct, find_nodes, nodes_among
+from weftwork.app import Host
 from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.node_types import python_nodes
 
 NODE = """
 import weftwork
@@ -171,7 +172,7 @@ def test_functions_can_be_given_to_a_host() -> None:
 
 
 def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.declare.RESERVED", ("nothing.",))
+    monkeypatch.setattr("weftwork.adapters.python.declaration.decorator.RESERVED", ("nothing.",))
 
     @weftwork.node("core.noop")
     def mine(ctx: weftwork.PlainContext) -> None: ...

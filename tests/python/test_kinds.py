@@ -10,8 +10,8 @@ import weftwork
 from tests.python.asking import DATA, LATE, Asks, approve, asked, asking, got, interrupt, outcome
 from tests.python.stage import Stage
 from weftwork.adapters.python.threads import Threads
-from weftwork.ports.nodes import Completed, Failed, Suspended
-from weftwork.protocol.interrupt import KINDS, PASSING, Interrupt, Resolution
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
+from weftwork.protocol.run.interrupts import KINDS, PASSING, Interrupt, Resolution
 
 DAY = 86_400_000
 

@@ -11,13 +11,13 @@ import pytest
 import weftwork
 from tests.live import until
 from tests.python.stage import Stage
-from weftwork.adapters.python import plain as plain_module
+from weftwork.adapters.python import plain_context as plain_module
+from weftwork.adapters.python.calls.call_state import Fate
+from weftwork.adapters.python.calls.steps import Steps
 from weftwork.adapters.python.errors import Abandoned
-from weftwork.adapters.python.fate import Fate
-from weftwork.adapters.python.plain import PlainContext
-from weftwork.adapters.python.steps import Steps
+from weftwork.adapters.python.plain_context import PlainContext
 from weftwork.adapters.python.threads import Threads
-from weftwork.ports.nodes import Completed, Failed
+from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import Request, Response
 
 BOUND = 10.0

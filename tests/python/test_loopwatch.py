@@ -10,7 +10,7 @@ import pytest
 import weftwork
 from tests.python.stage import Stage
 from weftwork.adapters.python import loopwatch
-from weftwork.adapters.python.declare import node_of
+from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.loopwatch import LoopWatch
 
 BLOCKED = "a node blocks the event loop"

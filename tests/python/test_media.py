@@ -8,9 +8,9 @@ import pytest
 
 import weftwork
 from tests.python.showing import PDF, PNG, WAV, did, refusal
-from weftwork.adapters.python import media
+from weftwork.adapters.python.calls import media
 from weftwork.adapters.python.values import as_json
-from weftwork.protocol.media.reference import media_ref
+from weftwork.protocol.media.asset_references import media_ref
 from weftwork.testing import Asset, run_node
 
 NOBODYS = media_ref("ab" * 32)

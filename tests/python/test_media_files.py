@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.python.showing import PNG, did, refusal
-from weftwork.adapters.python import media
+from weftwork.adapters.python.calls import media
 from weftwork.protocol.limits import Limits
 
 

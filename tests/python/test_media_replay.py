@@ -8,7 +8,7 @@ import pytest
 import weftwork
 from tests.python.flows import flow
 from tests.python.showing import PNG, WAV
-from weftwork.adapters.python.models import Models
+from weftwork.adapters.python.calls.model_calls import Models
 from weftwork.testing import Asset, Crash, RunResult, crash_everywhere, run_workflow
 
 

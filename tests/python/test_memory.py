@@ -10,7 +10,7 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.adapters.python.entry import Entry
+from weftwork.adapters.python.calls.invocation import Entry
 
 seen: list["weakref.ref[Entry]"] = []
 

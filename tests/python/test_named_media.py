@@ -9,9 +9,10 @@ import pytest
 
 import weftwork
 from tests.python.showing import PNG, refusal
-from weftwork.adapters.python import media_port, signature
+from weftwork.adapters.python.declaration import signature
+from weftwork.adapters.python.declaration import signature as media_port
 from weftwork.adapters.python.values import as_json
-from weftwork.protocol.media.reference import media_ref
+from weftwork.protocol.media.asset_references import media_ref
 from weftwork.testing import Asset, FakeModel, run_node
 
 NOBODYS = media_ref("ab" * 32)

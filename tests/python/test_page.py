@@ -7,9 +7,9 @@ from typing import Any
 
 import weftwork
 from tests.docs.pages import ROOT, blocks
-from weftwork.adapters.python.declare import NodeFunction, node, node_of
-from weftwork.adapters.python.models import Answer, Envelope, Usage
-from weftwork.protocol.interrupt import KINDS
+from weftwork.adapters.python.calls.model_calls import Answer, Envelope, Usage
+from weftwork.adapters.python.declaration.decorator import NodeFunction, node, node_of
+from weftwork.protocol.run.interrupts import KINDS
 from weftwork.testing import TIMEOUT, Asset, run_node
 
 PAGE = (ROOT / "docs" / "extend" / "node.md").read_text("utf-8")

@@ -14,7 +14,7 @@ import pytest
 from tests.live import Host, start_host, until, write_workflows
 from tests.live.host import WAIT
 from tests.python.flows import flow
-from weftwork.protocol.effect import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN
 
 pytestmark = pytest.mark.slow
 

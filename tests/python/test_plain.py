@@ -10,7 +10,7 @@ import pytest
 import weftwork
 from tests.python.stage import Stage
 from weftwork.adapters.python.threads import Threads
-from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, Failed, Suspended
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
 from weftwork.ports.outbound import Request, Response
 
 BOUND = 10.0

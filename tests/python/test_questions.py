@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.ports.nodes import Asking, Completed, Failed, Suspended
+from weftwork.ports.node_outcome import Asking, Completed, Failed, Suspended
 
 
 @weftwork.node("acme.ask")

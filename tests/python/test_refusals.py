@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import weftwork
-from weftwork.adapters.python.declare import node_of
+from weftwork.adapters.python.declaration.decorator import node_of
 
 
 class Config(msgspec.Struct, rename="camel"):

@@ -11,10 +11,11 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.adapters.python import performing, steps
+from weftwork.adapters.python import node_runner
+from weftwork.adapters.python.calls import steps
 from weftwork.adapters.python.values import as_json
-from weftwork.ports.nodes import Completed, Failed
-from weftwork.protocol.weight import MAX_VALUES
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.protocol.json.values import MAX_VALUES
 
 
 class Receipt(msgspec.Struct):
@@ -225,7 +226,7 @@ def test_what_a_plain_function_returns_is_gone_through_in_its_thread(
         threads.append(threading.current_thread() is threading.main_thread())
         return as_json(value)
 
-    monkeypatch.setattr(steps if "step" in kind else performing, "as_json", seen)
+    monkeypatch.setattr(steps if "step" in kind else node_runner, "as_json", seen)
 
     @weftwork.node("acme.plain")
     def plain(ctx: weftwork.PlainContext) -> list[int]:

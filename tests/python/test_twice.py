@@ -7,7 +7,7 @@ import pytest
 
 import weftwork
 from tests.testing.definitions import chain
-from weftwork.adapters.python.steps import Steps
+from weftwork.adapters.python.calls.steps import Steps
 from weftwork.testing import run_workflow
 
 

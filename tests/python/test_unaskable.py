@@ -9,8 +9,8 @@ import pytest
 import weftwork
 from tests.python.asking import Asks, approve, asked, asking, interrupt, outcome
 from tests.python.stage import Stage
-from weftwork.adapters.python import question
-from weftwork.ports.nodes import Completed, Failed
+from weftwork.adapters.python.calls import interrupts
+from weftwork.ports.node_outcome import Completed, Failed
 
 REFUSED: list[tuple[Asks, str]] = [
     (interrupt("custom", timeout=0), "timeout of the question k takes seconds or a timedelta, more than 0 and up to"),
@@ -72,7 +72,7 @@ def test_what_the_host_does_not_ask_fails_the_node(plain: bool) -> None:
 @pytest.mark.parametrize("plain", [False, True])
 def test_without_the_check_it_would_be_asked(monkeypatch: pytest.MonkeyPatch, plain: bool) -> None:
     """Sabotage: nobody looks at the data of a kind."""
-    monkeypatch.setattr(question, "check_interrupt", lambda asked: [])
+    monkeypatch.setattr(interrupts, "check_interrupt", lambda asked: [])
     assert asked(approve(actions=["agree"]), plain).data["actions"] == ["agree"]
 
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.adapters.python.schemas import ports_of
+from weftwork.adapters.python.declaration.type_schemas import ports_of
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted, loggable, shown
-from weftwork.protocol import schema
-from weftwork.protocol.canonical import encode_stored
-from weftwork.protocol.decode import MAX_INTEGER, decode
-from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.decoder import MAX_INTEGER, decode
+from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
 
 
 class Color(Enum):

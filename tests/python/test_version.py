@@ -6,8 +6,8 @@ import pytest
 
 import weftwork
 from tests.python.stage import Stage
-from weftwork.ports.nodes import Failed
-from weftwork.protocol.version import version_problem
+from weftwork.ports.node_outcome import Failed
+from weftwork.protocol.run.versions import version_problem
 
 
 @pytest.mark.rule("ver-02")

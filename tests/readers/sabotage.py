@@ -4,13 +4,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from weftwork.adapters.blobs.local_source import LocalSource
-from weftwork.adapters.http.line import Line
+from weftwork.adapters.blobs.local import LocalSource
 from weftwork.adapters.http.message import Request
-from weftwork.adapters.http.outflow import PIECE, Broken, Outflow
+from weftwork.adapters.http.response_writer import PIECE, Broken, Outflow
+from weftwork.adapters.http.server.connection import Line
 from weftwork.adapters.http.sse import Pump
 from weftwork.cli.main import main
-from weftwork.engine.keyring import Keyring
+from weftwork.engine.api.keyring import Keyring
 
 
 def hold_frames() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.live import Stream, delays, elsewhere, frames, open_served
 from tests.live.served import until
 from weftwork.adapters.http.sse import Pump
-from weftwork.engine.feeds import Reader
+from weftwork.engine.streams.feeds import Reader
 
 MOST_LOOKS = 200
 QUERY = "?streamMode=debug&bufferMs=5000"

@@ -11,8 +11,7 @@ import pytest
 
 from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
 from tests.live.served import until
-from weftwork.adapters.http.connection import Connection
-from weftwork.adapters.http.line import Line
+from weftwork.adapters.http.server.connection import Connection, Line
 
 WORKFLOWS = (delays("long", 15_000), echoes("large", 20))
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tests.live import KEY, Inside, frames, open_inside
 from tests.protocol.definition import examples
-from weftwork.adapters.http import outflow, sse
-from weftwork.engine import feeds
-from weftwork.ports.eventlog import Batch, Projection
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import Owner, RunHeader
+from weftwork.adapters.http import response_writer, sse
+from weftwork.engine.streams import feeds
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader
+from weftwork.protocol.run.projection import Projection
 
 RUN = "talkative"
 MODES = ("updates", "debug", "messages", "updates,messages")
@@ -108,7 +109,7 @@ def test_a_stream_in_any_pieces_is_the_same(sizes: list[int], mode: str, buffer_
             query = f"streamMode={mode}&bufferMs={buffer_ms}"
             plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?{query}")).body
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(outflow, "PIECE", piece)
+                patch.setattr(response_writer, "PIECE", piece)
                 patch.setattr(feeds, "READ_BYTES", 700)
                 line = await _read(inside, query, seed)
             assert _whole(bytes(line.body), bool(buffer_ms)) == _whole(plain, bool(buffer_ms))
@@ -127,7 +128,7 @@ def test_the_proof_sees_a_byte_that_is_sent_twice(mode: str, monkeypatch: pytest
         async with open_inside() as inside:
             await _store(inside, [300] * 9)
             plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?streamMode={mode}")).body
-            monkeypatch.setattr(outflow, "PIECE", 64)
+            monkeypatch.setattr(response_writer, "PIECE", 64)
             line = await _read(inside, f"streamMode={mode}", 1)
             assert line.waits > 1
             return bytes(line.body) == plain
@@ -167,7 +168,7 @@ def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pyte
             await _read(inside, "streamMode=debug", 1)
 
     asyncio.run(work())
-    assert (max(held) <= outflow.PIECE) is guarded
+    assert (max(held) <= response_writer.PIECE) is guarded
 
 
 def _variables() -> list[Any]:

@@ -9,9 +9,10 @@ import pytest
 from tests.live import Served, echoes, elsewhere, frames, open_served
 from tests.live.served import until
 from tests.readers.crowd import Crowd, gather
-from weftwork.adapters.http import snapshots
+from weftwork.adapters.http import sse
 from weftwork.adapters.http.app import App
-from weftwork.adapters.http.snapshots import Snapshots
+from weftwork.adapters.http.sse import Snapshots
+from weftwork.protocol.wire.streams import snapshot_frame
 
 WIDE = {**echoes("wide", 30), "edges": []}
 """Its snapshot is larger than what a connection takes at once."""
@@ -22,13 +23,13 @@ READERS = 6
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Snapshots that were encoded, by sequence."""
     found: list[int] = []
-    honest = snapshots.snapshot_frame
+    honest = snapshot_frame
 
     def watched(document: dict[str, Any], sequence: int, timestamp: int) -> Any:
         found.append(sequence)
         return honest(document, sequence, timestamp)
 
-    monkeypatch.setattr(snapshots, "snapshot_frame", watched)
+    monkeypatch.setattr(sse, "snapshot_frame", watched)
     return found
 
 
@@ -74,7 +75,7 @@ def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> 
 def test_slow_readers_are_let_go_when_snapshots_are_too_many(
     most: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshots, "MOST_BYTES", most)
+    monkeypatch.setattr(sse, "MOST_BYTES", most)
 
     async def work() -> None:
         async with open_served(WIDE) as served:
@@ -88,9 +89,9 @@ def test_slow_readers_are_let_go_when_snapshots_are_too_many(
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("most", [snapshots.MADE, 2 * READERS])
+@pytest.mark.parametrize("most", [sse.MADE, 2 * READERS])
 def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MADE", most)
+    monkeypatch.setattr(sse, "MADE", most)
 
     async def work() -> int:
         async with open_served(WIDE) as served:

@@ -12,7 +12,7 @@ from tests.live.served import until as soon
 from tests.readers.conftest import Sabotage
 from tests.readers.crowd import Client, gather
 from tests.readers.process import forget_peak, memory, peak, wait_until_stuck
-from weftwork.adapters.http import outflow
+from weftwork.adapters.http import response_writer
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: 
 
 
 def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outflow, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.3)
 
     async def work() -> None:
         async with open_served(echoes("large", 6)) as served:
@@ -121,4 +121,6 @@ if FULL:
         with gather(host.port, RETURNING, path, room=ROOM):
             wait_until_stuck(host, RETURNING)
             said = "client stopped reading"
-            until(lambda: host.errors.count(said) == RETURNING, "the host to let go", outflow.STALL_SECONDS + 15)
+            until(
+                lambda: host.errors.count(said) == RETURNING, "the host to let go", response_writer.STALL_SECONDS + 15
+            )

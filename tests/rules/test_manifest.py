@@ -203,7 +203,7 @@ GOOD: Row = {
     "id": "run-01",
     "source": "s",
     "text": "t",
-    "where": "weftwork.protocol.run:TRANSITIONS",
+    "where": "weftwork.protocol.run.header:TRANSITIONS",
     "status": "done",
 }
 
@@ -235,13 +235,13 @@ def test_an_unused_family_is_seen() -> None:
 
 
 def test_a_wrong_place_is_seen() -> None:
-    here = Mention("run-01", "weftwork.protocol.run", "TRANSITIONS", 1)
+    here = Mention("run-01", "weftwork.protocol.run.header", "TRANSITIONS", 1)
     there = here._replace(name="next_status")
     assert bad_places([GOOD], [here]) == []
     assert bad_places([GOOD], [here._replace(name="")]) == []
     (said,) = bad_places([GOOD], [there])
-    assert "named in: ['weftwork.protocol.run:next_status']" in said
-    for where in ("weftwork.protocol.run", "weftwork.protocol.run:GONE", "weftwork.gone:X"):
+    assert "named in: ['weftwork.protocol.run.header:next_status']" in said
+    for where in ("weftwork.protocol.run.header", "weftwork.protocol.run.header:GONE", "weftwork.gone:X"):
         (said,) = bad_places([{**GOOD, "where": where}], [here])
         assert said.startswith(f"run-01: where = {where!r}")
 

@@ -7,8 +7,8 @@ import pytest
 
 import weftwork
 from tests.testing.definitions import chain
-from weftwork.engine import effects
-from weftwork.protocol.effect import UNKNOWN
+from weftwork.engine.nodes import effect_ledger
+from weftwork.protocol.run.effects import UNKNOWN
 from weftwork.testing import (
     Crash,
     Fault,
@@ -92,7 +92,7 @@ def test_a_counter_beside_the_step_is_noticed() -> None:
 
 
 def test_a_host_that_repeats_without_asking_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+    monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
     assert max(inside for _, inside, _ in everywhere(charge)) > 1
 
 
@@ -213,7 +213,7 @@ def test_requests_of_a_dead_process_are_not_sent(monkeypatch: pytest.MonkeyPatch
             await ctx.fetch("https://api.example.com/bye")
 
     if sabotaged:
-        monkeypatch.setattr("weftwork.testing.watched.Living.check", lambda self: None)
+        monkeypatch.setattr("weftwork.testing.call_recorder.Living.check", lambda self: None)
     fetch = {"https://api.example.com/bye": 200}
     result = run_node(goodbye, faults=[Crash(step="work", written=True)], fetch=fetch)
     assert (result.status, len(result.requests)) == ("completed", 2 if sabotaged else 1)
@@ -230,7 +230,7 @@ def test_what_was_under_way_can_only_be_known_by_the_test() -> None:
 
 
 def test_a_workflow_with_too_many_commits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.testing.running.MOST_CRASHES", 1)
+    monkeypatch.setattr("weftwork.testing.runner.MOST_CRASHES", 1)
     with pytest.raises(Unmet, match="more than 1 commits"):
         everywhere(charge)
 

@@ -12,7 +12,7 @@ import pytest
 import weftwork
 import weftwork.testing
 from tests.live import until
-from weftwork.testing.offered import PLACES
+from weftwork.testing.exports import PLACES
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend" / "testing.md"
 PUBLIC = [

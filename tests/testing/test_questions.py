@@ -239,7 +239,9 @@ def test_each_round_of_a_loop_asks_anew(function: Any) -> None:
 
 def test_a_key_without_the_round_would_ask_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: the second round finds the answer of the first."""
-    monkeypatch.setattr("weftwork.adapters.python.question.wire_key", lambda call, key: f"{call.node_id}:0:{key}")
+    monkeypatch.setattr(
+        "weftwork.adapters.python.calls.interrupts.wire_key", lambda call, key: f"{call.node_id}:0:{key}"
+    )
     answers: dict[str, Any] = {"first": lambda question: question.data, "second": lambda question: question.data}
     result = run_workflow(looped(3), nodes=[each_round], answers=answers)
     assert (result.status, len(result.asked)) == ("completed", 2)

@@ -89,7 +89,7 @@ def test_a_clock_that_does_not_wait_for_threads_is_noticed(monkeypatch: pytest.M
 
     document = chain("acme.busy", timeoutMs=50)
     assert run_workflow(document, nodes=[busy]).status == "completed"
-    monkeypatch.setattr("weftwork.testing.life.CountedThreads.busy", 0)
+    monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", 0)
     error = run_workflow(document, nodes=[busy]).error
     assert error is not None
     assert error.code == "node_timeout"
@@ -105,7 +105,7 @@ def test_a_thread_that_waits_for_the_loop_does_not_hold_the_clock(monkeypatch: p
         return ctx.step("slow", slow)
 
     assert run_node(waits).outputs == {"output": 3}
-    monkeypatch.setattr("weftwork.testing.life.CountedThreads.busy", property(lambda self: self.awaited))
+    monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", property(lambda self: self.awaited))
     with pytest.raises(Unending):
         run_node(waits, seconds=0.3)
 
@@ -174,7 +174,7 @@ def test_a_clock_that_is_moved_for_ever_is_an_error(monkeypatch: pytest.MonkeyPa
         while True:
             await asyncio.sleep(1)
 
-    monkeypatch.setattr("weftwork.testing.story.MOST_JUMPS", 100)
+    monkeypatch.setattr("weftwork.testing.scenario.MOST_JUMPS", 100)
     with pytest.raises(Unending, match="the clock was moved 100 times"):
         run_node(ticks)
 

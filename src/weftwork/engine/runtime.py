@@ -4,18 +4,18 @@ from collections.abc import Mapping
 
 import msgspec
 
-from weftwork.engine.assets import Assets
-from weftwork.engine.feeds import Feeds
-from weftwork.engine.nursery import Nursery
-from weftwork.engine.turns import Turns
+from weftwork.engine.host.child_start import Nursery
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.nodes.concurrency import Turns
+from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.clock import Clock
-from weftwork.ports.eventlog import EventLog
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import Models
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import Kinds
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
 from weftwork.protocol.limits import Limits
 
 

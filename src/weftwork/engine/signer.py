@@ -8,7 +8,7 @@ import msgspec
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.ports.signing import SigningKey, SigningKeys
+from weftwork.ports.storage.signing_keys import SigningKey, SigningKeys
 from weftwork.protocol.errors import ClientFault
 
 SECRET_BYTES: Final = 32

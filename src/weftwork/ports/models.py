@@ -7,26 +7,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from weftwork.ports.media import MediaKind
-from weftwork.protocol.envelope.answer import ModelAnswer, StopReason, Usage
-from weftwork.protocol.media.parts import Modality
-
-__all__ = [
-    "Delta",
-    "MadeMedia",
-    "MediaPart",
-    "Message",
-    "Modality",
-    "ModelAnswer",
-    "ModelProvider",
-    "ModelRequest",
-    "Models",
-    "ProviderFault",
-    "Role",
-    "Stop",
-    "StopReason",
-    "TextPart",
-    "Usage",
-]
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import StopReason, Usage
 
 Role = Literal["user", "assistant", "system"]
 

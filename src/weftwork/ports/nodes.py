@@ -1,4 +1,9 @@
-"""Node types: a declaration and the code behind it."""
+"""Node types: a declaration and the code behind it.
+
+What a node sees of the run around it: its variables and expressions, and what the edges brought.
+
+An emission: an envelope that a model sent, with what holds for it beside the host's own rules.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -6,68 +11,78 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET
 
-from weftwork.ports.emission import Emission
 from weftwork.ports.media import Media, MediaContent, MediaSent
-from weftwork.ports.models import ModelAnswer, ModelRequest
-from weftwork.ports.node_effects import (
-    AppendLog,
-    CancelChild,
-    EmitArtifact,
-    EmitEvent,
-    NewChild,
-    NodeEffect,
-    SetVariable,
-    StartChild,
-    WriteChannel,
-)
+from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
-    ANOTHER_QUESTION,
-    Asking,
-    Awaits,
-    Completed,
+    AppendLog,
+    EmitEvent,
     Failed,
-    NotDone,
+    NewChild,
     Outcome,
-    StepFailed,
-    Suspended,
 )
-from weftwork.ports.node_scope import Arrival, Scope
-from weftwork.protocol.child import SUB_WORKFLOW, ChildState
-from weftwork.protocol.envelope.contract import OPEN, Contract
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
-from weftwork.protocol.interrupt import Interrupt, Resolution
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.fold.state import Decided
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.node_type import Effect, NodeDeclaration
-from weftwork.protocol.state import Decided
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
-__all__ = [
-    "ANOTHER_QUESTION",
-    "AppendLog",
-    "Arrival",
-    "Asking",
-    "Awaits",
-    "CancelChild",
-    "Completed",
-    "EmitArtifact",
-    "EmitEvent",
-    "Failed",
-    "InstantNode",
-    "NewChild",
-    "NodeCall",
-    "NodeContext",
-    "NodeEffect",
-    "NodeType",
-    "NotDone",
-    "Outcome",
-    "Scope",
-    "SetVariable",
-    "StartChild",
-    "StepFailed",
-    "Suspended",
-    "WaitingNode",
-    "WriteChannel",
-]
+
+class Scope(Protocol):
+    """What expressions of a node see: the run as it stood when the node started."""
+
+    def variable(self, name: str, default: Any = None) -> Any:
+        """A run variable, or the default."""
+        ...
+
+    def has_variable(self, name: str) -> bool: ...
+
+    def reducer(self, channel: str) -> str | None:
+        """The reducer of a channel that the workflow declares; None for any other."""
+        ...
+
+    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression over inputs, variables, nodes, configurable, ports and the given names.
+
+        Raises ExpressionFault.
+        """
+        ...
+
+    def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
+        """A template with its expressions filled in; with `wrap`, what is untrusted among them goes through it.
+
+        Raises ExpressionFault.
+        """
+        ...
+
+    def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
+        """Whether what an expression reads came from outside, or is made of something that did."""
+        ...
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A value that an edge brought, in the order of the graph."""
+
+    node_id: str
+    port: str
+    value: Any
+
+
+class Emission(msgspec.Struct, frozen=True):
+    """Where an envelope comes from. The same in every entry of the node, so that its ids are."""
+
+    turn: str = "0"
+    """Which answer of a model in this entry it stands in."""
+    index: int = 0
+    """How many envelopes of that answer stand before it."""
+    schema_rounds: int = 0
+    """Schemas asked for, and answers sent back for correction, for this emission so far."""
+    contract: Contract = OPEN
+    kinds: tuple[Kind, ...] = ()
+    """Kinds that are known to this node alone."""
 
 
 class NodeCall(msgspec.Struct, frozen=True):

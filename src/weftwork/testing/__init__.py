@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from weftwork.testing.offered import look_up as __getattr__  # noqa: F401
+from weftwork.testing.exports import look_up as __getattr__  # noqa: F401
 
 if TYPE_CHECKING:
-    from weftwork.testing.clock import ManualClock
-    from weftwork.testing.fault import Crash, Fault, LostAnswer, Outage
+    from weftwork.testing.call_recorder import Performed
+    from weftwork.testing.deterministic import ManualClock
+    from weftwork.testing.errors import Refused, Unending, UnexpectedRequest, Unmet, Unreached
+    from weftwork.testing.fake_model import FakeModel
+    from weftwork.testing.fake_outbound import FakeOutbound, respond
+    from weftwork.testing.faults import Crash, Fault, LostAnswer, Outage
     from weftwork.testing.media import Asset, Shown
-    from weftwork.testing.model import FakeModel
-    from weftwork.testing.outbound import FakeOutbound, respond
     from weftwork.testing.question import TIMEOUT, Question, find_out
     from weftwork.testing.result import Failure, NodeResult, RunResult
-    from weftwork.testing.running import arun_node, arun_workflow, crash_everywhere, run_node, run_workflow
-    from weftwork.testing.unmet import Refused, Unending, UnexpectedRequest, Unmet, Unreached
-    from weftwork.testing.watched import Performed
+    from weftwork.testing.runner import arun_node, arun_workflow, crash_everywhere, run_node, run_workflow
 
 __all__ = [
     "TIMEOUT",

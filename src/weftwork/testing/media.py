@@ -9,9 +9,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.protocol.media.reference import ASSETS, media_ref
-from weftwork.protocol.media.sniff import HEAD, settled, sniff
-from weftwork.protocol.media.token import split
+from weftwork.protocol.media.asset_references import ASSETS, media_ref, split
+from weftwork.protocol.media.media_types import HEAD, settled, sniff
 
 BASE: Final = "https://media.test"
 """Where assets would be served from."""

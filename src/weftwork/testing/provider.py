@@ -21,23 +21,20 @@ from typing import Any, Final, cast, get_args
 
 import msgspec
 
-from weftwork.engine.perception import modalities_of
+from weftwork.engine.models.message_media import modalities_of
 from weftwork.ports.models import (
     Delta,
     MadeMedia,
     MediaPart,
     Message,
-    Modality,
     ModelProvider,
     ModelRequest,
     ProviderFault,
     Stop,
-    StopReason,
     TextPart,
 )
-from weftwork.protocol.media.parts import MODALITIES
-
-__all__ = ["CANARY", "CHECKS", "Check", "prove", "question"]
+from weftwork.protocol.media.message_parts import MODALITIES, Modality
+from weftwork.protocol.models.answers import StopReason
 
 CANARY: Final = "Kanarienvogel-4711"
 """Stands in the question, and in no fault."""

@@ -5,15 +5,15 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.ports.eventlog import StateRow
-from weftwork.protocol.effect import UNKNOWN, effect_key
-from weftwork.protocol.events import Event
-from weftwork.protocol.json_value import is_array
-from weftwork.protocol.redaction import mask
-from weftwork.protocol.run import RunHeader
-from weftwork.protocol.timestamp import iso
-from weftwork.testing.unmet import Unmet
-from weftwork.testing.watched import Performed, Seen
+from weftwork.protocol.json.values import is_array
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.effects import UNKNOWN, effect_key
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.projection import StateRow
+from weftwork.protocol.timestamps import iso
+from weftwork.testing.call_recorder import Performed, Seen
+from weftwork.testing.errors import Unmet
 
 MASK: Final = mask("").removesuffix("]")
 """How every marker of something hidden begins."""

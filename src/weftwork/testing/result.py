@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 
 from weftwork.ports.outbound import Request
-from weftwork.protocol.envelope.kind import MEDIA
-from weftwork.protocol.events import EFFECT_RECORDED, Event, is_authors_type
-from weftwork.protocol.projection import snapshot
-from weftwork.protocol.timestamp import iso
-from weftwork.testing.fault import Fault
+from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_authors_type
+from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.timestamps import iso
+from weftwork.testing.call_recorder import Performed
+from weftwork.testing.faults import Fault
 from weftwork.testing.media import PREFIX, Shown, digest_shown, inline_data
 from weftwork.testing.question import Question, asked_questions
-from weftwork.testing.story import Story
-from weftwork.testing.watched import Performed
+from weftwork.testing.scenario import Story
 
 
 class Failure(msgspec.Struct, frozen=True):

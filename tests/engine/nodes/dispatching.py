@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tests.engine.bench import run
 from tests.engine.nodes.fakes import Context, Scope, new_child
-from weftwork.adapters.nodes.dispatch import dispatch_nodes
-from weftwork.ports.nodes import (
+from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
+from weftwork.ports.node_outcome import (
     AppendLog,
     Asking,
     Awaits,
@@ -17,19 +17,18 @@ from weftwork.ports.nodes import (
     EmitEvent,
     Failed,
     NewChild,
-    NodeCall,
     NodeEffect,
     Outcome,
     SetVariable,
     StartChild,
     Suspended,
-    WaitingNode,
 )
-from weftwork.protocol import schema
-from weftwork.protocol.child import ChildState
-from weftwork.protocol.interrupt import Resolution
-from weftwork.protocol.orchestration import CHAIN, DISPATCHED, ESCALATED
-from weftwork.protocol.state import Decided
+from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.child_runs import ChildState
+from weftwork.protocol.run.interrupts import Resolution
+from weftwork.protocol.workflow.orchestration import CHAIN, DISPATCHED, ESCALATED
 
 UNKNOWN = "unknown"
 """A worker that nobody has."""

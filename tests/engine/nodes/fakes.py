@@ -10,34 +10,25 @@ from msgspec.structs import replace
 
 from tests.engine.bench import run
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.ports.emission import Emission
 from weftwork.ports.media import Media, MediaContent, MediaSent
-from weftwork.ports.models import ModelAnswer, ModelRequest
-from weftwork.ports.nodes import (
-    AppendLog,
-    Arrival,
-    Asking,
-    EmitEvent,
-    Failed,
-    InstantNode,
-    NewChild,
-    NodeCall,
-    NodeType,
-    Outcome,
-    WaitingNode,
-)
-from weftwork.protocol.child import SUB_WORKFLOW
-from weftwork.protocol.envelope.builtin import BUILTIN as BUILTIN_KINDS
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.outcome import Outcome as EnvelopeOutcome
-from weftwork.protocol.expression import ExpressionFault, parse_expression, parse_template
-from weftwork.protocol.graph import Plan
-from weftwork.protocol.interrupt import PASSING, Interrupt, Resolution
+from weftwork.ports.models import ModelRequest
+from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, Outcome
+from weftwork.ports.nodes import Arrival, Emission, InstantNode, NodeCall, NodeType, WaitingNode
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.kind_registry import BUILTIN as BUILTIN_KINDS
+from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.template import parse_template
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.reference import media_ref
-from weftwork.protocol.node_type import Effect
-from weftwork.protocol.run import Owner, Parent, RunHeader
-from weftwork.testing.clock import ManualClock
+from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.child_runs import SUB_WORKFLOW
+from weftwork.protocol.run.header import Owner, Parent, RunHeader
+from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution
+from weftwork.protocol.workflow.node_types import Effect
+from weftwork.protocol.workflow.plan import Plan
+from weftwork.testing.deterministic import ManualClock
 
 TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN}
 

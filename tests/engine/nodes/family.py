@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from tests.engine.bench import run
 from tests.engine.nodes.fakes import TYPES, Context, Scope, call
-from weftwork.ports.nodes import Awaits, Completed, Failed, NewChild, NodeCall, Outcome, StartChild, WaitingNode
-from weftwork.protocol.child import ChildState
+from weftwork.ports.node_outcome import Awaits, Completed, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.protocol.run.child_runs import ChildState
 
 
 class Family(Context):

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.engine.nodes.fakes import TYPES, Context, call
-from weftwork.ports.nodes import Completed, NodeCall, Outcome, WaitingNode
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, WaitingNode
 
 MAP = "core.flow.map"
 

@@ -6,14 +6,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.engine.nodes.fakes import BUILTIN_KINDS, Context, Scope
-from weftwork.ports.emission import Emission
-from weftwork.ports.models import ModelAnswer, ModelRequest, Usage
-from weftwork.ports.nodes import AppendLog, EmitEvent
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.fill import Origin, filled
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.outcome import Outcome
-from weftwork.protocol.envelope.rules import Counter, Counters, Rules
+from weftwork.ports.models import ModelRequest
+from weftwork.ports.node_outcome import AppendLog, EmitEvent
+from weftwork.ports.nodes import Emission
+from weftwork.protocol.envelopes.defaults import Origin, filled
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Rules
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.outcome import Outcome
+from weftwork.protocol.models.answers import ModelAnswer, Usage
 
 
 class Speaking(Context):

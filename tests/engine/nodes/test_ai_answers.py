@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from tests.engine.nodes import speaking as speaking_module
 from tests.engine.nodes.fakes import call, outcome
 from tests.engine.nodes.speaking import Speaking, answer_of
-from weftwork.engine import generation
-from weftwork.ports.models import ModelAnswer
-from weftwork.ports.nodes import Asking, Completed, EmitEvent, Failed, Outcome
-from weftwork.protocol.envelope.contract import OPEN, Contract
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.outcome import Accepted, Gated
-from weftwork.protocol.envelope.rules import Verdict
-from weftwork.protocol.interrupt import Resolution
+from weftwork.engine.models import generation
+from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.gate_rules import Verdict
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.outcome import Accepted, Gated
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.interrupts import Resolution
 
 SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
 GOOD = '{"valid": true}'

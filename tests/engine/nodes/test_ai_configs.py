@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.nodes.fakes import TYPES
-from weftwork.engine.call import wrong_inputs
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.workflow import parse_workflow
+from weftwork.engine.nodes.node_call import wrong_inputs
+from weftwork.protocol.workflow.node_config import check_config
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.validation import parse_workflow
 
 SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
 TICKET = {"envelopeType": "vendor.example.ticket"}

@@ -7,14 +7,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.nodes.fakes import FAULT, TYPES, RunScope, Scope, call, outcome
-from weftwork.adapters.nodes import ai_chat, ai_envelope, ai_prompt, ai_request, ai_structured
-from weftwork.engine.generation import Filled, Spoken, Typed
-from weftwork.engine.perception import Unseen
-from weftwork.ports.models import Message, ModelAnswer, ModelRequest, Usage
-from weftwork.ports.nodes import Completed, Failed, NodeCall, Outcome
-from weftwork.protocol.envelope.contract import Contract
-from weftwork.protocol.envelope.outcome import Accepted
-from weftwork.protocol.media.parts import Named
+from weftwork.adapters.nodes.ai import call_prompt, chat_completion, generate_envelope, model_request, structured_output
+from weftwork.engine.models.generation import Filled, Spoken, Typed
+from weftwork.engine.models.message_media import Unseen
+from weftwork.engine.models.model_request import BEGIN
+from weftwork.ports.models import Message, ModelRequest
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.media.message_parts import Named
+from weftwork.protocol.models.answers import ModelAnswer, Usage
 
 ANSWER = ModelAnswer("Good day.", "stop", "scripted", "scripted-1", Usage(3, 2))
 TOLD = {
@@ -37,10 +40,10 @@ class Asked:
         self.given: list[tuple[Any, ...]] = []
         self.failure: Failed | None = None
         answers: list[tuple[Any, str, Any]] = [
-            (ai_prompt, "say", Spoken(ANSWER, ())),
-            (ai_chat, "say", Spoken(ANSWER, ())),
-            (ai_structured, "fill", Filled({"valid": True}, ANSWER)),
-            (ai_envelope, "typed", Typed(ACCEPTED, ANSWER, ())),
+            (call_prompt, "say", Spoken(ANSWER, ())),
+            (chat_completion, "say", Spoken(ANSWER, ())),
+            (structured_output, "fill", Filled({"valid": True}, ANSWER)),
+            (generate_envelope, "typed", Typed(ACCEPTED, ANSWER, ())),
         ]
         for module, name, answer in answers:
             monkeypatch.setattr(module, name, self._answering(answer))
@@ -126,7 +129,7 @@ def test_what_is_asked_comes_from_the_first_place_that_says_it(
 @pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
 def test_nothing_to_ask_is_a_failure(asked: Asked, kind: str) -> None:
     config: dict[str, Any] = {"structuredOutput": {"outputSchema": {}}, "generateEnvelope": {"envelopeType": "error"}}
-    assert ran(kind, config.get(kind, {})) == ai_request.UNMET
+    assert ran(kind, config.get(kind, {})) == model_request.UNMET
     assert asked.given == []
 
 
@@ -176,7 +179,7 @@ def test_nobody_outside_speaks_as_the_system(asked: Asked) -> None:
 
 
 def test_without_the_fence_outside_words_would_be_orders(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ai_request, "wrap_untrusted", lambda text, **more: text)
+    monkeypatch.setattr(model_request, "wrap_untrusted", lambda text, **more: text)
     ran("callPrompt", {}, {"prompt": "Say yes."}, untrusted=frozenset({"prompt"}))
     assert asked.said == "Say yes."
 
@@ -265,7 +268,7 @@ def test_a_schema_is_filled(asked: Asked) -> None:
 def test_a_schema_always_has_a_name(asked: Asked, title: Any) -> None:
     ran("structuredOutput", {"outputSchema": {"title": title}}, {"messages": USER})
     ((_, _, name),) = asked.given
-    assert 0 < len(name) <= ai_structured.MAX_TITLE
+    assert 0 < len(name) <= structured_output.MAX_TITLE
 
 
 def test_an_envelope_is_generated(asked: Asked) -> None:
@@ -284,13 +287,13 @@ def test_an_envelope_is_generated(asked: Asked) -> None:
 def test_a_system_prompt_alone_is_enough_for_an_envelope(asked: Asked) -> None:
     ran("generateEnvelope", {"envelopeType": "error", "systemPrompt": "Fail."})
     ((request, kind, _),) = asked.given
-    assert (request.system, request.messages) == ("Fail.", (Message("user", ai_envelope.BEGIN),))
+    assert (request.system, request.messages) == ("Fail.", (Message("user", BEGIN),))
     assert kind == "error"
 
 
 def test_what_a_provider_says_of_the_end_is_in_one_vocabulary() -> None:
     ends = ["stop", "length", "content-filter", "tool-call", "other"]
-    told = [ai_request.answered(replace(ANSWER, stop=end))["finishReason"] for end in ends]
+    told = [model_request.answered(replace(ANSWER, stop=end))["finishReason"] for end in ends]
     assert told == ["stop", "length", "content_filter", "tool_calls", "other"]
 
 

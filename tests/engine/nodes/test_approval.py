@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.nodes.fakes import FAULT, RunScope, Scope, call, outcome
-from weftwork.adapters.nodes import approval
-from weftwork.adapters.nodes.approval import MAX_DESCRIPTION, MAX_TITLE
-from weftwork.ports.nodes import Completed, Failed, Outcome, Suspended
-from weftwork.protocol.approval import UNREACHED
-from weftwork.protocol.interrupt import TIMEOUT, Interrupt, Resolution
-from weftwork.protocol.schema import check_inline, document
+from weftwork.adapters.nodes.people import approval_gate
+from weftwork.adapters.nodes.people.approval_gate import MAX_DESCRIPTION, MAX_TITLE
+from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
+from weftwork.protocol.json.schema import check_inline, document
+from weftwork.protocol.people.approvals import UNREACHED
+from weftwork.protocol.run.interrupts import TIMEOUT, Interrupt, Resolution
 
 GATE = "core.approvalGate"
 SUSPEND = document("suspend-request")["$id"]
@@ -133,7 +133,7 @@ def test_a_rejection_fails_the_node_for_good(
     found = decided(resolution)
     assert isinstance(found, Failed)
     assert (found.code, found.details, found.retryable) == ("interrupt_rejected", details, False)
-    monkeypatch.setattr(approval, "rejection", lambda resolution: None)
+    monkeypatch.setattr(approval_gate, "rejection", lambda resolution: None)
     if resolution.timed_out:
         with pytest.raises(TypeError):
             decided(resolution)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, outcome
 from tests.protocol.definition import examples
-from weftwork.ports.nodes import Asking, Failed, Suspended
-from weftwork.protocol.approval import ACTIONS
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.interrupt import PASSING, Interrupt
-from weftwork.protocol.interrupt_data import check_interrupt
+from weftwork.ports.node_outcome import Asking, Failed, Suspended
+from weftwork.protocol.people.approvals import ACTIONS
+from weftwork.protocol.people.interrupt_validation import check_interrupt
+from weftwork.protocol.run.interrupts import PASSING, Interrupt
+from weftwork.protocol.workflow.node_config import check_config
 
 SCHEMAS = st.sampled_from([{}, {"type": "string"}, {"type": "text"}, {"$ref": "#/x"}, {"minimum": 1}])
 MOMENTS = st.integers(0, 12)
@@ -108,7 +108,7 @@ def test_what_is_registered_can_be_asked(type_id: str) -> None:
 
 
 def test_the_check_at_registration_is_what_makes_it_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.nodes.question.check_interrupt", lambda asked: [])
+    monkeypatch.setattr("weftwork.adapters.nodes.people.interrupt_request.check_interrupt", lambda asked: [])
     config = {"questions": [{"id": "a", "question": "?"}] * 2}
     assert check_config(TYPES["core.clarificationGate"].declaration, config, "") == []
     assert check_interrupt(questions("core.clarificationGate", config)[0]) != []

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.engine.nodes.fakes import RunScope, call, outcome
-from weftwork.ports.nodes import Completed, Failed, Suspended
-from weftwork.protocol.interrupt import TIMEOUT, Interrupt, Resolution
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
+from weftwork.protocol.run.interrupts import TIMEOUT, Interrupt, Resolution
 
 GATE = "core.clarificationGate"
 ASKED = [{"id": "a", "question": "A?"}, {"id": "b", "question": "B?", "schema": {"type": "integer"}}]
@@ -61,7 +61,7 @@ def test_defaults_that_do_not_answer_the_questions_of_a_port_are_not_taken(monke
     assert failure(config, ASKED, answers=LATE) == ("interrupt_timeout", None)
     given = call(config, {"questions": ASKED[:1]}, answers=LATE)
     assert outcome(GATE, given) == Completed({"answers": {"a": 1}})
-    monkeypatch.setattr("weftwork.adapters.nodes.clarification.check_answers", lambda *arguments: [])
+    monkeypatch.setattr("weftwork.adapters.nodes.people.clarification_gate.check_answers", lambda *arguments: [])
     with pytest.raises(AssertionError):
         failure(config, ASKED, answers=LATE)
 

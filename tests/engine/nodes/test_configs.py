@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.engine.nodes.fakes import TYPES
-from weftwork.adapters.nodes.map import NO_BODIES
-from weftwork.protocol import schema
-from weftwork.protocol.formulas import check_config
+from weftwork.adapters.nodes.flow.map import NO_BODIES
+from weftwork.protocol.json import schema
+from weftwork.protocol.workflow.node_config import check_config
 
 BODY = {"typeId": "core.noop"}
 FAN = {"fanOutPolicy": "parallel"}

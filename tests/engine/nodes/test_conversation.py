@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.engine.nodes.fakes import Context, RunScope, call, outcome
-from weftwork.adapters.nodes.conversation import MOCK_ANSWER
-from weftwork.ports.nodes import Asking, Completed, Failed, Outcome, WriteChannel
-from weftwork.protocol.interrupt import TIMEOUT, Interrupt, Resolution
-from weftwork.protocol.reducer import misshapen
-from weftwork.protocol.schema import check_inline, document
+from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
+from weftwork.ports.node_outcome import Asking, Completed, Failed, Outcome, WriteChannel
+from weftwork.protocol.json.schema import check_inline, document
+from weftwork.protocol.run.interrupts import TIMEOUT, Interrupt, Resolution
+from weftwork.protocol.workflow.channels import misshapen
 
 GATE = "core.conversationGate"
 KIND = {

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.engine.nodes.fakes import Scope, call, outcome
-from weftwork.adapters.nodes.conformance import duplicate_messages
-from weftwork.adapters.nodes.output import MAX_MESSAGE, MAX_SUMMARY, artifact_id_of
-from weftwork.ports.nodes import AppendLog, Completed, EmitArtifact, Failed, SetVariable, WriteChannel
+from weftwork.adapters.nodes.data.artifacts import MAX_MESSAGE, MAX_SUMMARY, artifact_id_of
+from weftwork.adapters.nodes.flow.basics import duplicate_messages
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, Failed, SetVariable, WriteChannel
 from weftwork.protocol.ids import is_path_id
 
 SOURCES: list[tuple[dict[str, Any], dict[str, Any], Any]] = [

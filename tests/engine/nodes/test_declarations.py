@@ -11,16 +11,16 @@ import pytest
 
 import weftwork.adapters.nodes as package
 from tests.engine.nodes.fakes import TYPES
-from weftwork.adapters.nodes.aliases import ALIASES, with_aliases
-from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.adapters.nodes.conformance import CONFORMANCE
-from weftwork.adapters.nodes.core import CORE
-from weftwork.adapters.nodes.map import NO_BODIES
-from weftwork.adapters.nodes.reading import evaluating
-from weftwork.ports.nodes import Failed, InstantNode
-from weftwork.protocol import schema
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.node_type import NodeDeclaration
+from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN, with_aliases
+from weftwork.adapters.nodes.call_inputs import evaluating
+from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE
+from weftwork.adapters.nodes.flow.basics import CORE
+from weftwork.adapters.nodes.flow.map import NO_BODIES
+from weftwork.ports.node_outcome import Failed
+from weftwork.ports.nodes import InstantNode
+from weftwork.protocol.json import schema
+from weftwork.protocol.workflow.node_config import check_config
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 FOLDER = Path(inspect.getfile(package)).parent
 OPEN_CONFIG = {"core.start", "local.sample.demo.uppercase"}
@@ -169,8 +169,8 @@ def codes_in(source: str) -> set[str]:
 
 def test_every_code_a_node_may_fail_with_stands_in_some_notes() -> None:
     codes: set[str] = set()
-    for path in FOLDER.glob("*.py"):
-        if path.name not in ("core.py", "conformance.py"):
+    for path in FOLDER.rglob("*.py"):
+        if path.name != "basics.py" and path.parent.name != "conformance":
             codes |= codes_in(path.read_text("utf-8"))
     assert {"switch_no_match", "map_item_failed", "map_body_effect"} <= codes
     told = "\n".join(declaration.notes for declaration in WRITTEN)

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from tests.engine.nodes.dispatching import UNKNOWN, Dispatch, workers
 from tests.engine.nodes.fakes import TYPES
-from weftwork.ports.nodes import Awaits, Completed, EmitEvent, Failed, StartChild, Suspended
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.interrupt import Interrupt, Resolution
-from weftwork.protocol.orchestration import ESCALATED
-from weftwork.protocol.schema import Violation
-from weftwork.protocol.submission import refusal
+from weftwork.ports.node_outcome import Awaits, Completed, EmitEvent, Failed, StartChild, Suspended
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.workflow.node_config import check_config
+from weftwork.protocol.workflow.orchestration import ESCALATED
+from weftwork.protocol.workflow.registration import refusal
 
 PARALLEL = {"fanOutPolicy": "parallel"}
 
@@ -207,7 +207,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
 def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for decision in (workers("a", confidence=0.5), workers("a"), workers("a", confidence=1)):
         assert isinstance(Dispatch(decision).call(), Awaits)
-    monkeypatch.setattr("weftwork.adapters.nodes.confidence.FLOOR", 0)
+    monkeypatch.setattr("weftwork.adapters.nodes.runs.confidence.FLOOR", 0)
     assert isinstance(Dispatch(workers("a", confidence=0.3)).call(), Awaits)
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tests.engine.nodes.dispatching import UNKNOWN, Dispatch, workers
 from tests.engine.nodes.test_dispatch import PARALLEL, begun, completed, failed
-from weftwork.ports.nodes import Awaits, Failed
-from weftwork.protocol import orchestration
+from weftwork.ports.node_outcome import Awaits, Failed
+from weftwork.protocol.workflow import orchestration
 
 
 @pytest.mark.rule("orch-07")

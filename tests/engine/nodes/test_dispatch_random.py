@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.engine.nodes.dispatching import UNKNOWN, Dispatch, workers
 from tests.protocol.definition import examples
-from weftwork.adapters.nodes import dispatch_workers
-from weftwork.adapters.nodes.dispatch_workers import Workers
-from weftwork.ports.nodes import Completed, Failed
-from weftwork.protocol.orchestration import JOIN_MODES, judge
+from weftwork.adapters.nodes.runs import dispatch_workers
+from weftwork.adapters.nodes.runs.dispatch_workers import Workers
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.protocol.workflow.orchestration import JOIN_MODES, judge
 
 ENDS = ("completed", "completed", "failed", "cancelled")
 MAPPING = {"outputMapping": {"found": "x"}}

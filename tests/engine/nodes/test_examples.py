@@ -9,13 +9,12 @@ import pytest
 
 from tests.engine.nodes.fakes import TYPES, RunScope, call, new_child, outcome
 from tests.engine.nodes.speaking import Speaking
-from weftwork.adapters.nodes.aliases import ALIASES
-from weftwork.adapters.nodes.conformance import media_bytes
-from weftwork.adapters.nodes.conversation import MOCK_ANSWER
-from weftwork.adapters.nodes.mock_agent import SUMMARY
-from weftwork.ports.nodes import (
+from weftwork.adapters.nodes.builtin import ALIASES
+from weftwork.adapters.nodes.conformance.conformance_nodes import media_bytes
+from weftwork.adapters.nodes.conformance.mock_agent import SUMMARY
+from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
+from weftwork.ports.node_outcome import (
     AppendLog,
-    Arrival,
     Awaits,
     Completed,
     EmitArtifact,
@@ -27,12 +26,14 @@ from weftwork.ports.nodes import (
     Suspended,
     WriteChannel,
 )
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.events import DECIDED
-from weftwork.protocol.expression import parse_expression, parse_template
-from weftwork.protocol.interrupt import Interrupt
-from weftwork.protocol.node_type import NodeDeclaration
-from weftwork.protocol.pointer import tokens
+from weftwork.ports.nodes import Arrival
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.template import parse_template
+from weftwork.protocol.json.pointers import tokens
+from weftwork.protocol.run.events import DECIDED
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ORDER = {"id": "o-7", "total": 120, "country": "DE", "missing": ["bolts"]}
 PEOPLE = [{"name": "Ada"}, {"name": "Bob"}]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.engine.nodes.fakes import FAULT, Scope, call, outcome
-from weftwork.ports.nodes import Arrival, Completed, Failed
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.ports.nodes import Arrival
 
 MARKS = ["core.start", "core.end", "core.parallel", "core.trigger.webhook"]
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.engine.nodes.fakes import call, outcome
-from weftwork.adapters.nodes.interrupt import ASKED
-from weftwork.ports.nodes import Completed, Failed, Suspended
-from weftwork.protocol.interrupt import TIMEOUT, WAITING, Interrupt, Resolution
+from weftwork.adapters.nodes.people.interrupt import ASKED
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
+from weftwork.protocol.run.interrupts import TIMEOUT, WAITING, Interrupt, Resolution
 
 TYPE = "core.interrupt"
 DATA: dict[str, dict[str, Any]] = {

@@ -7,8 +7,9 @@ import pytest
 
 from tests.engine.bench import run
 from tests.engine.nodes.fakes import TYPES, Context, Scope, call, outcome
-from weftwork.adapters.nodes import lists
-from weftwork.ports.nodes import Completed, Failed, WaitingNode
+from weftwork.adapters.nodes.data import lists
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.ports.nodes import WaitingNode
 
 SMALL = Scope({"e": lambda names: names["item"] < 3, "at": lambda names: names["index"] > 0, "x": lambda names: 1})
 PRICE = Scope({"e": lambda names: names["item"]["price"]})

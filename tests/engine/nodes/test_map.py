@@ -8,9 +8,10 @@ import pytest
 from tests.engine.bench import run, until
 from tests.engine.nodes.fakes import FAULT, Context, Scope, call, outcome
 from tests.engine.nodes.maps import MAP, Gates, begin, body
-from weftwork.adapters.nodes import map_items
-from weftwork.ports.nodes import Awaits, Completed, Failed, NodeCall, Outcome, SetVariable, Suspended
-from weftwork.protocol.interrupt import Interrupt
+from weftwork.adapters.nodes.flow import map_items
+from weftwork.ports.node_outcome import Awaits, Completed, Failed, Outcome, SetVariable, Suspended
+from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.run.interrupts import Interrupt
 
 EXPRESSION = {"type": "expression", "expression": "e"}
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.engine.nodes.fakes import FAULT, Scope
 from tests.engine.nodes.family import Family
 from tests.protocol.definition import examples
-from weftwork.adapters.nodes import map_children
-from weftwork.ports.nodes import Awaits, Completed, Failed
+from weftwork.adapters.nodes.flow import map_children
+from weftwork.ports.node_outcome import Awaits, Completed, Failed
 
 MAP = "core.flow.map"
 
@@ -183,7 +183,7 @@ def test_a_call_looks_at_the_children_that_it_starts_only(monkeypatch: pytest.Mo
         assert all(child.status for child in call.children.values())
         return await plain(call, context, items)
 
-    monkeypatch.setattr("weftwork.adapters.nodes.map.map_children", looking)
+    monkeypatch.setattr("weftwork.adapters.nodes.flow.map.map_children", looking)
     assert walks_of(60) == 61
 
 
@@ -201,6 +201,6 @@ def test_a_map_that_loses_count_is_seen(sabotage: str, monkeypatch: pytest.Monke
             return Completed({**outcome.outputs, "results": outcome.outputs["results"][::-1]})
         return outcome
 
-    monkeypatch.setattr("weftwork.adapters.nodes.map.map_children", broken)
+    monkeypatch.setattr("weftwork.adapters.nodes.flow.map.map_children", broken)
     with pytest.raises(AssertionError):
         lives(100)

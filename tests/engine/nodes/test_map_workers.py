@@ -9,8 +9,9 @@ import pytest
 from tests.engine.bench import quiet, run, until
 from tests.engine.nodes.fakes import Context
 from tests.engine.nodes.maps import Gates, begin, body
-from weftwork.adapters.nodes import map_items
-from weftwork.ports.nodes import Completed, Failed, NodeCall, Outcome
+from weftwork.adapters.nodes.flow import map_items
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall
 
 
 def most_at_once(concurrency: int | None, count: int) -> int:

@@ -10,13 +10,13 @@ import weftwork.conformance
 from tests.engine.nodes.fakes import TYPES, Context, RunScope, call, outcome
 from tests.protocol.definition import edge, node, workflow
 from weftwork.adapters.nodes.builtin import builtin
-from weftwork.adapters.nodes.conformance import LEAST_MEDIA, media_bytes
-from weftwork.engine.speech import Speech
+from weftwork.adapters.nodes.conformance.conformance_nodes import LEAST_MEDIA, media_bytes
+from weftwork.engine.models.model_calls import Speech
 from weftwork.ports.media import MediaSent
-from weftwork.ports.nodes import Completed, Failed
-from weftwork.protocol.formulas import check_config
+from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.reference import media_ref
+from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.workflow.node_config import check_config
 from weftwork.testing import Asset, crash_everywhere, run_workflow
 
 TYPE = "core.media.emit"

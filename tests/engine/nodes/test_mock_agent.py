@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from tests.engine.nodes.dispatching import Host
 from tests.engine.nodes.fakes import TYPES, Scope, call, outcome
 from weftwork.adapters.nodes.builtin import builtin
-from weftwork.ports.nodes import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
-from weftwork.protocol import schema
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.interrupt import Resolution
-from weftwork.protocol.orchestration import MOCK_AGENT
+from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.interrupts import Resolution
+from weftwork.protocol.workflow.node_config import check_config
+from weftwork.protocol.workflow.orchestration import MOCK_AGENT
 
 AGENT = {"agentId": "core.lead", "modelClass": "reasoning"}
 TOOL = {"toolId": "shop:find", "arguments": {"q": 1}, "result": [1], "durationMs": 3}

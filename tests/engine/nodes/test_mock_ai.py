@@ -8,13 +8,15 @@ from msgspec.structs import replace
 from tests.engine.bench import run
 from tests.engine.nodes.fakes import Scope, call
 from tests.engine.nodes.speaking import Speaking
-from weftwork.adapters.nodes import prompting
-from weftwork.adapters.nodes.ai_prompt import ai_prompt_nodes
-from weftwork.adapters.nodes.mock_ai import mock_ai_nodes
-from weftwork.ports.nodes import AppendLog, Completed, EmitEvent, Failed, NodeCall, Outcome, WaitingNode
-from weftwork.protocol import schema
-from weftwork.protocol.prompt_template import PromptTemplate, PromptVariable, Templates
-from weftwork.protocol.trust import wrap_untrusted
+from weftwork.adapters.nodes.ai import prompt_templates
+from weftwork.adapters.nodes.ai.call_prompt import ai_prompt_nodes
+from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.protocol.json import schema
+from weftwork.protocol.models.prompt_composition import Bound
+from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVariable, Templates
+from weftwork.protocol.privacy.trust import wrap_untrusted
 
 TEMPLATES = Templates(
     [
@@ -193,7 +195,7 @@ def test_a_port_from_outside_stands_between_marks() -> None:
 
 
 def test_a_long_prompt_is_told_by_its_hash() -> None:
-    for length, whole in ((prompting.MAX_SHOWN, True), (prompting.MAX_SHOWN + 1, False)):
+    for length, whole in ((prompt_templates.MAX_SHOWN, True), (prompt_templates.MAX_SHOWN + 1, False)):
         _, context = asked(call({"userPromptRef": "prompt:long"}, {"a": "x" * length}))
         (_, payload) = events(context)[1]
         assert ("composed" in payload, "variableBindings" in payload, "userPrompt" in payload) == (whole, whole, whole)
@@ -228,6 +230,6 @@ def test_what_is_told_is_told_with_the_first_answer_alone() -> None:
 
 def test_without_the_mask_a_node_that_hides_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a look at the port that does not ask whether the node hides."""
-    monkeypatch.setattr(prompting, "_bound", lambda given, variable, _: prompting.Bound(given.inputs[variable.name]))
+    monkeypatch.setattr(prompt_templates, "_bound", lambda given, variable, _: Bound(given.inputs[variable.name]))
     _, context = asked(replace(call({"userPromptRef": "prompt:u"}, {"topic": "hunter2"}), hides=True))
     assert "hunter2" in str(events(context)[1])

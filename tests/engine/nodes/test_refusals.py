@@ -6,8 +6,9 @@ import pytest
 
 from tests.protocol.definition import TYPES, edge, node, workflow
 from weftwork.adapters.nodes.builtin import builtin
-from weftwork.protocol.gated import find_gate
-from weftwork.protocol.workflow import Node, parse_workflow
+from weftwork.protocol.workflow.definition import Node
+from weftwork.protocol.workflow.registration import find_gate
+from weftwork.protocol.workflow.validation import parse_workflow
 
 
 def wrong(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) -> list[tuple[str, str]]:
@@ -29,7 +30,7 @@ def test_what_a_schema_cannot_say_is_refused_at_its_place(monkeypatch: pytest.Mo
         ]
 
     check()
-    monkeypatch.setattr("weftwork.adapters.nodes.approval.check_voting", lambda data: [])
+    monkeypatch.setattr("weftwork.adapters.nodes.people.approval_gate.check_voting", lambda data: [])
     with pytest.raises(AssertionError):
         check()
 

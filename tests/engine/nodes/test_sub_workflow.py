@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.nodes.fakes import Scope
 from tests.engine.nodes.family import Family
-from weftwork.ports.nodes import Awaits, Completed, Failed, SetVariable
+from weftwork.ports.node_outcome import Awaits, Completed, Failed, SetVariable
 
 TYPE = "core.subWorkflow"
 FAILED = {"code": "bolts_missing", "message": "There are no bolts.", "details": {"box": 7}}

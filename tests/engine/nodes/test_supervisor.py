@@ -11,13 +11,19 @@ from msgspec.structs import replace
 from tests.engine.nodes.dispatching import Host
 from tests.engine.nodes.fakes import TYPES, RunScope, call, outcome
 from tests.protocol.definition import examples
-from weftwork.ports.nodes import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
-from weftwork.protocol import schema
-from weftwork.protocol.caller_schema import check_caller_schema, check_value
-from weftwork.protocol.events import DECIDED
-from weftwork.protocol.formulas import check_config
-from weftwork.protocol.interrupt import Interrupt, Resolution
-from weftwork.protocol.orchestration import ESCALATED, SUPERVISOR, check_decision, ratification_schema, ratified
+from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
+from weftwork.protocol.run.events import DECIDED
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.workflow.node_config import check_config
+from weftwork.protocol.workflow.orchestration import (
+    ESCALATED,
+    SUPERVISOR,
+    check_decision,
+    ratification_schema,
+    ratified,
+)
 
 WORK = {"kind": "next-worker", "nextWorkerIds": ["a"]}
 ASK = {"kind": "ask-user", "prompt": "Which?"}

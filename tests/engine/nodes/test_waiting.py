@@ -7,11 +7,12 @@ import pytest
 
 from tests.engine.bench import quiet, run
 from tests.engine.nodes.fakes import TYPES, Context, call, outcome
-from weftwork.adapters.nodes.wait import LAST, milliseconds
-from weftwork.ports.nodes import Completed, Failed, Outcome, Suspended, WaitingNode
-from weftwork.protocol.interrupt import Interrupt, Resolution
-from weftwork.protocol.timestamp import iso
-from weftwork.testing.clock import START
+from weftwork.adapters.nodes.flow.wait import LAST, milliseconds
+from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
+from weftwork.ports.nodes import WaitingNode
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.timestamps import iso
+from weftwork.testing.deterministic import START
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import copy
 import json
 from typing import Any
 
-from weftwork.protocol.copies import Copies
-from weftwork.protocol.envelope.accept import accept, explain
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.outcome import Invalid, Outcome, document_of
-from weftwork.protocol.envelope.rules import Known, Rules
+from weftwork.protocol.envelopes.gate import accept, explain
+from weftwork.protocol.envelopes.gate_rules import Known, Rules
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.outcome import Invalid, Outcome, document_of
+from weftwork.protocol.privacy.secret_matcher import Copies
 
 Json = dict[str, Any]
 GONE = object()

@@ -18,11 +18,11 @@ from tests.protocol.envelope.made import (
     rules,
     with_meta,
 )
-from weftwork.protocol.envelope.accept import STEPS, accept, explain
-from weftwork.protocol.envelope.contract import Contract
-from weftwork.protocol.envelope.kind import SHOWN, UNIVERSAL
-from weftwork.protocol.envelope.outcome import Accepted, Breached, Gated, Invalid, Outcome, document_of
-from weftwork.protocol.envelope.rules import Counter, Counters, Known, Said
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.gate import STEPS, accept, explain
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Said
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, Invalid, Outcome, document_of
 
 FULL = Counter(3, 3)
 SURFACE = "ui.a2ui-surface"

@@ -24,11 +24,11 @@ from tests.protocol.envelope.made import (
     envelope,
     rules,
 )
-from weftwork.protocol.envelope.accept import accept, explain
-from weftwork.protocol.envelope.contract import Contract
-from weftwork.protocol.envelope.kind import SHOWN, UNIVERSAL
-from weftwork.protocol.envelope.outcome import Accepted, Invalid, document_of
-from weftwork.protocol.envelope.rules import Counter, Counters, Known, Rules
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.gate import accept, explain
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
 
 PIECES = st.sampled_from([*SECRETS.values(), "text", "", "[REDACTED:key]", f"[REDACTED:{CANARY}]", "é\u2028", "a.b"])
 TEXTS = st.lists(PIECES, max_size=3).map(" ".join)

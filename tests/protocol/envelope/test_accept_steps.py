@@ -6,15 +6,13 @@ from typing import Any
 import pytest
 
 from tests.protocol.envelope.made import CANARY, HELD, Json, check_no_canary, envelope, rules
-from weftwork.protocol.envelope import accept as gate
-from weftwork.protocol.envelope import shape
-from weftwork.protocol.envelope.accept import STEPS, accept
-from weftwork.protocol.envelope.case import Case
-from weftwork.protocol.envelope.contract import Contract
-from weftwork.protocol.envelope.kind import Kinds
-from weftwork.protocol.envelope.outcome import Accepted, Invalid, document_of
-from weftwork.protocol.envelope.rules import Counter, Counters, Known, Rules
-from weftwork.protocol.envelope.seam import asked
+from weftwork.protocol.envelopes import checks, gate
+from weftwork.protocol.envelopes.accept_request import asked
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.gate import STEPS, Case, accept
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
 
 
 def without(name: str) -> tuple[tuple[str, Callable[[Case], Any]], ...]:
@@ -73,7 +71,7 @@ def test_without_the_bound_on_depth_a_deep_payload_is_taken(monkeypatch: pytest.
     for _ in range(100):
         deep = [deep]
     assert isinstance(accept(envelope("vendor.any", deep), rules()).outcome, Invalid)
-    monkeypatch.setattr(shape, "MAX_DEPTH", 1_000)
+    monkeypatch.setattr(checks, "MAX_DEPTH", 1_000)
     assert isinstance(accept(envelope("vendor.any", deep), rules()).outcome, Accepted)
 
 

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from tests.protocol.envelope.made import CANARY, Json, envelope, rules
-from weftwork.protocol.envelope import mould as moulds
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import Kind
-from weftwork.protocol.envelope.mould import MAX_DETAILS, Mould
-from weftwork.protocol.envelope.outcome import document_of
-from weftwork.protocol.envelope.tagged import with_tags
+from weftwork.protocol.envelopes import validator as moulds
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.outcome import document_of
+from weftwork.protocol.envelopes.validator import MAX_DETAILS, Mould, with_tags
 
 ANIMALS: Json = {
     "type": "object",

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.envelope.made import PAYLOADS, Json, envelope, rules
-from weftwork.protocol.envelope import partial
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.outcome import Accepted, Invalid
-from weftwork.protocol.envelope.partial import MAX_BYTES, MAX_OPEN, MAX_PIECES, Pieces
+from weftwork.protocol.envelopes import reassembly
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid
+from weftwork.protocol.envelopes.reassembly import MAX_BYTES, MAX_OPEN, MAX_PIECES, Pieces
 
 SURFACE = "ui.a2ui-surface"
 
@@ -160,7 +160,7 @@ def test_so_many_envelopes_in_pieces_at_a_time() -> None:
 
 @pytest.mark.parametrize("bound", [MAX_PIECES, 5])
 def test_the_bounds_are_the_last_that_is_taken(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "MAX_PIECES", bound)
+    monkeypatch.setattr(reassembly, "MAX_PIECES", bound)
     assert Pieces().take(piece(0, "a", total=bound)) is None
     assert isinstance(Pieces().take(piece(0, "a", total=bound + 1)), Invalid)
     found = taken([piece(at, "a") for at in range(6)])
@@ -169,7 +169,7 @@ def test_the_bounds_are_the_last_that_is_taken(bound: int, monkeypatch: pytest.M
 
 def test_an_envelope_of_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken(cut(300))[-1] == envelope(SURFACE)
-    monkeypatch.setattr(partial, "MAX_PIECES", 299)
+    monkeypatch.setattr(reassembly, "MAX_PIECES", 299)
     assert isinstance(taken(cut(300))[-1], Invalid)
 
 

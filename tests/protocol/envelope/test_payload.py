@@ -15,9 +15,9 @@ from tests.protocol.envelope.made import (
     refused,
     rules,
 )
-from weftwork.protocol.envelope.accept import UNCHECKED
-from weftwork.protocol.envelope.kind import UNIVERSAL, Kind
-from weftwork.protocol.envelope.outcome import Accepted, Invalid, document_of
+from weftwork.protocol.envelopes.gate import UNCHECKED
+from weftwork.protocol.envelopes.kind import UNIVERSAL, Kind
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
 
 SURFACE = "ui.a2ui-surface"
 

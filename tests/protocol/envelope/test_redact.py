@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.envelope.made import GONE, envelope, knowing, rules
-from weftwork.protocol.copies import MAX_TEXT, Copies
-from weftwork.protocol.envelope.accept import accept
-from weftwork.protocol.envelope.outcome import Accepted, Gated, Invalid, document_of
-from weftwork.protocol.envelope.redact import redact
-from weftwork.protocol.envelope.rules import Known
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Known
+from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, document_of
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, Copies, redact
 
 KEY, TOKEN = "sk-live-1f2e3d", "sk-live-1f2e3d-long"
 HIDDEN, LONG = "[REDACTED:key]", "[REDACTED:token]"

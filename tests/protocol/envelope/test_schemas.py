@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 
 from tests.protocol.envelope.made import COMPONENTS, GONE, PAYLOADS, Json, edited, envelope
-from weftwork.protocol import schema
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import SHOWN, UNIVERSAL
-from weftwork.protocol.envelope.tagged import with_tags
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.validator import with_tags
+from weftwork.protocol.json import schema
 
 KINDS = (*UNIVERSAL, *SHOWN)
 BRANCHING = frozenset("oneOf allOf not if then else dependencies prefixItems propertyNames anyOf $ref".split())

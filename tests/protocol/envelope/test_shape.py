@@ -11,8 +11,8 @@ from tests.protocol.envelope.made import (
     refused,
     with_meta,
 )
-from weftwork.protocol.envelope.outcome import Accepted, Invalid, document_of
-from weftwork.protocol.envelope.shape import is_instant
+from weftwork.protocol.envelopes.checks import is_instant
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
 
 
 @pytest.mark.rule("env-04")

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 
 from tests.protocol.definition import examples
 from tests.protocol.envelope_text.texts import ANY_TEXT, HOSTILE, hostile
-from weftwork.protocol.envelope import brackets, extract
-from weftwork.protocol.envelope.brackets import Part, follow, parts, spans
-from weftwork.protocol.envelope.extract import read_envelopes, read_value
+from weftwork.protocol.envelopes.text import extraction
+from weftwork.protocol.envelopes.text.extraction import Part, follow, parts, read_envelopes, read_value, spans
 
 LONG = 65_536
 
@@ -21,7 +20,7 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.walked = self.decoded = self.repaired = 0
-        decode, repair = extract.decode, extract.repair
+        decode, repair = extraction.decode, extraction.repair
 
         def followed(text: str, start: int, end: int) -> tuple[int, bool]:
             at, closed = follow(text, start, end)
@@ -36,9 +35,9 @@ class Work:
             self.repaired += len(text)
             return repair(text, clean=clean)
 
-        patch.setattr(brackets, "follow", followed)
-        patch.setattr(extract, "decode", decoded)
-        patch.setattr(extract, "repair", repaired)
+        patch.setattr(extraction, "follow", followed)
+        patch.setattr(extraction, "decode", decoded)
+        patch.setattr(extraction, "repair", repaired)
 
     def of(self, text: str) -> int:
         self.walked = self.decoded = self.repaired = 0
@@ -57,31 +56,31 @@ def test_hostile_text_costs_no_more_than_its_length(kind: str, monkeypatch: pyte
 def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def again(text: str, part: Part) -> Iterator[tuple[int, int]]:
         at = part.start
-        while start := brackets._START.search(text, at, part.end):
-            end, closed = brackets.follow(text, start.start(), part.end)
+        while start := extraction._START.search(text, at, part.end):
+            end, closed = extraction.follow(text, start.start(), part.end)
             if closed:
                 yield start.start(), end
             at = end if closed else start.end()
 
     work = Work(monkeypatch)
-    monkeypatch.setattr(extract, "spans", again)
+    monkeypatch.setattr(extraction, "spans", again)
     assert any(work.of(text) > 100 * 4_096 for text in hostile(4_096))
 
 
 def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = read_envelopes("{} " * (extract.MAX_TRIED + 5))
+    found = read_envelopes("{} " * (extraction.MAX_TRIED + 5))
     assert found is not None
-    assert len(found.documents) == extract.MAX_TRIED
-    monkeypatch.setattr(extract, "MAX_TRIED", 10**9)
+    assert len(found.documents) == extraction.MAX_TRIED
+    monkeypatch.setattr(extraction, "MAX_TRIED", 10**9)
     found = read_envelopes("{} " * 2_000)
     assert found is not None
     assert len(found.documents) == 2_000
 
 
 def test_so_many_parts_are_cut_and_no_more() -> None:
-    cut = parts("```\nx\n```\n" * brackets.MAX_PARTS)
-    assert len(cut) <= brackets.MAX_PARTS + 2
-    assert cut[-1].end == 10 * brackets.MAX_PARTS
+    cut = parts("```\nx\n```\n" * extraction.MAX_PARTS)
+    assert len(cut) <= extraction.MAX_PARTS + 2
+    assert cut[-1].end == 10 * extraction.MAX_PARTS
     assert not cut[-1].fenced
 
 

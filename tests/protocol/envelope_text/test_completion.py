@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.envelope_text.texts import ANY_TEXT
-from weftwork.protocol import schema
-from weftwork.protocol.caller_schema import check_value
-from weftwork.protocol.envelope import completion
-from weftwork.protocol.envelope.answer import ModelAnswer, StopReason, Usage
-from weftwork.protocol.envelope.completion import (
+from weftwork.protocol.envelopes import completion
+from weftwork.protocol.envelopes.completion import (
     DEFAULT_BUDGET,
     RELIABILITY_EVENTS,
     Complete,
@@ -33,9 +30,12 @@ from weftwork.protocol.envelope.completion import (
     truncated_event,
     usage_event,
 )
-from weftwork.protocol.envelope.extract import Found, read_value
-from weftwork.protocol.events import CATALOGUE
-from weftwork.protocol.schema import Violation
+from weftwork.protocol.envelopes.text.extraction import Found, read_value
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.models.answers import ModelAnswer, StopReason, Usage
+from weftwork.protocol.run.events import CATALOGUE
 
 SHAPE = {"type": "object", "properties": {"valid": {"type": "boolean"}}, "required": ["valid"]}
 GOOD = '{"valid": true}'

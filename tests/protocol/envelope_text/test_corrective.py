@@ -8,25 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.envelope import corrective as module
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.corrective import (
+from weftwork.protocol.envelopes import instructions as module
+from weftwork.protocol.envelopes.instructions import (
     MAX_ERROR,
     MAX_LISTED,
     MAX_SCHEMA,
+    PROMPT_DIRECTIVE,
     coercion,
     corrective,
     discarded,
+    envelope_directive,
     error_of,
     names_in,
+    output_directive,
     parse_fragment,
     schema_answer,
     told,
     unknown_kind,
 )
-from weftwork.protocol.envelope.directive import PROMPT_DIRECTIVE, envelope_directive, output_directive
-from weftwork.protocol.envelope.kind import UNIVERSAL
-from weftwork.protocol.schema import Violation, check_inline
+from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.json.schema import Violation, check_inline
 
 CANARY = "canary-90d3"
 INNER = {"type": "object", "properties": {"inner": {"type": "integer"}}, "additionalProperties": False}

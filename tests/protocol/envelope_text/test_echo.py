@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.envelope import echo
-from weftwork.protocol.envelope.echo import MARK, MAX_PROMPTS, MAX_REFUSAL, MIN_RUN, without_echo
-from weftwork.protocol.redaction import mask
+from weftwork.protocol.envelopes.text import prompt_echo
+from weftwork.protocol.envelopes.text.prompt_echo import MARK, MAX_PROMPTS, MAX_REFUSAL, MIN_RUN, without_echo
+from weftwork.protocol.privacy.secret_matcher import mask
 
 PROMPT = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY, for me"
 
@@ -57,7 +57,7 @@ def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, st
 
 
 def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(echo, "_quoted", lambda folded, prompts: ())
+    monkeypatch.setattr(prompt_echo, "_quoted", lambda folded, prompts: ())
     with pytest.raises(AssertionError):
         test_what_is_quoted_is_replaced(f"No: '{PROMPT}'!", f"No: '{MARK}'!")
 
@@ -68,12 +68,12 @@ def test_the_marker_is_that_of_the_log() -> None:
 
 def test_prompts_that_repeat_themselves_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    quoted = echo._quoted
+    quoted = prompt_echo._quoted
 
     def counted(folded: str, prompts: set[str]) -> object:
         seen.append(len(prompts))
         return quoted(folded, prompts)
 
-    monkeypatch.setattr(echo, "_quoted", counted)
+    monkeypatch.setattr(prompt_echo, "_quoted", counted)
     assert without_echo("x" * 80, ["x" * 8] * 1_000) == MARK
     assert seen == [1]

@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.envelope_text.texts import ANY_TEXT, OBJECTS, PROSE, VALUES
-from weftwork.protocol.envelope import extract
-from weftwork.protocol.envelope.brackets import Part, follow
-from weftwork.protocol.envelope.extract import (
+from weftwork.protocol.envelopes.text import extraction
+from weftwork.protocol.envelopes.text.extraction import (
     Found,
+    Part,
     envelopes_in,
+    follow,
     holds_document,
     is_prose,
     looks_like_envelope,
     read_envelopes,
     read_value,
 )
+from weftwork.protocol.envelopes.text.repair import repair
 
 
 @pytest.mark.rule("rel-01")
@@ -128,14 +130,14 @@ def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.M
                 if closed:
                     yield start, end
 
-    monkeypatch.setattr(extract, "spans", anywhere)
+    monkeypatch.setattr(extraction, "spans", anywhere)
     with pytest.raises(AssertionError):
         nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
 
 
 def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    mend = extract.repair
-    monkeypatch.setattr(extract, "repair", lambda text, clean: mend(text, clean=True))
+    mend = repair
+    monkeypatch.setattr(extraction, "repair", lambda text, clean: mend(text, clean=True))
     with pytest.raises(AssertionError):
         nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
 
@@ -224,7 +226,7 @@ def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> N
     def never(data: bytes) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(extract, "decode", never)
+    monkeypatch.setattr(extraction, "decode", never)
     assert envelopes_in('Once upon a time {"there": "was"} a "type" of day.') is None
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.envelope_text.texts import ANY_TEXT, OBJECTS, VALUES, hostile, sloppy
-from weftwork.protocol.decode import decode
-from weftwork.protocol.envelope import repair as module
-from weftwork.protocol.envelope.repair import MAX_REPAIRED, repair
+from weftwork.protocol.envelopes.text import repair as module
+from weftwork.protocol.envelopes.text.repair import MAX_REPAIRED, repair
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
 
 
 def mended(text: str, clean: bool = False) -> Any:

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.media import token as module
-from weftwork.protocol.media.disposition import MAX_NAME_BYTES, clean_name
-from weftwork.protocol.media.media_type import MAX_MEDIA_TYPE
-from weftwork.protocol.media.token import LEEWAY_MS, MAX_TOKEN, AssetToken, join, signed_part, split
+from weftwork.protocol.media import asset_references as module
+from weftwork.protocol.media.asset_headers import MAX_NAME_BYTES, clean_name
+from weftwork.protocol.media.asset_references import LEEWAY_MS, MAX_TOKEN, AssetToken, join, signed_part, split
+from weftwork.protocol.media.media_types import MAX_MEDIA_TYPE
 
 NOW = 1_767_225_600_000
 TOKEN = AssetToken("live:acme", bytes(range(32)), "01run", "image/png", "photo.png", NOW)

@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.protocol.media.beside import part_of, shown_as
-from weftwork.protocol.media.parts import MAX_PARTS, MODALITIES, Modality, Named, Shown, Unfit, Wrong, parse_content
+from weftwork.protocol.media.message_parts import (
+    MAX_PARTS,
+    MODALITIES,
+    Modality,
+    Named,
+    Shown,
+    Unfit,
+    Wrong,
+    parse_content,
+    part_of,
+    shown_as,
+)
 
 ALL = frozenset(MODALITIES)
 REF = "weftwork-asset:" + "0" * 64

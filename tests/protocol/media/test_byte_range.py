@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.media.byte_range import UNSATISFIABLE, ByteRange, byte_range, etag, has_already, still_holds
+from weftwork.protocol.media.asset_headers import UNSATISFIABLE, ByteRange, byte_range, etag, has_already, still_holds
 
 TAG = etag("ab" * 32)
 sizes = st.integers(0, 50)

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.media import disposition as module
-from weftwork.protocol.media.disposition import MAX_NAME, MAX_NAME_BYTES, clean_name, disposition
+from weftwork.protocol.media import asset_headers as module
+from weftwork.protocol.media.asset_headers import MAX_NAME, MAX_NAME_BYTES, clean_name, disposition
 
 HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; filename\*=UTF-8''[\w.~%-]+)?)?""")
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.media.elide import KEPT, SHOWN, Elider, elided
+from weftwork.protocol.media.base64_elision import KEPT, SHOWN, Elider, elided
 
 runs = st.builds(str.__mul__, st.sampled_from(["A", "b+/", "Zm9v", "_-", "=", "9"]), st.integers(1, 400))
 words = st.text("ab c.,\n\"'é🧵", max_size=20)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.protocol.media.inline import by_url, cut_inline, decoded, inline_media, size_of, without_inline
+from weftwork.protocol.media.inline_media import by_url, cut_inline, decoded, inline_media, size_of, without_inline
 
 DATA = bytes(range(256)) * 8
 TEXT = b64encode(DATA).decode()

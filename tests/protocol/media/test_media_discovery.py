@@ -2,11 +2,11 @@
 
 import pytest
 
-from weftwork.protocol.capabilities import Offer, discovery
-from weftwork.protocol.envelope.builtin import BUILTIN
-from weftwork.protocol.envelope.kind import MEDIA, UNIVERSAL
+from weftwork.protocol.envelopes.kind import MEDIA, UNIVERSAL
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.parts import Modality
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.wire.capabilities import Offer, discovery
 
 
 @pytest.mark.rule("disc-09")

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.media.heads import ACTIVE, EVERY, KNOWN
-from weftwork.protocol.media import media_type as module
-from weftwork.protocol.media.media_type import canonical, harmless
-from weftwork.protocol.media.sniff import INLINE, UNKNOWN, is_inline, settled, sniff
+from weftwork.protocol.media import media_types as module
+from weftwork.protocol.media.media_types import INLINE, UNKNOWN, canonical, harmless, is_inline, settled, sniff
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SCRIPTS = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.protocol.media import parts
-from weftwork.protocol.media.parts import (
+from weftwork.protocol.media import message_parts
+from weftwork.protocol.media.message_parts import (
     MAX_PARTS,
     MAX_TOTAL,
     MODALITIES,
@@ -173,10 +173,10 @@ def test_what_is_too_long_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
     def decode(text: str) -> bytes:
         raise AssertionError("decoded")
 
-    monkeypatch.setattr(parts, "b64decode", decode)
+    monkeypatch.setattr(message_parts, "b64decode", decode)
     assert wrong([{**PNG, "data": "!" * 1_000_000}]) == ("payload_too_large", "/c/0/data")
     assert wrong([{**PNG, "data": "A" * 1_000_001}]) == ("payload_too_large", "/c/0/data")
-    monkeypatch.setattr(parts, "_size", lambda text: 0)  # sabotage
+    monkeypatch.setattr(message_parts, "_size", lambda text: 0)  # sabotage
     with pytest.raises(AssertionError, match="decoded"):
         parsed([{**PNG, "data": "A" * 1_000_000}])
 
@@ -217,7 +217,7 @@ def test_modality_comes_before_shape_and_shape_before_size(data: st.DataObject) 
 
 
 def test_without_the_first_stage_it_would_be_a_matter_of_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_unsupported", lambda listed, offered: None)  # sabotage
+    monkeypatch.setattr(message_parts, "_unsupported", lambda listed, offered: None)  # sabotage
     with pytest.raises(AssertionError):
         test_a_part_that_is_not_taken_is_no_matter_of_shape("image")
 

@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
-from weftwork.protocol.media.reference import ASSETS, SAMPLE_ASSETS, digest_of, media_ref, named_assets
-from weftwork.protocol.media.token import AssetToken, join
+from weftwork.protocol.media.asset_references import (
+    ASSETS,
+    SAMPLE_ASSETS,
+    AssetToken,
+    digest_of,
+    join,
+    media_ref,
+    named_assets,
+)
 
 HERE = "live:acme"
 digests = st.binary(min_size=32, max_size=32).map(bytes.hex)

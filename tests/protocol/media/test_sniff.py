@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.protocol.definition import examples
 from tests.protocol.media.heads import ACTIVE, EVERY, FRAME, KNOWN
-from weftwork.protocol.media import sniff as module
-from weftwork.protocol.media.sniff import HEAD, UNKNOWN, sniff
+from weftwork.protocol.media import media_types as module
+from weftwork.protocol.media.media_types import HEAD, UNKNOWN, sniff
 
 STARTS = [head for _, head in EVERY]
 MARKUP = [

@@ -7,8 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.admin.server import socket_address
-from weftwork.protocol.decode import decode
+from weftwork.protocol.json.decoder import decode
+
+
+def socket_address(path: Path, folder: int) -> str:
+    """Socket paths are limited to about a hundred bytes; an open folder gives any path a short name."""
+    return f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)
+
 
 TIMEOUT_SECONDS: Final = 30
 

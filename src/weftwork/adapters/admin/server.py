@@ -10,9 +10,10 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from weftwork.ports.faults import point
-from weftwork.protocol.decode import decode
+from weftwork.adapters.admin.client import socket_address
+from weftwork.ports.fault_points import point
 from weftwork.protocol.errors import ClientFault, error_document
+from weftwork.protocol.json.decoder import decode
 
 MAX_LINE: Final = 65_536
 
@@ -21,11 +22,6 @@ class Answers(Protocol):
     """Answers administration requests."""
 
     def answer(self, request: Any) -> Awaitable[dict[str, Any]]: ...
-
-
-def socket_address(path: Path, folder: int) -> str:
-    """Socket paths are limited to about a hundred bytes; an open folder gives any path a short name."""
-    return f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)
 
 
 class AdminServer:

@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import AsyncGenerator
 
-from weftwork.adapters.blobs.key import new_key
-from weftwork.ports.blobs import Blob, BlobSink, BlobSource
+from weftwork.adapters.blobs.blob_key import new_key
 from weftwork.ports.clock import Clock
-from weftwork.ports.eventlog import StoreUnavailable
 from weftwork.ports.ids import Ids
+from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 PIECE = 256 * 1024
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
-from weftwork.adapters.blobs.pool import Pool
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.adapters.blobs.thread_pool import Pool
+from weftwork.ports.storage.event_log import StoreUnavailable
 
 T = TypeVar("T")
 

@@ -5,23 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
-from weftwork.adapters.http.faults import no_store, shutting_down
+from weftwork.adapters.http.host_errors import no_store, shutting_down
 from weftwork.adapters.http.message import Disconnected, Request, Response, json_response, segment
-from weftwork.adapters.http.outflow import Broken
+from weftwork.adapters.http.response_writer import Broken
 from weftwork.adapters.http.router import Router
-from weftwork.engine.keyring import Keyring
-from weftwork.engine.principal import require
-from weftwork.ports.eventlog import StoreUnavailable
+from weftwork.engine.api.keyring import Keyring, require
 from weftwork.ports.ids import Ids
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
-from weftwork.protocol.interrupt_token import without_tokens
 from weftwork.protocol.media.asset_headers import REFUSED_HEADERS
-from weftwork.protocol.route import Route
-from weftwork.protocol.trace import parse_traceparent, traceparent
-from weftwork.protocol.wire_v1 import ROUTES, UNOFFERED, UNVERSIONED
-from weftwork.protocol.wire_v1_assets import SERVED
-from weftwork.protocol.wire_v1_interrupts import TOKENS
+from weftwork.protocol.people.interrupt_tokens import without_tokens
+from weftwork.protocol.review.spans import parse_traceparent, traceparent
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.assets import SERVED
+from weftwork.protocol.wire.v1.interrupts import TOKENS
+from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED, UNVERSIONED
 
 log = logging.getLogger("weftwork.http")
 

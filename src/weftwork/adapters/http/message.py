@@ -1,4 +1,7 @@
-"""Requests and responses: the little of HTTP that the routes need, straight on ASGI."""
+"""Requests and responses: the little of HTTP that the routes need, straight on ASGI.
+
+Turns: large pieces of work are done one per turn of the event loop, so that many of them together stop nobody.
+"""
 
 import asyncio
 import contextlib
@@ -9,13 +12,35 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
-from weftwork.adapters.http.outflow import Outflow
-from weftwork.adapters.http.turns import Turns
-from weftwork.engine.principal import Principal
-from weftwork.protocol.decode import decode
+from weftwork.adapters.http.response_writer import Outflow
+from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
-from weftwork.protocol.route import REPLAY_HEADER, Route
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.wire.route import REPLAY_HEADER, Route
+
+
+class Turns:
+    """Who takes a turn may keep the loop busy until its next wait."""
+
+    __slots__ = ("_taken",)
+
+    def __init__(self) -> None:
+        self._taken: asyncio.AbstractEventLoop | None = None
+
+    async def take(self) -> None:
+        """Return in a turn of the loop that nobody else has taken; everybody else who is ready had theirs before."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)
+        while self._taken is loop:
+            await asyncio.sleep(0)
+        self._taken = loop
+        # Not sooner than in the next turn.
+        loop.call_soon(self._free)
+
+    def _free(self) -> None:
+        self._taken = None
+
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from weftwork.protocol.route import Route
-from weftwork.protocol.wire_v1 import split_path
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.routes import split_path
 
 
 class _Branch:

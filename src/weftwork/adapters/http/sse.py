@@ -4,21 +4,23 @@ Theory. Nothing is made ready before the client has taken what it was sent, so a
 one piece in its connection and nothing here. Only a frame larger than a piece can be cut by that; it is dropped
 as well, and when there is room it is made again from the log, which gives the same bytes. A snapshot cannot be
 made again, since the run goes on: it is kept until it is sent, once for all, and while there are not too many.
+
+Snapshots on their way to readers: made once for all who are sent the same, and kept no longer than that takes.
 """
 
 import asyncio
 from typing import Final
+from weakref import WeakValueDictionary
 
 from weftwork.adapters.http.message import Request
-from weftwork.adapters.http.outflow import Broken
-from weftwork.adapters.http.snapshots import Snapshots
-from weftwork.engine.feeds import READ_BYTES, Reader
-from weftwork.engine.keyring import Keyring
-from weftwork.engine.service import Service
-from weftwork.ports.faults import point
-from weftwork.protocol.events import Event
-from weftwork.protocol.run import TERMINAL
-from weftwork.protocol.streams import (
+from weftwork.adapters.http.response_writer import Broken
+from weftwork.engine.api.keyring import Keyring, Principal
+from weftwork.engine.api.runs import Service
+from weftwork.engine.streams.feeds import READ_BYTES, Reader
+from weftwork.ports.fault_points import point
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.wire.streams import (
     KEEPALIVE,
     SNAPSHOT_AFTER,
     Cursor,
@@ -28,7 +30,55 @@ from weftwork.protocol.streams import (
     frames,
     hears_notes,
     shown,
+    snapshot_frame,
 )
+
+MADE: Final = 4
+"""Snapshots made at the same time; each needs the whole state of its run."""
+MOST_BYTES: Final = 64 * 2**20
+"""What snapshots may weigh together for which clients are slow to make room."""
+
+
+class Snapshot:
+    """The frame of a snapshot. `last` says that the run was over."""
+
+    __slots__ = ("__weakref__", "body", "last", "sequence")
+
+    def __init__(self, body: bytes, sequence: int, last: bool) -> None:
+        self.body = body
+        self.sequence = sequence
+        self.last = last
+
+
+class Snapshots:
+    """Those that somebody is being sent, by run and sequence."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._turns = asyncio.Semaphore(MADE)
+        self._sent: WeakValueDictionary[tuple[RunKey, int], Snapshot] = WeakValueDictionary()
+
+    @property
+    def heavy(self) -> bool:
+        """There are so many that no more may be waited for."""
+        return sum([len(kept.body) for kept in self._sent.values()]) > MOST_BYTES
+
+    async def newest(self, caller: Principal, run_id: str, known: int = -1, timestamp: int = 0) -> Snapshot:
+        """sse-09: how a run with events stands now. The time of one event of it may be known already."""
+        async with self._turns:
+            run = caller.run(run_id)
+            standing = await self._service.projection(caller, run_id)
+            kept = self._sent.get((run, standing.last_sequence))
+            if kept is not None:
+                return kept
+            stored = await self._service.stored(caller, run_id)
+            last = stored.projection.last_sequence
+            if known != last:
+                timestamp = (await self._service.get_event(caller, run_id, last)).timestamp
+            body = snapshot_frame(await self._service.shown(stored), last, timestamp).encode()
+            kept = self._sent[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL)
+            return kept
+
 
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream"),

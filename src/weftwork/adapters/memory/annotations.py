@@ -1,13 +1,13 @@
 """The annotations port in memory. A run holds its annotations, so they go with it."""
 
 from weftwork.adapters.memory.assets import MemoryAssets
-from weftwork.adapters.memory.door import Door
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.ports.annotations import Annotation, AnnotationPage, Verdict
-from weftwork.ports.eventlog import Record, Recorded
-from weftwork.protocol.batch import check_record
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.adapters.memory.open_state import Door
+from weftwork.ports.storage.annotations import Annotation, AnnotationPage, Verdict
+from weftwork.ports.storage.event_log import Recorded
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.batch import Record, check_record
+from weftwork.protocol.run.header import RunKey
 
 
 class MemoryAnnotations:

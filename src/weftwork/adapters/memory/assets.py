@@ -5,9 +5,9 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.door import Door
-from weftwork.ports.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
-from weftwork.protocol.run import RunKey
+from weftwork.adapters.memory.open_state import Door
+from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.protocol.run.header import RunKey
 
 
 class _Kept:

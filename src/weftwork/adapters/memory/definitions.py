@@ -1,8 +1,9 @@
 """The definitions port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
-from weftwork.adapters.memory.door import Door
-from weftwork.ports.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
-from weftwork.ports.eventlog import EventLog, Record, Recorded
+from weftwork.adapters.memory.open_state import Door
+from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
+from weftwork.ports.storage.event_log import EventLog, Recorded
+from weftwork.protocol.run.batch import Record
 
 Versions = dict[str, Registration]
 """By version, in the order of registration."""

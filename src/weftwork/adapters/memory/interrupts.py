@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 
-from weftwork.adapters.memory.run import MemoryRun
-from weftwork.ports.eventlog import InterruptPage, InterruptQuery, Listed, OpenInterrupt, StateRow
+from weftwork.adapters.memory.runs import MemoryRun
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.protocol.run.projection import Listed, StateRow
 
 MOST_CANDIDATES: Final = 10_000
 MOST_BYTES: Final = 4_194_304

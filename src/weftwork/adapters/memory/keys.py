@@ -1,9 +1,13 @@
-"""The keys port in memory."""
+"""The keys port in memory.
+
+The signing keys port in memory.
+"""
 
 import secrets
 
-from weftwork.adapters.memory.door import Door
-from weftwork.ports.keys import KeyRow
+from weftwork.adapters.memory.open_state import Door
+from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.signing_keys import SigningKey
 
 
 class MemoryKeys:
@@ -25,3 +29,23 @@ class MemoryKeys:
     async def all(self) -> list[KeyRow]:
         self._door.enter()
         return sorted(self._rows.values(), key=lambda row: row.created_at)
+
+
+class MemorySigningKeys:
+    """Implements ports.signing.SigningKeys."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._keys: dict[str, SigningKey] = {}
+
+    async def put(self, key: SigningKey) -> None:
+        self._door.enter()
+        self._keys[key.kid] = key
+
+    async def drop(self, kid: str) -> bool:
+        self._door.enter()
+        return self._keys.pop(kid, None) is not None
+
+    async def all(self) -> list[SigningKey]:
+        self._door.enter()
+        return sorted(self._keys.values(), key=lambda key: key.created_at)

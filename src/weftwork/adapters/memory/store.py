@@ -3,16 +3,15 @@
 from weftwork.adapters.memory.annotations import MemoryAnnotations
 from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.definitions import MemoryDefinitions
-from weftwork.adapters.memory.door import Door
-from weftwork.adapters.memory.eventlog import MemoryEventLog
-from weftwork.adapters.memory.keys import MemoryKeys
-from weftwork.adapters.memory.signing import MemorySigningKeys
-from weftwork.ports.annotations import Annotations
-from weftwork.ports.assets import AssetRows
-from weftwork.ports.definitions import Definitions
-from weftwork.ports.eventlog import EventLog
-from weftwork.ports.keys import Keys
-from weftwork.ports.signing import SigningKeys
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.adapters.memory.keys import MemoryKeys, MemorySigningKeys
+from weftwork.adapters.memory.open_state import Door
+from weftwork.ports.storage.annotations import Annotations
+from weftwork.ports.storage.api_keys import Keys
+from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.definitions import Definitions
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.signing_keys import SigningKeys
 
 
 class MemoryStore:

@@ -1,36 +1,79 @@
-"""Every node type that comes with the package, under each of its names."""
+"""Every node type that comes with the package, under each of its names.
 
+Other names of node types, as published workflows spell them.
+"""
+
+from collections.abc import Iterable
 from typing import Final
 
-from weftwork.adapters.nodes.ai_chat import AI_CHAT
-from weftwork.adapters.nodes.ai_envelope import AI_ENVELOPE
-from weftwork.adapters.nodes.ai_prompt import ai_prompt_nodes
-from weftwork.adapters.nodes.ai_structured import AI_STRUCTURED
-from weftwork.adapters.nodes.aliases import with_aliases
-from weftwork.adapters.nodes.approval import APPROVAL
-from weftwork.adapters.nodes.branching import BRANCHING
-from weftwork.adapters.nodes.clarification import CLARIFICATION
-from weftwork.adapters.nodes.conformance import CONFORMANCE, MEDIA_CHECKS
-from weftwork.adapters.nodes.conversation import CONVERSATION
-from weftwork.adapters.nodes.core import CORE
-from weftwork.adapters.nodes.data import DATA
-from weftwork.adapters.nodes.demo import DEMO
-from weftwork.adapters.nodes.dispatch import dispatch_nodes
-from weftwork.adapters.nodes.flow import FLOW
-from weftwork.adapters.nodes.http import http_nodes
-from weftwork.adapters.nodes.interrupt import INTERRUPT
-from weftwork.adapters.nodes.lists import LISTS
-from weftwork.adapters.nodes.map import MAP
-from weftwork.adapters.nodes.media import MEDIA_NODES
-from weftwork.adapters.nodes.mock_agent import MOCK_AGENTS
-from weftwork.adapters.nodes.mock_ai import mock_ai_nodes
-from weftwork.adapters.nodes.output import OUTPUT
-from weftwork.adapters.nodes.sub_workflow import SUB_WORKFLOWS
-from weftwork.adapters.nodes.supervisor import SUPERVISORS
-from weftwork.adapters.nodes.wait import WAIT
+import msgspec
+
+from weftwork.adapters.nodes.ai.call_prompt import ai_prompt_nodes
+from weftwork.adapters.nodes.ai.chat_completion import AI_CHAT
+from weftwork.adapters.nodes.ai.generate_envelope import AI_ENVELOPE
+from weftwork.adapters.nodes.ai.structured_output import AI_STRUCTURED
+from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE, DEMO, MEDIA_CHECKS
+from weftwork.adapters.nodes.conformance.mock_agent import MOCK_AGENTS
+from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
+from weftwork.adapters.nodes.data.artifacts import OUTPUT
+from weftwork.adapters.nodes.data.lists import LISTS
+from weftwork.adapters.nodes.data.variables import DATA
+from weftwork.adapters.nodes.flow.basics import CORE
+from weftwork.adapters.nodes.flow.branching import BRANCHING
+from weftwork.adapters.nodes.flow.map import MAP
+from weftwork.adapters.nodes.flow.markers import FLOW
+from weftwork.adapters.nodes.flow.wait import WAIT
+from weftwork.adapters.nodes.media.media_emit import MEDIA_NODES
+from weftwork.adapters.nodes.net.http_request import http_nodes
+from weftwork.adapters.nodes.people.approval_gate import APPROVAL
+from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION
+from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION
+from weftwork.adapters.nodes.people.interrupt import INTERRUPT
+from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
+from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOWS
+from weftwork.adapters.nodes.runs.supervisor import SUPERVISORS
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.prompt_template import Templates
+from weftwork.protocol.models.prompt_templates import Templates
+
+ALIASES: Final[dict[str, str]] = {
+    "conformance.artifact.emit": "core.artifact.emit",
+    "core.chat.approvalGate": "core.approvalGate",
+    "core.flow.aggregate-array": "core.aggregate",
+    "core.flow.filter": "core.filter",
+    "core.flow.if": "core.conditional",
+    "core.flow.iterator": "core.flow.map",
+    "core.flow.merge": "core.merge",
+    "core.flow.noop": "core.noop",
+    "core.flow.router": "core.switch",
+    "core.flow.stop-and-error": "core.fail",
+    "core.flow.switch": "core.switch",
+    "core.flow.wait": "core.wait",
+    "core.hitl.approval-request": "core.approvalGate",
+    "core.hitl.ask-user": "core.clarificationGate",
+    "core.hitl.form-request": "core.clarificationGate",
+    "core.llm.chat": "core.ai.chatCompletion",
+    "core.llm.completion": "core.ai.callPrompt",
+    "core.openwop.http.fetch": "core.http.request",
+    "core.openwop.http.get": "core.http.request",
+    "core.trigger.event": "core.start",
+    "core.trigger.form": "core.start",
+    "core.trigger.schedule": "core.start",
+    "core.trigger.webhook": "core.start",
+}
+"""Name -> the node type that is meant. Config and ports are those of that type, whatever others take under the name."""
+
+
+def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:
+    """The types by id, and again under each of their other names."""
+    known = {each.declaration.type_id: each for each in types}
+    return known | {alias: _renamed(known[type_id], alias) for alias, type_id in ALIASES.items()}
+
+
+def _renamed(node_type: NodeType, alias: str) -> NodeType:
+    declaration = node_type.declaration
+    same = msgspec.structs.replace(declaration, type_id=alias, notes=f"Same as `{declaration.type_id}`.")
+    return msgspec.structs.replace(node_type, declaration=same)
 
 
 def builtin(

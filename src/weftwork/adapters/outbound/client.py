@@ -4,12 +4,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from weftwork.adapters.outbound.answer import Answer, Progress
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.resolver import Resolver, SystemResolver
+from weftwork.adapters.outbound.response import Answer, Progress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
-from weftwork.protocol.outbound import MAX_REDIRECTS, FetchLimits, Outgoing, outgoing, redirected
-from weftwork.protocol.target import OutboundRefused, Policy
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, FetchLimits, Outgoing, outgoing, redirected
+from weftwork.protocol.net.target import OutboundRefused, Policy
 
 if TYPE_CHECKING:
     from weftwork.adapters.outbound.exchange import Exchange

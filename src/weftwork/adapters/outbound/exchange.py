@@ -2,21 +2,74 @@
 
 No connection is used twice. A kept one may be closed by the other side just when the next request is on its way, and
 nobody could tell whether that one arrived; and it would outlive the judgement over the address that it leads to.
+
+The body of an answer, read as it comes and never beyond its cap.
 """
 
 import ssl
-from collections.abc import Iterable
+import zlib
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 from typing import Any, Final, cast
 
 import httpcore2
 import msgspec
 
-from weftwork.adapters.outbound.answer import Answer, Progress
-from weftwork.adapters.outbound.content import BadContent, read_content
 from weftwork.adapters.outbound.guard import NOT_PUBLIC, Guard, Unreachable
+from weftwork.adapters.outbound.response import Answer, Progress
 from weftwork.ports.outbound import FetchFailed, FetchRefused
-from weftwork.protocol.outbound import Outgoing
+from weftwork.protocol.net.outbound import Outgoing
+
+_STEP: Final = 262_144
+"""Bytes decoded in one go, so that a small piece cannot become a large one."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+class BadContent(Exception):
+    """A body that is too large or cannot be decoded; the message is ours."""
+
+
+async def read_content(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
+    """The decoded body; the cap holds for what is kept, so a bomb stops at it. Raises BadContent."""
+    kind = encoding.strip().lower()
+    if kind not in ("", "identity", "gzip", "x-gzip"):
+        raise BadContent("The answer has an encoding that is not read here.")
+    unpack = _Gzip() if kind.endswith("gzip") else None
+    kept = bytearray()
+    async for chunk in chunks:
+        if unpack is None:
+            kept += chunk
+        else:
+            unpack.into(kept, chunk, most)
+        if len(kept) > most:
+            raise BadContent(f"The answer is larger than {most} bytes.")
+    if unpack is not None and not unpack.whole:
+        raise BadContent("The answer is not whole.")
+    return bytes(kept)
+
+
+class _Gzip:
+    """One or more members, one after the other."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP)
+        self._begun = False
+
+    @property
+    def whole(self) -> bool:
+        return not self._begun or self._member.eof
+
+    def into(self, kept: bytearray, data: bytes, most: int) -> None:
+        try:
+            while data and len(kept) <= most:
+                if self._member.eof:
+                    self._member = zlib.decompressobj(_GZIP)
+                self._begun = True
+                kept += self._member.decompress(data, _STEP)
+                data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+        except zlib.error:
+            raise BadContent("The answer is not what its encoding says.") from None
+
 
 CONNECT_SECONDS: Final = 3.0
 """For one of several addresses; the last one has all the time that is left."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from weftwork.adapters.outbound.resolver import Resolver
 from weftwork.ports.outbound import FetchRefused
-from weftwork.protocol.address import Address, allowed, plain, read_address
+from weftwork.protocol.net.address import Address, allowed, plain, read_address
 
 NOT_PUBLIC: Final = "The target is not a public address."
 """For every address that is refused: an answer that told them apart would draw a map of the inside."""

@@ -6,9 +6,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from weftwork.adapters.providers.entry import SILENCE, Entry, entry_of
-from weftwork.adapters.providers.script import Script
-from weftwork.ports.models import MediaPart, Modality, ModelRequest
+from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
+from weftwork.ports.models import MediaPart, ModelRequest
+from weftwork.protocol.media.message_parts import Modality
 
 MOST_NODES: Final = 1024
 """Nodes that are remembered; beyond that the one that was longest out of use is forgotten."""

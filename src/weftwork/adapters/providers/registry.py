@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from weftwork.adapters.providers.mocks import Mock
+from weftwork.adapters.providers.mock_providers import Mock
 from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import Script
 from weftwork.adapters.providers.scripted import Scripted
-from weftwork.engine.perception import modalities_of
+from weftwork.engine.models.message_media import modalities_of
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import Modality, ModelProvider, ModelRequest, ProviderFault
-from weftwork.protocol.mock_provider import MOCKS
+from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.mock_providers import MOCKS
 
 MOCK: Final = "mock"
 MOCK_MODEL: Final = "mock-mini"

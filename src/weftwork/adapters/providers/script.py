@@ -3,8 +3,14 @@
 A file in JSON or TOML with `nodes`, lists of entries by node id that begin anew when they are through, and `default`,
 the answer of every other node; `modalities`, what is taken beside text, and `models`, the same for single models, which
 take no more than that. Without a script, a node is told what it said, and everything is taken.
+
+An entry of a script: one answer of a model, or that none comes.
+
+What the scripted provider sees of the media in a request: enough to answer about them, the same each time.
 """
 
+import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,14 +18,135 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.providers.entry import Entry, entry_of
-from weftwork.adapters.providers.glimpse import listed_media
-from weftwork.adapters.providers.sample import sample
-from weftwork.ports.models import Modality, ModelRequest
-from weftwork.protocol.decode import decode
+from weftwork.adapters.providers.schema_sample import sample
+from weftwork.ports.media import MediaKind
+from weftwork.ports.models import MediaPart, ModelRequest
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.json_value import is_array
-from weftwork.protocol.media.parts import MODALITIES
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_array
+from weftwork.protocol.media.message_parts import MODALITIES, Modality
+from weftwork.protocol.models.answers import StopReason
+
+REASONS: Final[dict[str, StopReason]] = {
+    "end_turn": "stop",
+    "stop": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "length": "length",
+    "safety": "content-filter",
+    "refusal": "content-filter",
+    "content_filter": "content-filter",
+    "content-filter": "content-filter",
+    "tool_calls": "tool-call",
+    "tool_use": "tool-call",
+    "tool-call": "tool-call",
+}
+"""Words of providers for the end of an answer. Any other one is `other`."""
+
+LONGEST_DELAY_MS: Final = 5000
+
+
+class Breakdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """No answer comes, for this reason."""
+
+    code: str
+    message: str = "The script has no answer here."
+    retryable: bool = True
+
+
+class Made(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Something that the model makes beside its text."""
+
+    kind: MediaKind
+    base64: bytes
+    media_type: str = ""
+    alt: str = ""
+    name: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What is said in one call: `content`, piece by piece as it is divided here, or `chunks`, which are the pieces."""
+
+    stop_reason: str = "end_turn"
+    content: str | None = None
+    chunks: tuple[str, ...] | None = None
+    refusal_text: str | None = None
+    safety_category: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    delay_ms_per_token: int = 0
+    """Before each piece."""
+    model: str = ""
+    media: tuple[Made, ...] = ()
+    """Come after what is said."""
+    fault: Breakdown | None = None
+    """Comes after all that."""
+
+    def __post_init__(self) -> None:
+        if self.content is not None and self.chunks is not None and self.content != "".join(self.chunks):
+            raise ValueError("`chunks` together are not `content`")
+        if not 0 <= self.delay_ms_per_token <= LONGEST_DELAY_MS:
+            raise ValueError(f"Expected `delayMsPerToken` from 0 to {LONGEST_DELAY_MS}")
+        if min(self.input_tokens or 0, self.output_tokens or 0) < 0:
+            raise ValueError("Expected counts of tokens of 0 or more")
+
+    @property
+    def text(self) -> str:
+        return self.content if self.content is not None else "".join(self.chunks or ())
+
+
+SILENCE: Final = Entry(content="")
+"""What is left when a program is used up: an answer without a word, and no complaint."""
+
+
+def entry_of(document: Any) -> Entry:
+    """An entry as it is written: a text, an object with the members of Entry, or one of the forms with a mode.
+
+    `{mode: "envelope", envelope}` answers with that envelope, `{mode: "refusal", refusalReason}` with a refusal. Raises
+    msgspec.ValidationError.
+    """
+    if isinstance(document, str):
+        return Entry(content=document)
+    form = msgspec.convert(document, dict[str, Any])
+    mode = form.get("mode")
+    if mode is None:
+        return msgspec.convert(form, Entry)
+    rest = {name: value for name, value in form.items() if name not in ("mode", "envelope", "refusalReason")}
+    if mode == "envelope" and "envelope" in form:
+        rest["content"] = msgspec.json.encode(form["envelope"]).decode()
+    elif mode == "refusal":
+        rest |= {"stopReason": "refusal", "refusalText": form.get("refusalReason")}
+    else:
+        raise msgspec.ValidationError("Expected `mode` to be `envelope`, with one, or `refusal`")
+    return msgspec.convert(rest, Entry)
+
+
+_PLACE: Final = re.compile(r"\{media(?:\.count|\[(\d{1,2})\]\.(modality|mediaType|bytes|sha256))\}")
+
+
+def media_of(request: ModelRequest) -> list[MediaPart]:
+    return [part for message in request.messages for part in message.media]
+
+
+def listed_media(request: ModelRequest) -> str:
+    return ", ".join(f"{part.media_type} ({part.size} bytes)" for part in media_of(request))
+
+
+async def glimpsed(text: str, request: ModelRequest) -> str:
+    """media-48 (host): a text of a script with what the media of the call are in it: `{media.count}`, and of each by
+    its place `{media[0].modality}`, `mediaType`, `bytes` and `sha256`, which are those of the bytes that were read.
+    A place that is not there stays as it is written."""
+    if _PLACE.search(text) is None:
+        return text
+    media = media_of(request)
+    known = {"{media.count}": str(len(media))}
+    for at, part in enumerate(media):
+        data = await part.read()
+        told = part.modality, part.media_type, str(len(data)), hashlib.sha256(data).hexdigest()
+        for member, value in zip(("modality", "mediaType", "bytes", "sha256"), told, strict=True):
+            known[f"{{media[{at}].{member}}}"] = value
+    return _PLACE.sub(lambda place: known.get(place[0], place[0]), text)
+
 
 MOST_ECHOED: Final = 200
 

@@ -1,14 +1,32 @@
-"""The scripted provider: a model without a model. For tests, for demos without a network, and to play faults."""
+"""The scripted provider: a model without a model. For tests, for demos without a network, and to play faults.
 
+Text in pieces, and what it counts for.
+"""
+
+import re
 from collections.abc import AsyncGenerator
 from typing import Final, Protocol
 
-from weftwork.adapters.providers.entry import REASONS, Entry
-from weftwork.adapters.providers.glimpse import glimpsed
 from weftwork.adapters.providers.programs import Programs
-from weftwork.adapters.providers.words import pieces, tokens
+from weftwork.adapters.providers.script import REASONS, Entry, glimpsed
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import Delta, MadeMedia, Modality, ModelRequest, ProviderFault, Stop, Usage
+from weftwork.ports.models import Delta, MadeMedia, ModelRequest, ProviderFault, Stop
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import Usage
+
+BYTES_PER_TOKEN: Final = 4
+_WORD: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
+
+
+def pieces(text: str) -> tuple[str, ...]:
+    """The words of a text, each with the space before it; together they are the text."""
+    return tuple(_WORD.findall(text))
+
+
+def tokens(text: str) -> int:
+    """An estimate: one token for each four bytes of UTF-8, rounded up."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
 
 SCRIPTED: Final = "scripted"
 SCRIPTED_MODEL: Final = "scripted-1"

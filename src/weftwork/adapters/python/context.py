@@ -1,19 +1,401 @@
-"""The context of an async function: what it may ask of the host."""
+"""The context of an async function: what it may ask of the host.
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar, overload
+What the contexts of async and plain functions have in common: all that answers at once.
 
-from weftwork.adapters.python.answer import Headers, Response, request_of
-from weftwork.adapters.python.asks import Asks
-from weftwork.adapters.python.errors import missing
-from weftwork.adapters.python.fate import Call
-from weftwork.adapters.python.media import Media, MediaContent
-from weftwork.adapters.python.models import Answer, Envelope
-from weftwork.adapters.python.question import Question
-from weftwork.adapters.python.returned import bound, returned
-from weftwork.adapters.python.shows import Shows
-from weftwork.adapters.python.speaks import Speaks
-from weftwork.protocol.node_type import Effect
+What the contexts of async and plain functions have in common: how a node asks somebody outside.
+
+What the contexts of async and plain functions have in common: how a node asks a model.
+
+What the contexts of async and plain functions have in common: how a node shows media, and looks at some.
+"""
+
+import math
+import random
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from datetime import datetime
+from typing import Any, Generic, TypeVar, cast, overload
+
+from weftwork.adapters.python.calls.call_state import Call
+from weftwork.adapters.python.calls.fetch import Headers, Response, request_of
+from weftwork.adapters.python.calls.interrupts import MISSING, Question, Seconds, wire_key
+from weftwork.adapters.python.calls.invocation import Entry, NodeLog, event_of
+from weftwork.adapters.python.calls.media import Media, MediaContent, Reference, Source
+from weftwork.adapters.python.calls.model_calls import Answer, Envelope
+from weftwork.adapters.python.calls.prompts import Messages, Shown, prompt_of, shape_of
+from weftwork.adapters.python.calls.steps import bound, returned
+from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.adapters.python.errors import missing, misused
+from weftwork.adapters.python.values import NotJson, as_json, is_storable
+from weftwork.ports.media import MediaKind
+from weftwork.protocol.envelopes.contract import MAX_KIND
+from weftwork.protocol.privacy.trust import wrap_untrusted
+from weftwork.protocol.workflow.node_types import Effect
+
+
+class Bearings:
+    """Where a call of a node stands, and what it may say."""
+
+    __slots__ = ("_entry", "attempt", "iteration", "log", "node_id", "run_id")
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self.run_id = entry.call.run_id
+        self.node_id = entry.call.node_id
+        self.attempt = entry.call.attempt
+        self.iteration = entry.call.iteration
+        self.log = NodeLog(entry)
+
+    def now(self) -> datetime:
+        """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
+        return self._entry.now()
+
+    @property
+    def random(self) -> random.Random:
+        """Random numbers that are the same in every attempt of this node. Not for secrets."""
+        return self._entry.random
+
+    @property
+    def idempotency_key(self) -> str:
+        """The identity of the effect: of the step inside one, else of the node. The same in every attempt."""
+        return self._entry.key
+
+    def emit(self, event_type: str, payload: dict[str, Any]) -> None:
+        """An event of your own type for those who follow the run."""
+        self._entry.say(event_of(event_type, payload))
+
+
+AnswerT = TypeVar("AnswerT")
+"""Any JSON, or in an async function what gives it when it is awaited."""
+Record = TypeVar("Record")
+"""An object, or in an async function what gives it when it is awaited."""
+
+Texts = Collection[str]
+
+
+class Asks(Bearings, Generic[AnswerT, Record]):
+    """The node ends where it asks, and is entered again from its start once there is an answer.
+
+    Asked again under the same key, a question gets the answer that is recorded. To be awaited in an async function.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _ask(self, name: str, asked: Question) -> Any:
+        """Ask it in the way of the function; `name` is the call that the author made."""
+
+    def interrupt(
+        self,
+        key: str,
+        data: Any = None,
+        *,
+        kind: str = "custom",
+        custom_kind: str | None = None,
+        resume_schema: Mapping[str, Any] | None = None,
+        timeout: Seconds | None = None,
+        default: Any = MISSING,
+        remind_after: Collection[Seconds] = (),
+    ) -> AnswerT:
+        """Ask somebody outside, and get their answer. One of a kind that nobody answers gives None at once.
+
+        When `timeout` is over the answer is `default`; without one InterruptTimeout is raised. `remind_after` says
+        when those who follow the run are reminded.
+        """
+        asked = Question(
+            key=key,
+            kind=kind,
+            data=data,
+            custom_kind=custom_kind,
+            resume_schema=resume_schema,
+            timeout=timeout,
+            default=default,
+            remind_after=remind_after,
+        )
+        return self._ask("ctx.interrupt", asked)
+
+    def approve(
+        self,
+        key: str,
+        title: str,
+        *,
+        artifact: Any = None,
+        artifact_id: str | None = None,
+        artifact_type: str = "value",
+        description: str | None = None,
+        actions: Texts = ("accept", "reject"),
+        approvers: Texts = (),
+        required: int = 1,
+        rejection_policy: str = "single-veto",
+        override: bool = False,
+        timeout: Seconds | None = None,
+        remind_after: Collection[Seconds] = (),
+    ) -> Record:
+        """Ask for an approval, and get the decision: `action`, `decidedBy` and what belongs to the action.
+
+        A rejection is a decision too. When `timeout` is over it is one with the reason `timeout`.
+        """
+        data = {
+            "artifactId": wire_key(self._entry.call, key) if artifact_id is None else artifact_id,
+            "artifactType": artifact_type,
+            "title": title,
+            "description": description,
+            "artifactData": artifact,
+            "actions": actions,
+            "requiredApprovals": None if required == 1 else required,
+            "approversList": approvers or None,
+            "rejectionPolicy": None if rejection_policy == "single-veto" else rejection_policy,
+            "override": override or None,
+        }
+        given = {name: value for name, value in data.items() if value is not None}
+        asked = Question(key=key, kind="approval", data=given, timeout=timeout, remind_after=remind_after)
+        return self._ask("ctx.approve", asked)
+
+    def clarify(
+        self,
+        key: str,
+        questions: Mapping[str, str] | Collection[Mapping[str, Any]],
+        *,
+        context_type: str | None = None,
+        timeout: Seconds | None = None,
+        default: Any = MISSING,
+        remind_after: Collection[Seconds] = (),
+    ) -> Record:
+        """Ask several things at once, and get the answers by id.
+
+        `questions` are texts by id, or objects with `id`, `question` and perhaps the `schema` of the answer.
+        """
+        listed: Any = questions
+        if isinstance(questions, Mapping):
+            texts = cast("Mapping[str, str]", questions)
+            listed = [{"id": name, "question": text} for name, text in texts.items()]
+        data = {"questions": listed} | ({} if context_type is None else {"contextType": context_type})
+        asked = Question(
+            key=key,
+            kind="clarification",
+            data=data,
+            timeout=timeout,
+            default=default,
+            remind_after=remind_after,
+            member="answers",
+        )
+        return self._ask("ctx.clarify", asked)
+
+    def wait_for_event(
+        self,
+        key: str,
+        event_type: str,
+        correlation: Mapping[str, Any],
+        *,
+        resume_schema: Mapping[str, Any] | None = None,
+        timeout: Seconds | None = None,
+        default: Any = MISSING,
+        remind_after: Collection[Seconds] = (),
+    ) -> AnswerT:
+        """Wait for something that another system tells, and get what it told. It has to name the `correlation`."""
+        asked = Question(
+            key=key,
+            kind="external-event",
+            data={"eventType": event_type, "correlation": correlation},
+            resume_schema=resume_schema,
+            timeout=timeout,
+            default=default,
+            remind_after=remind_after,
+        )
+        return self._ask("ctx.wait_for_event", asked)
+
+
+Said = TypeVar("Said")
+"""An Answer, or in an async function what gives it when it is awaited."""
+Made = TypeVar("Made")
+"""An Envelope, or in an async function what gives it when it is awaited."""
+
+
+class Speaks(Bearings, Generic[Said, Made]):
+    """Answers of models are recorded: a node that is entered again gets them from their records.
+
+    The options of the run win over what is given here. To be awaited in an async function.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Ask it in the way of the function; `name` is the call that the author made."""
+
+    def call_ai(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: Messages | None = None,
+        media: Shown | Collection[Shown] = (),
+        system: str = "",
+        provider: str | None = None,
+        model: str | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: str | Collection[str] = (),
+        schema: Any = None,
+        stream: bool = False,
+    ) -> Said:
+        """Ask a model, and get what it says: `text`, `usage`, `finish_reason`, `model`; with a `schema`, `data` too.
+
+        `prompt` stands after `messages`, and `media` beside it, which the model is shown: then all that it says is
+        untrusted. `stream` shows the pieces to those who follow the run, as they come. Raises NodeError when no answer
+        can be had.
+        """
+        wishes = {"provider": provider, "model": model, "temperature": temperature, "max_tokens": max_tokens}
+        asked = prompt_of("ctx.call_ai", prompt, messages, system, media, **wishes, stop=stop)
+        if not asked.messages:
+            raise misused("ctx.call_ai takes a prompt, or messages.")
+        shape = None if schema is None else shape_of(schema)
+        if shape is not None and stream:
+            raise misused("ctx.call_ai cannot stream what is to fit a schema: nobody sees it before it was checked.")
+        models = self._entry.models
+        voice = models.voice()
+        return self._speak("ctx.call_ai", lambda: models.answer(voice, asked, shape, bool(stream)))
+
+    def generate_envelope(
+        self,
+        envelope_type: str | EnvelopeKind,
+        prompt: str | None = None,
+        *,
+        messages: Messages | None = None,
+        media: Shown | Collection[Shown] = (),
+        system: str = "",
+        provider: str | None = None,
+        model: str | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: str | Collection[str] = (),
+    ) -> Made:
+        """Ask a model for an envelope of a kind: `envelope_type`, `payload`, `envelope_id`, `usage`, `model`,
+        `content_trust`.
+
+        The model may ask back: then the run waits for a person, and the function is called again from its start. It
+        may also say that it cannot do it: then the type is `error`. Raises NodeError when no envelope can be had.
+        """
+        kind: Any = envelope_type.kind.name if isinstance(envelope_type, EnvelopeKind) else envelope_type
+        if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND:
+            raise misused(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
+        options: dict[str, Any] = {"provider": provider, "model": model, "temperature": temperature}
+        options |= {"max_tokens": max_tokens, "stop": stop}
+        asked = prompt_of("ctx.generate_envelope", prompt, messages, system, media, **options)
+        if not asked.messages and not asked.system:
+            raise misused("ctx.generate_envelope takes a prompt, messages, or a text as system.")
+        models = self._entry.models
+        voice = models.voice()
+        return self._speak("ctx.generate_envelope", lambda: models.envelope(voice, asked, kind))
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether something from outside has come into this node, by its inputs or by a request: then all that it
+        makes is untrusted too."""
+        return bool(self._entry.call.untrusted) or self._entry.host.untrusted
+
+    def quote(self, value: Any, source: str = "input") -> str:
+        """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
+        end, so that a model takes it for content and not for orders. Anything but a text is given as JSON."""
+        try:
+            return wrap_untrusted(as_json(value), type=source)
+        except NotJson as error:
+            raise misused(f"ctx.quote takes what is JSON: {error}.") from None
+
+
+MediaT = TypeVar("MediaT")
+"""A Media, or in an async function what gives it when it is awaited."""
+Read = TypeVar("Read")
+"""A MediaContent, or in an async function what gives it when it is awaited."""
+
+
+class Shows(Bearings, Generic[MediaT, Read]):
+    """Media are kept as assets of the tenant, and their emission is recorded: a node that is entered again emits none
+    of them twice. To be awaited in an async function."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Ask it in the way of the function; `name` is the call that the author made."""
+
+    def emit_image(
+        self,
+        data: Source,
+        *,
+        alt: str = "",
+        mime_type: str = "",
+        title: str = "",
+        name: str = "",
+        inline: bool = False,
+    ) -> MediaT:
+        """Show an image to those who follow the run: bytes, a file, or an asset by its mediaRef.
+
+        `alt` says what is to be seen, for those who do not see it. `inline`: the bytes stand in the event itself, if
+        they are few enough. Raises NodeError, and OSError for a file that cannot be read.
+        """
+        return self._show("image", data, alt, mime_type, title, name, inline)
+
+    def emit_audio(
+        self,
+        data: Source,
+        *,
+        alt: str = "",
+        mime_type: str = "",
+        title: str = "",
+        name: str = "",
+        inline: bool = False,
+        duration_seconds: float | None = None,
+    ) -> MediaT:
+        """The same with a sound; `alt` says what is to be heard."""
+        length: Any = duration_seconds
+        if length is not None and (
+            not isinstance(length, int | float) or isinstance(length, bool) or not 0 <= length < math.inf
+        ):
+            raise misused("ctx.emit_audio takes the duration in seconds, from 0 on.")
+        return self._show("audio", data, alt, mime_type, title, name, inline, length)
+
+    def emit_file(
+        self,
+        data: Source,
+        *,
+        name: str = "",
+        alt: str = "",
+        mime_type: str = "",
+        title: str = "",
+        inline: bool = False,
+    ) -> MediaT:
+        """The same with any file; `name` is the one under which it is saved."""
+        return self._show("file", data, alt, mime_type, title, name, inline)
+
+    def read_media(self, ref: Reference, *, most: int | None = None) -> Read:
+        """The bytes of an asset, by its mediaRef or an object that has one: `data`, `mime_type`, `media_ref`.
+
+        They come from outside, so the node is untrusted from here on. Raises NodeError: media_not_found for what is not
+        there or belongs to another tenant, media_too_large for more bytes than `most`.
+        """
+        media = self._entry.media
+        return self._speak("ctx.read_media", lambda: media.read(ref, most))
+
+    def _show(
+        self,
+        kind: MediaKind,
+        data: Source,
+        alt: str,
+        mime_type: str,
+        title: str,
+        name: str,
+        inline: bool,
+        duration_seconds: float | None = None,
+    ) -> MediaT:
+        said: dict[str, Any] = {"media_type": mime_type, "alt": alt, "title": title, "name": name}
+        for each, text in said.items():
+            if not isinstance(text, str) or not is_storable(text):
+                told = "mime_type" if each == "media_type" else each
+                raise misused(f"ctx.emit_{kind} takes a text without NUL as {told}.")
+        said |= {"inline": bool(inline), "duration_seconds": duration_seconds}
+        media, turn = self._entry.media, self._entry.models.voice()
+        return self._speak(f"ctx.emit_{kind}", lambda: media.emit(turn, data, kind, said))
+
 
 T = TypeVar("T")
 

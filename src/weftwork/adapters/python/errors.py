@@ -4,9 +4,8 @@ import re
 from typing import Any, Final
 
 from weftwork.adapters.python.values import loggable, shown
-from weftwork.ports.nodes import Failed
-from weftwork.protocol.json_value import is_object
-from weftwork.protocol.weight import is_too_large
+from weftwork.ports.node_outcome import Failed
+from weftwork.protocol.json.values import is_object, is_too_large
 
 MAX_CODE: Final = 64
 MAX_MESSAGE: Final = 1_000

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import Any, Final
 
-from weftwork.adapters.python.declare import NodeFunction
-from weftwork.adapters.python.steps import Steps
+from weftwork.adapters.python.calls.steps import Steps
+from weftwork.adapters.python.declaration.decorator import NodeFunction
 
 log = logging.getLogger("weftwork.node")
 

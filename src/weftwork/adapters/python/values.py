@@ -9,9 +9,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.protocol.decode import MAX_INTEGER, escape
-from weftwork.protocol.json_value import is_array, is_object
-from weftwork.protocol.weight import MAX_DEPTH, MAX_TEXT, MAX_VALUES
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_array, is_object
 
 MAX_SHOWN: Final = 256
 MAX_BLAMED: Final = 20

@@ -5,15 +5,15 @@ from typing import Any
 
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.assets import refer
-from weftwork.adapters.sqlite.driver import Connection
-from weftwork.adapters.sqlite.entries import SEQUENCE_BITS
-from weftwork.adapters.sqlite.reader import Readers, snapshot
-from weftwork.adapters.sqlite.writer import Writer
-from weftwork.ports.annotations import Annotation, AnnotationPage, Verdict
-from weftwork.ports.eventlog import Record, Recorded
-from weftwork.protocol.batch import check_record
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import Readers, snapshot
+from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
+from weftwork.ports.storage.annotations import Annotation, AnnotationPage, Verdict
+from weftwork.ports.storage.event_log import Recorded
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run import RunKey
+from weftwork.protocol.run.batch import Record, check_record
+from weftwork.protocol.run.header import RunKey
 
 _NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 COUNT = "SELECT count(*) FROM annotations WHERE run_no = ?"

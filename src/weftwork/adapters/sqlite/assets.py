@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite.driver import Connection
-from weftwork.adapters.sqlite.reader import Readers, snapshot
-from weftwork.adapters.sqlite.writer import Writer
-from weftwork.ports.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import Readers, snapshot
+from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
 
 FIND = """
     SELECT asset_no, min(refs, 1), partition, sha256, key, size, media_type, created_at, held_until FROM assets

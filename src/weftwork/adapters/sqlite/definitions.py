@@ -3,11 +3,12 @@
 from functools import partial
 
 from weftwork.adapters.sqlite import idempotency
-from weftwork.adapters.sqlite.driver import Connection
-from weftwork.adapters.sqlite.reader import Readers, snapshot
-from weftwork.adapters.sqlite.writer import Writer
-from weftwork.ports.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
-from weftwork.ports.eventlog import Record, Recorded
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import Readers, snapshot
+from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
+from weftwork.ports.storage.event_log import Recorded
+from weftwork.protocol.run.batch import Record
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 _GET = "SELECT document FROM definitions WHERE digest = ?"

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from weftwork.adapters.sqlite.driver import Connection
-from weftwork.ports.eventlog import Record, Recorded
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.ports.storage.event_log import Recorded
+from weftwork.protocol.run.batch import Record
 
 SWEEP_MOST: Final = 1000
 

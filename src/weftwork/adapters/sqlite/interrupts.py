@@ -12,9 +12,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from weftwork.adapters.sqlite.driver import Connection
-from weftwork.adapters.sqlite.reader import snapshot
-from weftwork.ports.eventlog import InterruptPage, InterruptQuery, Listed, OpenInterrupt, StateRow
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import snapshot
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.protocol.run.projection import Listed, StateRow
 
 MOST_CANDIDATES: Final = 10_000
 MOST_BYTES: Final = 4_194_304

@@ -1,18 +1,22 @@
-"""The keys port on the SQLite file."""
+"""The keys port on the SQLite file.
+
+The signing keys port on the SQLite file.
+"""
 
 import secrets
 from functools import partial
 
 import msgspec
 
-from weftwork.adapters.sqlite.driver import Connection
-from weftwork.adapters.sqlite.reader import Readers
-from weftwork.adapters.sqlite.writer import Writer
-from weftwork.ports.keys import KeyRow
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import Readers
+from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.signing_keys import SigningKey
 
 _SALT = "SELECT value FROM meta WHERE name = 'salt'"
 _MAKE_SALT = "INSERT INTO meta (name, value) VALUES ('salt', ?)"
-_PUT = """
+_PUT_KEY = """
     INSERT INTO keys (key_id, digest, tenant, mode, scopes, label, created_at, expires_at, revoked_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (key_id) DO UPDATE SET
@@ -20,7 +24,7 @@ _PUT = """
       label = excluded.label, created_at = excluded.created_at, expires_at = excluded.expires_at,
       revoked_at = excluded.revoked_at
 """
-_ALL = """
+_ALL_KEYS = """
     SELECT key_id, digest, tenant, mode, scopes, label, created_at, expires_at, revoked_at FROM keys
     ORDER BY created_at, key_no
 """
@@ -37,10 +41,10 @@ class SqliteKeys:
         return await self._write(partial(_salt, secrets.token_bytes(32)))
 
     async def put(self, row: KeyRow) -> None:
-        await self._write(partial(_put, row))
+        await self._write(partial(_put_key, row))
 
     async def all(self) -> list[KeyRow]:
-        return await self._read(_all)
+        return await self._read(_all_keys)
 
 
 def _salt(fresh: bytes, connection: Connection) -> bytes:
@@ -51,15 +55,54 @@ def _salt(fresh: bytes, connection: Connection) -> bytes:
     return fresh
 
 
-def _put(row: KeyRow, connection: Connection) -> None:
+def _put_key(row: KeyRow, connection: Connection) -> None:
     scopes = msgspec.json.encode(row.scopes).decode()
     fixed = (row.key_id, row.digest, row.tenant, row.mode, scopes, row.label)
-    connection.execute(_PUT, (*fixed, row.created_at, row.expires_at, row.revoked_at))
+    connection.execute(_PUT_KEY, (*fixed, row.created_at, row.expires_at, row.revoked_at))
 
 
-def _all(connection: Connection) -> list[KeyRow]:
-    found = connection.execute(_ALL).fetchall()
+def _all_keys(connection: Connection) -> list[KeyRow]:
+    found = connection.execute(_ALL_KEYS).fetchall()
     return [
         KeyRow(key_id, digest, tenant, mode, msgspec.json.decode(scopes, type=tuple[str, ...]), *rest)
         for key_id, digest, tenant, mode, scopes, *rest in found
     ]
+
+
+_PUT_SIGNING_KEY = """
+    INSERT INTO signing_keys (kid, secret, created_at, retired_at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (kid) DO UPDATE SET
+      secret = excluded.secret, created_at = excluded.created_at, retired_at = excluded.retired_at
+"""
+_DROP = "DELETE FROM signing_keys WHERE kid = ?"
+_ALL_SIGNING_KEYS = "SELECT kid, secret, created_at, retired_at FROM signing_keys ORDER BY created_at, key_no"
+
+
+class SqliteSigningKeys:
+    """Implements ports.signing.SigningKeys."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._write = writer.submit
+        self._read = readers.submit
+
+    async def put(self, key: SigningKey) -> None:
+        await self._write(partial(_put_signing_key, key))
+
+    async def drop(self, kid: str) -> bool:
+        return await self._write(partial(_drop, kid))
+
+    async def all(self) -> list[SigningKey]:
+        return await self._read(_all_signing_keys)
+
+
+def _put_signing_key(key: SigningKey, connection: Connection) -> None:
+    connection.execute(_PUT_SIGNING_KEY, (key.kid, key.secret, key.created_at, key.retired_at))
+
+
+def _drop(kid: str, connection: Connection) -> bool:
+    connection.execute(_DROP, (kid,))
+    return bool(connection.changes())
+
+
+def _all_signing_keys(connection: Connection) -> list[SigningKey]:
+    return [SigningKey(*row) for row in connection.execute(_ALL_SIGNING_KEYS).fetchall()]

@@ -5,20 +5,19 @@ from pathlib import Path
 
 from weftwork.adapters.sqlite.annotations import SqliteAnnotations
 from weftwork.adapters.sqlite.assets import SqliteAssets
-from weftwork.adapters.sqlite.connection import open_reader, open_writer
+from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
+from weftwork.adapters.sqlite.database.reader import Readers
+from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
-from weftwork.adapters.sqlite.eventlog import SqliteEventLog
-from weftwork.adapters.sqlite.head import Heads
-from weftwork.adapters.sqlite.keys import SqliteKeys
-from weftwork.adapters.sqlite.reader import Readers
-from weftwork.adapters.sqlite.signing import SqliteSigningKeys
-from weftwork.adapters.sqlite.writer import Writer
-from weftwork.ports.annotations import Annotations
-from weftwork.ports.assets import AssetRows
-from weftwork.ports.definitions import Definitions
-from weftwork.ports.eventlog import EventLog
-from weftwork.ports.keys import Keys
-from weftwork.ports.signing import SigningKeys
+from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.keys import SqliteKeys, SqliteSigningKeys
+from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.ports.storage.annotations import Annotations
+from weftwork.ports.storage.api_keys import Keys
+from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.definitions import Definitions
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.signing_keys import SigningKeys
 
 
 class SqliteStore:

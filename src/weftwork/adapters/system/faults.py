@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from weftwork.ports.faults import POINTS, arm
+from weftwork.ports.fault_points import POINTS, arm
 
 log = logging.getLogger("weftwork.faults")
 

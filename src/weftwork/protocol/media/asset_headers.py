@@ -3,13 +3,134 @@
 Theory. Bytes that somebody sent are shown by browsers on an origin of ours. None of these headers is enough by itself:
 the type is not guessed, what could run is saved and not shown, and what is shown anyhow is in a sandbox that loads
 nothing. Each of them stands on every answer. Source: RFC 0055, reading.
+
+Part of an asset: which bytes a request asks for, and whether it has them already. Source: RFC 9110, 13 and 14.
+
+Names of files: made safe to show, and written into a header. Sources: RFC 6266, RFC 8187.
 """
 
-from typing import Final, Literal
+import re
+import unicodedata
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
 
-from weftwork.protocol.media.byte_range import etag
-from weftwork.protocol.media.disposition import disposition
-from weftwork.protocol.media.media_type import ACTIVE, PLAIN, canonical, harmless
+from weftwork.protocol.media.media_types import ACTIVE, PLAIN, canonical, harmless, is_inline
+
+_RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,60})-([0-9]{0,60})[ \t]*", re.IGNORECASE)
+_TAGS: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
+
+
+class ByteRange(NamedTuple):
+    """From `start` up to, and without, `stop`."""
+
+    start: int
+    stop: int
+
+    def content_range(self, size: int) -> bytes:
+        """The header of a 206 or a 416 for something of this size."""
+        return b"bytes */%d" % size if self == UNSATISFIABLE else b"bytes %d-%d/%d" % (self.start, self.stop - 1, size)
+
+
+UNSATISFIABLE: Final = ByteRange(0, 0)
+"""No byte of it is there: 416."""
+
+
+def byte_range(value: str | None, size: int) -> ByteRange | None:
+    """media-11 (RFC 9110 14): the bytes that a `Range` header asks for; None if the answer is the whole.
+
+    That is so for several ranges, for other units, and for what is not well formed: a server may always send all.
+    """
+    if value is None or (found := _RANGE.fullmatch(value.strip())) is None:
+        return None
+    first, last = found.groups()
+    if not first:
+        return _last(int(last), size) if last else None
+    if last and int(last) < int(first):
+        return None
+    if int(first) >= size:
+        return UNSATISFIABLE
+    return ByteRange(int(first), min(int(last) + 1, size) if last else size)
+
+
+def _last(count: int, size: int) -> ByteRange | None:
+    if count == 0:
+        return UNSATISFIABLE
+    return ByteRange(max(size - count, 0), size) if size else None
+
+
+def etag(sha256: str) -> str:
+    """The same bytes have the same tag, whatever they are called."""
+    return f'"{sha256}"'
+
+
+def has_already(if_none_match: str | None, tag: str) -> bool:
+    """media-12 (RFC 9110 13.1.2): whether the answer is 304."""
+    if if_none_match is None:
+        return False
+    return if_none_match.strip() == "*" or tag in _TAGS.findall(if_none_match)
+
+
+def still_holds(if_range: str | None, tag: str) -> bool:
+    """media-12 (RFC 9110 13.1.5): whether the `Range` counts. A date never does: assets have a tag."""
+    return if_range is None or if_range.strip() == tag
+
+
+MAX_NAME: Final = 120
+"""In characters."""
+MAX_NAME_BYTES: Final = 240
+"""In UTF-8: what file systems take."""
+
+_UNSAFE: Final = frozenset('/\\:*?"<>|%;\x7f')
+"""Separators of paths and headers, and what some file system or shell gives a meaning."""
+_UNSAFE_KINDS: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Controls, what turns the direction of text or is not seen at all, halves of characters, and what nobody has named."""
+_SPACES: Final = re.compile(r"\s+")
+_OUTSIDE_ASCII: Final = re.compile(r"[^ !#-\[\]-~]")
+
+
+def clean_name(text: str) -> str:
+    """media-09 (RFC 6266, reading): a name to show and to save under, whatever text it was made from; empty if nothing
+    of it is left.
+
+    No separators of paths, controls or marks that turn the direction of text; no dots or spaces at either end.
+    """
+    name = _cut(plain_name(text[-4 * MAX_NAME :]))
+    return name if name.strip("_. ") else ""
+
+
+def plain_name(text: str) -> str:
+    """media-09: all of a name, of characters that may stand in it."""
+    kept = "".join(
+        "_" if each in _UNSAFE else "" if unicodedata.category(each) in _UNSAFE_KINDS and not each.isspace() else each
+        for each in text
+    )
+    return _SPACES.sub(" ", kept).strip(" .")
+
+
+def _cut(name: str) -> str:
+    """The end says what kind of file it is, so it is the middle that goes."""
+    if len(name) <= MAX_NAME and len(name.encode()) <= MAX_NAME_BYTES:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    tail = dot + suffix if dot and stem and len(suffix) <= 16 else ""
+    body = name[: len(name) - len(tail)]
+    while len(body) + len(tail) > MAX_NAME or len((body + tail).encode()) > MAX_NAME_BYTES:
+        body = body[:-1]
+    return (body.strip(" .") + tail).strip(" .")
+
+
+def disposition(media_type: str, name: str) -> bytes:
+    """media-10 (RFC 6266): whether a browser shows it or saves it, and under which name. In ASCII, on one line."""
+    way = "inline" if is_inline(media_type) else "attachment"
+    clean = clean_name(name)
+    if not clean:
+        return way.encode()
+    plain = _OUTSIDE_ASCII.sub("_", clean)
+    value = f'{way}; filename="{plain}"'
+    if plain != clean:
+        value += f"; filename*=UTF-8''{quote(clean, safe='')}"
+    return value.encode("ascii")
+
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -5,9 +5,9 @@ Sources: RFC 0055 B (rendering), RFC 0055 C (media kinds).
 
 from typing import Any, Final
 
-from weftwork.protocol.envelope.kind import MEDIA
-from weftwork.protocol.envelope.outcome import Detail
-from weftwork.protocol.json_value import is_object
+from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.outcome import Detail
+from weftwork.protocol.json.values import is_object
 
 DISPLAYS: Final = {kind: kind.removeprefix("media.") for kind in MEDIA}
 """media-81 (RFC 0055 B): how each kind is displayed."""

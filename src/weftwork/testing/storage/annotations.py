@@ -3,12 +3,23 @@
 import asyncio
 from typing import Any, Final
 
-from weftwork.ports.annotations import Annotation
-from weftwork.ports.eventlog import Recorded
+from weftwork.ports.storage.annotations import Annotation
+from weftwork.ports.storage.event_log import Recorded
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run import RunKey
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, event, make_run, record, state_of
-from weftwork.testing.storage.store import Check, Store, raised
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.harness import (
+    ACME,
+    NOW,
+    OTHER,
+    Check,
+    Store,
+    batch,
+    event,
+    make_run,
+    raised,
+    record,
+    state_of,
+)
 
 MOST: Final = 1000
 BUDGET: Final = 2**20

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, make_run
-from weftwork.testing.storage.store import Check, RestartCheck, Store, raised
+from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, RestartCheck, Store, make_run, raised
 
 HELD: Final = 1000
 EVER: Final = NOW + 10**9

@@ -4,21 +4,24 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.eventlog import (
-    Created,
-    Hidden,
-    Projection,
-    Recorded,
-    RunQuery,
-    SequenceConflict,
-    Spawn,
-    StateRow,
-    Stored,
-)
+from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, SequenceConflict
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run import Parent, RunKey
-from weftwork.testing.storage.sample import ACME, NOW, OTHER, batch, header, make_run, record, state_of
-from weftwork.testing.storage.store import Check, Store, raised
+from weftwork.protocol.run.batch import Hidden, Spawn
+from weftwork.protocol.run.header import Parent, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.testing.storage.harness import (
+    ACME,
+    NOW,
+    OTHER,
+    Check,
+    Store,
+    batch,
+    header,
+    make_run,
+    raised,
+    record,
+    state_of,
+)
 
 
 def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> Spawn:

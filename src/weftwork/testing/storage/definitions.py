@@ -3,10 +3,9 @@
 import asyncio
 from typing import Any, Final
 
-from weftwork.ports.definitions import MOST_VERSIONS, Full, Known, Registered, Registration
-from weftwork.ports.eventlog import Recorded
-from weftwork.testing.storage.sample import ACME, NOW, record
-from weftwork.testing.storage.store import Check, Store
+from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Registered, Registration
+from weftwork.ports.storage.event_log import Recorded
+from weftwork.testing.storage.harness import ACME, NOW, Check, Store, record
 
 ROOM: Final = 1000
 

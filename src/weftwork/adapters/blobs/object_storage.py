@@ -1,0 +1,206 @@
+"""Blobs in object storage that speaks S3. The one module that knows the library for it.
+
+Theory. Bytes are gathered on this machine first, for their digest is part of their key. Storage of this kind shows an
+object whole or not at all, so there is nothing to clear away at a start. Bytes are read in stretches, each by a request
+of its own that has to end in time: a slow reader holds no connection. Nobody is ever sent to the storage; the host
+passes the bytes on itself.
+
+What the library says of a fault may hold addresses and more, so of every fault only its kind is told.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, Final
+
+from obstore.store import S3Store
+
+from weftwork.adapters.blobs.blob_key import new_key, parts
+from weftwork.adapters.blobs.spool import Spool
+from weftwork.adapters.blobs.thread_pool import Pool
+from weftwork.ports.ids import Ids
+from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
+from weftwork.ports.storage.event_log import StoreUnavailable
+
+log = logging.getLogger("weftwork.assets")
+
+CONNECT: Final = timedelta(seconds=5)
+REQUEST: Final = timedelta(seconds=60)
+"""For one request, its body included."""
+RETRYING: Final = timedelta(seconds=10)
+RETRIES: Final = 3
+ANSWER: Final = 90.0
+"""Seconds for what is one request, with every time that it is tried again."""
+
+STRETCH: Final = 1024 * 1024
+PART: Final = 5 * 1024 * 1024
+"""What is larger is sent in parts: of this size, which is the least that is allowed, or larger ones if they would be
+more than are allowed."""
+PARTS: Final = 10_000
+PARTS_AT_ONCE: Final = 2
+LISTED: Final = 1000
+
+
+class ObjectBlobs:
+    """Implements ports.blobs.Blobs. Region, credentials and endpoint come from the environment, as in AWS_REGION.
+
+    `folder` is where bytes are gathered; without one, in the folder of the system for what is temporary.
+    """
+
+    def __init__(self, bucket: str, prefix: str, ids: Ids, folder: Path | None, allow_http: bool = False) -> None:
+        self._ids = ids
+        self._folder = folder
+        self._pool = Pool()
+        self._open = False
+        self._undoing: set[asyncio.Task[None]] = set()
+        with _told():
+            self._store = S3Store(
+                bucket,
+                prefix=prefix or None,
+                client_options={"connect_timeout": CONNECT, "timeout": REQUEST, "allow_http": allow_http},
+                retry_config={"max_retries": RETRIES, "retry_timeout": RETRYING},
+            )
+
+    async def open(self) -> None:
+        """Storage that does not answer stops no start: most of a host needs none. It is said in the log."""
+        self._pool.open()
+        self._open = True
+        try:
+            await self.source(new_key("", "0" * 64, self._ids))
+        except StoreUnavailable as fault:
+            log.warning("the object storage does not answer", extra={"reason": str(fault)})
+
+    async def close(self) -> None:
+        self._open = False
+        for undoing in self._undoing:
+            undoing.cancel()
+        await asyncio.gather(*self._undoing, return_exceptions=True)
+        await self._pool.close()
+
+    async def sink(self, partition: str) -> BlobSink:
+        self._check()
+        return _Sink(self, partition, Spool(self._pool, self._folder))
+
+    async def source(self, key: str) -> BlobSource | None:
+        self._check()
+        if parts(key) is None:
+            return None
+        with _told():
+            try:
+                async with asyncio.timeout(ANSWER):
+                    found = await self._store.head_async(key)
+            except FileNotFoundError:
+                return None
+        return _Source(self, key, found["size"])
+
+    async def delete(self, key: str) -> None:
+        self._check()
+        if parts(key) is None:
+            return
+        with _told(), suppress(FileNotFoundError):
+            async with asyncio.timeout(ANSWER):
+                await self._store.delete_async(key)
+
+    async def keys(self, written_before: int) -> AsyncGenerator[str, None]:
+        """By the clock of the storage."""
+        self._check()
+        listed = self._store.list(chunk_size=LISTED)  # pyright: ignore[reportUnknownMemberType]
+        while True:
+            with _told():
+                async with asyncio.timeout(ANSWER):
+                    found = await anext(listed, None)
+            if found is None:
+                return
+            for each in found:
+                if parts(each["path"]) and each["last_modified"].timestamp() * 1000 < written_before:
+                    yield each["path"]
+
+    async def put(self, partition: str, spool: Spool) -> Blob:
+        """Store what was gathered, and close the spool, whatever comes."""
+        sha256, data = await spool.whole()
+        key = new_key(partition, sha256, self._ids)
+        sending = asyncio.create_task(self._send(key, data, spool))
+        try:
+            await asyncio.shield(sending)
+        except BaseException:
+            # A request that is under way cannot be called back; what came of it is deleted when it has ended.
+            undoing = asyncio.create_task(self._undo(key, sending))
+            self._undoing.add(undoing)
+            undoing.add_done_callback(self._undoing.discard)
+            raise
+        return Blob(key, sha256, spool.size)
+
+    async def stretch(self, key: str, start: int, length: int) -> bytes:
+        self._check()
+        with _told():
+            async with asyncio.timeout(ANSWER):
+                return bytes(await self._store.get_range_async(key, start=start, length=length))
+
+    async def _send(self, key: str, data: IO[bytes] | bytes, spool: Spool) -> None:
+        part = max(PART, spool.size // PARTS + 1)
+        try:
+            with _told():
+                await self._store.put_async(key, data, chunk_size=part, max_concurrency=PARTS_AT_ONCE)
+        finally:
+            await spool.close()
+
+    async def _undo(self, key: str, sending: "asyncio.Task[None]") -> None:
+        with suppress(StoreUnavailable):
+            await sending
+        with suppress(StoreUnavailable):
+            await self.delete(key)
+
+    def _check(self) -> None:
+        if not self._open:
+            raise StoreUnavailable("the store of assets is closed")
+
+
+class _Sink:
+    def __init__(self, blobs: ObjectBlobs, partition: str, spool: Spool) -> None:
+        self._blobs = blobs
+        self._partition = partition
+        self._spool = spool
+        # Whoever sends it closes the spool.
+        self._sent = False
+
+    @property
+    def size(self) -> int:
+        return self._spool.size
+
+    async def write(self, data: bytes) -> None:
+        await self._spool.write(data)
+
+    async def keep(self) -> Blob:
+        self._sent = True
+        return await self._blobs.put(self._partition, self._spool)
+
+    async def drop(self) -> None:
+        if not self._sent:
+            await self._spool.close()
+
+
+class _Source:
+    def __init__(self, blobs: ObjectBlobs, key: str, size: int) -> None:
+        self.size = size
+        self._blobs = blobs
+        self._key = key
+
+    async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
+        end = min(start + length, self.size)
+        for at in range(start, end, STRETCH):
+            yield await self._blobs.stretch(self._key, at, min(STRETCH, end - at))
+
+    async def close(self) -> None: ...
+
+
+@contextmanager
+def _told() -> Generator[None, None, None]:
+    try:
+        yield
+    except StoreUnavailable:
+        raise
+    except Exception as error:
+        raise StoreUnavailable(f"the object storage fails: {type(error).__name__}") from None

@@ -1,0 +1,1 @@
+"""Pages and forms for people who answer by link."""

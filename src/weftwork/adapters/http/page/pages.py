@@ -1,0 +1,147 @@
+"""The page behind a link: a person without an account reads a question there and answers it.
+
+Pure functions from questions to bytes. There is no script, nothing is loaded, and every text of a question is shown
+as text; HEADERS go with every page. What the form sends back is read by `form`.
+
+What a refusal means to the person in front of the page, and what to do next.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.http.page.display_text import short
+from weftwork.adapters.http.page.form_plan import plan_for
+from weftwork.adapters.http.page.form_view import Filled, form, summary
+from weftwork.adapters.http.page.layout import document, facts, moment, said
+from weftwork.adapters.http.page.markup import Child, element
+from weftwork.adapters.http.page.question_view import approvals, content, heading
+from weftwork.adapters.http.page.value_view import SAID, Budget
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.values import is_object
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """A heading, and what can be done."""
+
+    title: str
+    next: str
+    told: bool = False
+    """Whether what the host says about it helps as well."""
+
+
+BY_CODE: Final = {
+    "validation_error": Advice(
+        "Your answer was not taken",
+        "Nothing was recorded, and the link is still good. Go back, correct the answer and send it again.",
+        True,
+    ),
+    "interrupt_already_resolved": Advice(
+        "This has been answered",
+        "The question has its answer, or it is past its time. If you sent yours twice, the first one counts. There "
+        "is nothing left to do here.",
+    ),
+    "interrupt_gone": Advice(
+        "This is no longer asked",
+        "The run that asked was cancelled, and its question with it. There is nothing left to do here.",
+    ),
+    "interrupt_expired": Advice(
+        "This link has expired",
+        "The question may still be open. Ask whoever sent you the link for a new one.",
+    ),
+    "interrupt_not_found": Advice(
+        "This link leads nowhere",
+        "Perhaps a part of it was lost on the way. Open it again from the message in which it was sent, or ask for "
+        "a new one.",
+    ),
+    "forbidden": Advice(
+        "You cannot answer with this link",
+        "Nothing was recorded. Ask whoever sent you the link for one that is made for you.",
+        True,
+    ),
+    "untrusted_content_blocks_approval": Advice(
+        "This answer is not taken", "Nothing was recorded. An approval takes the word of a person only."
+    ),
+    "payload_too_large": Advice(
+        "Your answer is too long", "Nothing was recorded, and the link is still good. Go back and send a shorter one."
+    ),
+    "service_unavailable": Advice(
+        "The host is busy", "Your answer may not have been recorded. Wait for a moment, then open the link again."
+    ),
+    "internal_error": Advice(
+        "Something went wrong here",
+        "It is not known whether your answer was recorded. Open the link again: if it was, the page will say so.",
+    ),
+}
+OTHER: Final = Advice("This did not work", "Nothing was recorded. Open the link again, or ask for a new one.", True)
+
+
+_MAX_MESSAGE: Final = 500
+_MAX_ID: Final = 100
+_GOES_ON: Final = {
+    "running": "The run goes on.",
+    "pending": "The run goes on.",
+    "completed": "The run has gone on and is complete.",
+    "failed": "The run has gone on and has failed.",
+    "waiting-approval": "The run still waits for an approval.",
+    "waiting-input": "The run waits for another answer.",
+    "waiting-external": "The run waits for an event.",
+    "paused": "The run is paused and goes on later.",
+}
+
+
+def render_question(
+    question: dict[str, Any],
+    action: str,
+    entered: list[tuple[str, str]] | None = None,
+    fault: ClientFault | None = None,
+) -> bytes:
+    """The question with a form that posts to `action`; never raises, whatever the question is.
+
+    With `entered` and `fault` it is the form as somebody filled it in, and what is wrong with it.
+    """
+    plan, budget, filled = plan_for(question), Budget(), Filled(entered, fault)
+    shown = content(question, plan, budget)
+    answer = form(plan, shown, action, filled, budget.cut)
+    about = facts(
+        [
+            ("You answer as", _name(question.get("for"))),
+            ("Asked", moment(question.get("requestedAt"))),
+            ("Answer by", moment(question.get("dueAt"))),
+            ("Link good until", moment(question.get("expiresAt"))),
+            ("Run", _run(question.get("runId"))),
+        ]
+    )
+    return document(heading(question, plan), about, summary(plan, filled), approvals(question, plan), answer)
+
+
+def render_done(status_text: str, question: dict[str, Any] | None) -> bytes:
+    """After an answer: `status_text` is the status of the run, or a sentence."""
+    text = _GOES_ON.get(status_text, status_text)
+    thanks = element("p", {}, "Thank you. Your answer was recorded. You can close this page.")
+    title = _title(question)
+    about = element("p", {}, "It was about: ", element("bdi", SAID, title)) if title else None
+    card = element("section", {"class": "card", "role": "status"}, thanks, element("p", {}, text) if text else None)
+    return document("Answer recorded", card, said(about) if about else None)
+
+
+def render_refusal(fault: ClientFault) -> bytes:
+    """Why nothing was done, and what to do next."""
+    advice = BY_CODE.get(fault.code, OTHER)
+    told = element("p", {}, short(fault.message, _MAX_MESSAGE)) if advice.told else None
+    card = element("section", {"class": "card", "role": "alert"}, told, element("p", {}, advice.next))
+    return document(advice.title, card)
+
+
+def _run(run_id: Any) -> Child:
+    return element("code", {}, short(run_id, _MAX_ID)) if isinstance(run_id, str) else None
+
+
+def _name(person: Any) -> Child:
+    return element("bdi", SAID, short(person, _MAX_ID)) if isinstance(person, str) else None
+
+
+def _title(question: dict[str, Any] | None) -> str:
+    data = (question or {}).get("data")
+    title = data.get("title") if is_object(data) else None
+    return short(title, _MAX_MESSAGE) if isinstance(title, str) else ""

@@ -1,0 +1,143 @@
+"""What a question says, by its kind: the part of the page that is the workflow's.
+
+How an approval stands: how many are needed, who has decided, what a rejection does.
+"""
+
+from typing import Any
+
+from weftwork.adapters.http.page.display_text import short
+from weftwork.adapters.http.page.form_plan import Plan
+from weftwork.adapters.http.page.layout import facts
+from weftwork.adapters.http.page.markup import Child, Markup, element, join
+from weftwork.adapters.http.page.value_view import SAID, Budget, paragraphs, raw, view
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.people.approvals import GRANTS
+
+_MAX_LISTED_NAMES = 50
+_MAX_NAME = 100
+_VERBS = {"accept": "approved", "edit-accept": "approved", "reject": "rejected", "refine": "asked for changes"}
+
+
+def approvals(question: dict[str, Any], plan: Plan) -> Child:
+    """The state of an approval that several people give."""
+    if plan.odd or question["kind"] != "approval":
+        return None
+    data = question["data"]
+    required: int = data.get("requiredApprovals", 1)
+    votes = _votes(question.get("votes"))
+    if required == 1 and not votes:
+        return None
+    granted = sum(action in GRANTS for _, action in votes)
+    majority = data.get("rejectionPolicy") == "majority"
+    rejection = "Rejected by more than half of those needed" if majority else "One rejection ends it"
+    done = (
+        f"You have {_VERBS[question['voted']]}. Sending again changes your vote." if has_voted(question, plan) else None
+    )
+    rows: list[tuple[str, Child]] = [
+        ("Approvals", f"{granted} of {required} given"),
+        ("Rejection", rejection if required > 1 else None),
+        (
+            "So far",
+            element("bdi", SAID, listed([f"{voter} {_VERBS[action]}" for voter, action in votes])) if votes else None,
+        ),
+    ]
+    said = element("p", {"role": "status"}, element("strong", {}, done)) if done else None
+    return element("section", {"class": "card", "aria-label": "How it stands"}, said, facts(rows))
+
+
+def has_voted(question: dict[str, Any], plan: Plan) -> bool:
+    """Whether the link was used before, for a vote that still counts."""
+    return not plan.odd and question["kind"] == "approval" and question.get("voted") in _VERBS
+
+
+def _votes(given: Any) -> list[tuple[str, str]]:
+    rows = [each for each in given if is_object(each)] if is_array(given) else []
+    found = [(each.get("voter"), each.get("action")) for each in rows]
+    return [
+        (voter, action)
+        for voter, action in found
+        if isinstance(voter, str) and isinstance(action, str) and action in _VERBS
+    ]
+
+
+def listed(names: list[str]) -> str:
+    shown = ", ".join(short(name, _MAX_NAME) for name in names[:_MAX_LISTED_NAMES])
+    return shown if len(names) <= _MAX_LISTED_NAMES else f"{shown} and {len(names) - _MAX_LISTED_NAMES} more"
+
+
+_MAX_TITLE = 300
+_MAX_LABEL = 2_000
+HEADINGS = {
+    "approval": "Your approval is needed",
+    "clarification": "Your answer is needed",
+    "external-event": "An event is waited for",
+    "custom": "Your answer is needed",
+    "conversation.exchange": "Your reply is needed",
+    "low-confidence": "A decision needs your confirmation",
+}
+
+
+def heading(question: dict[str, Any], plan: Plan) -> str:
+    """What is asked, in the words of the host."""
+    if plan.odd:
+        return "A workflow waits for an answer"
+    if has_voted(question, plan):
+        return "Your vote is recorded"
+    return HEADINGS[question["kind"]]
+
+
+def content(question: dict[str, Any], plan: Plan, budget: Budget) -> Markup:
+    """What the question says, and which node of which workflow says it: their names are the workflow's words too."""
+    return join([_data(question, plan, budget), _asker(question)])
+
+
+def _asker(question: dict[str, Any]) -> Child:
+    names = [each for name in ("workflowId", "nodeId") if isinstance(each := question.get(name), str)]
+    return _kind("Asked by", " · ".join(names)) if names else None
+
+
+def _data(question: dict[str, Any], plan: Plan, budget: Budget) -> Markup:
+    if plan.odd:
+        return raw(question.get("data"), budget)
+    data: dict[str, Any] = question["data"]
+    match question["kind"]:
+        case "approval":
+            return _approval(data, budget)
+        case "external-event":
+            known = view(data["correlation"], budget) if data["correlation"] else None
+            return join([_kind("Event", data["eventType"]), known])
+        case "custom":
+            return join([_kind("Question", data["customKind"]), _optional(data, "payload", budget)])
+        case "conversation.exchange":
+            return paragraphs(data["prompt"], budget)
+        case "low-confidence":
+            return _confidence(data, budget)
+        case _:
+            return join([_kind("About", data["contextType"]) if data.get("contextType") else None])
+
+
+def _approval(data: dict[str, Any], budget: Budget) -> Markup:
+    title = element("h2", SAID, budget.take(short(data["title"], _MAX_TITLE)))
+    about = paragraphs(data["description"], budget) if data.get("description") else None
+    named = _kind("Artifact", f"{data['artifactType']} · {data['artifactId']}")
+    approvers: list[str] = data.get("approversList", [])
+    who = _kind("Approvers", listed(approvers)) if approvers else None
+    return join([title, about, named, who, _optional(data, "artifactData", budget)])
+
+
+def _confidence(data: dict[str, Any], budget: Budget) -> Markup:
+    rows: list[tuple[str, Child]] = [
+        ("Agent", element("span", SAID, data["agentId"])),
+        ("Its confidence", f"{data['observed']:g}"),
+        ("Needed", f"{data['threshold']:g}"),
+    ]
+    title = element("h2", {}, "The decision") if "decision" in data else None
+    return join([facts(rows), title, _optional(data, "decision", budget)])
+
+
+def _optional(data: dict[str, Any], name: str, budget: Budget) -> Child:
+    return view(data[name], budget) if name in data else None
+
+
+def _kind(what: str, name: str) -> Markup:
+    return element("p", {"class": "kind"}, f"{what}: ", element("bdi", SAID, short(name, _MAX_LABEL)))

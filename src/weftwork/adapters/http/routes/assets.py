@@ -1,0 +1,251 @@
+"""The routes of assets that are there: served to whoever has a URL, listed for their tenant.
+
+The route by which assets come in: the body goes to the store as it arrives, and is whole there or not at all.
+"""
+
+import binascii
+import hashlib
+import re
+from base64 import b64decode
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final
+
+from weftwork.adapters.http.asgi import Headers
+from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.engine.media.assets import DAY_MS, SHOWN_MS, Assets, too_many_bytes
+from weftwork.ports.clock import Clock
+from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset
+from weftwork.ports.storage.blobs import BlobSource
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.asset_headers import (
+    NEAR,
+    REFUSED_HEADERS,
+    UNSATISFIABLE,
+    ByteRange,
+    Reach,
+    asset_headers,
+    byte_range,
+    clean_name,
+    etag,
+    has_already,
+    still_holds,
+)
+from weftwork.protocol.media.asset_references import AssetToken, media_ref
+from weftwork.protocol.media.media_types import UNKNOWN, settled
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire.route import MAX_PAGE
+from weftwork.protocol.wire.v1.assets import CURSOR, DIGEST, MAX_DAYS
+
+DAY_SECONDS: Final = 86_400
+"""How long whoever was served an asset may keep a copy: it never changes, but it may be deleted."""
+
+_CURSOR: Final = re.compile(CURSOR[1:-1])
+
+
+class AssetRoutes:
+    """getAsset, getSampleAsset, listAssets."""
+
+    def __init__(self, assets: Assets, clock: Clock, limits: Limits, reach: Reach = NEAR) -> None:
+        self._assets = assets
+        self._clock = clock
+        self._limits = limits
+        self._reach: Reach = reach
+
+    async def serve(self, request: Request) -> Response | None:
+        """media-30 (RFC 0055 C): the token is all that is asked for."""
+        token, asset = await self._assets.opened(request.params["token"])
+        tag = etag(asset.sha256)
+        headers = asset_headers(token.media_type, token.name, asset.sha256, self._max_age(token), self._reach)
+        if has_already(request.header(b"if-none-match"), tag):
+            return Response(304, b"", headers)
+        only_head = request.scope["method"] == "HEAD"
+        # A range is asked for with GET alone.
+        counts = not only_head and still_holds(request.header(b"if-range"), tag)
+        part = byte_range(request.header(b"range"), asset.size) if counts else None
+        if part is not None and part == UNSATISFIABLE:
+            said = [(b"content-range", part.content_range(asset.size)), (b"etag", tag.encode())]
+            return Response(416, b"", [*REFUSED_HEADERS, (b"accept-ranges", b"bytes"), *said], b"text/plain")
+        if part is not None:
+            headers.append((b"content-range", part.content_range(asset.size)))
+        whole = ByteRange(0, asset.size)
+        headers.append((b"traceparent", request.traceparent.encode()))
+        await self._send(request, asset, headers, 200 if part is None else 206, part or whole, only_head)
+        return None
+
+    async def _send(
+        self, request: Request, asset: Asset, headers: Headers, status: int, part: ByteRange, only_head: bool
+    ) -> None:
+        """media-31 (host): at the pace of the client, whole or broken off; the bytes are let go of in every case."""
+        source = await self._assets.source(asset)
+        try:
+            length = part.stop - part.start
+            await request.out.start(status, [*headers, (b"content-length", b"%d" % length)])
+            if not only_head:
+                await request.while_there(_write(request, source, part.start, length))
+            await request.out.write(b"")
+        finally:
+            await source.close()
+
+    def _max_age(self, token: AssetToken) -> int:
+        if token.expires_at is None:
+            return DAY_SECONDS
+        return min(DAY_SECONDS, max(0, token.expires_at - self._clock.now()) // 1000)
+
+    async def list_assets(self, request: Request) -> Response:
+        """media-36 (host): of the caller's tenant alone; another's run or cursor is one that is not there."""
+        limit = request.integer("limit", 1, MAX_PAGE, 50)
+        run_id = request.path_id("runId", "runId must be the id of a run.")
+        after = _place(request.query("cursor"))
+        partition = request.caller.partition
+        found = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
+        usage = await self._assets.usage(partition)
+        used: dict[str, int] = {"assets": usage.count, "bytes": usage.size}
+        if self._limits.max_asset_bytes_per_tenant:
+            used["quota"] = self._limits.max_asset_bytes_per_tenant
+        document: dict[str, Any] = {"assets": [self._shown(each) for each in found[:limit]], "usage": used}
+        if len(found) > limit:
+            last = found[limit - 1].asset.place
+            document["nextCursor"] = f"{last.created_at}.{last.sha256}"
+        return json_response(200, document)
+
+    def _shown(self, found: FoundAsset) -> dict[str, Any]:
+        asset = found.asset
+        return {
+            "mediaRef": media_ref(asset.sha256),
+            "bytes": asset.size,
+            "mimeType": asset.media_type,
+            "createdAt": iso(asset.created_at),
+            "heldUntil": iso(asset.held_until),
+            "runs": found.runs,
+            "url": self._assets.url(asset, asset.media_type, expires_at=self._clock.now() + SHOWN_MS),
+        }
+
+
+def _place(cursor: str | None) -> AssetPlace | None:
+    if cursor is None:
+        return None
+    if _CURSOR.fullmatch(cursor) is None:
+        raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
+    created_at, _, sha256 = cursor.partition(".")
+    return AssetPlace(int(created_at), sha256)
+
+
+async def _write(request: Request, source: BlobSource, start: int, length: int) -> None:
+    async with aclosing(source.read(start, length)) as pieces:
+        async for piece in pieces:
+            await request.out.part(piece)
+
+
+AT_ONCE: Final = 16
+"""Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
+RETRY_SECONDS: Final = 1
+UNSAID: Final = frozenset({"", UNKNOWN, "application/x-www-form-urlencoded"})
+"""Media types that say nothing; the last one is what some programs send unasked."""
+
+_HEX: Final = re.compile(DIGEST[1:-1])
+_ITEM: Final = re.compile(r"\s*([a-z0-9*_.-]+)=:([A-Za-z0-9+/=]*):\s*")
+
+
+class AssetUpload:
+    """uploadAsset."""
+
+    def __init__(self, assets: Assets, limits: Limits) -> None:
+        self._assets = assets
+        self._limits = limits
+        self._busy: Counter[str] = Counter()
+
+    async def upload(self, request: Request) -> Response:
+        """media-33 (host): refused by its declared length before it is read, or where it passes the cap."""
+        request.check_encoding()
+        if _said(request) == "multipart/form-data":
+            # What a form wraps around a file would become part of the asset, and nobody means that.
+            raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
+        request.cap = self._limits.max_upload_bytes
+        days = request.integer("days", 1, MAX_DAYS, self._limits.upload_days)
+        name = clean_name(request.query("name") or "")
+        expected = _expected(request)
+        declared = request.headers.get(b"content-length")
+        if declared is not None and int(declared) > request.cap:
+            raise too_many_bytes(request.cap)
+        partition = request.caller.partition
+        if self._busy[partition] >= AT_ONCE:
+            message = f"The tenant has {AT_ONCE} uploads under way."
+            raise ClientFault("rate_limited", message, {"retryAfter": RETRY_SECONDS})
+        self._busy[partition] += 1
+        try:
+            async with aclosing(_checked(request, expected)) as pieces:
+                asset = await self._assets.take(partition, pieces, days * DAY_MS, request.cap)
+        finally:
+            self._busy[partition] -= 1
+            if not self._busy[partition]:
+                del self._busy[partition]
+        media_type = settled(_declared(request), asset.media_type)
+        until = self._assets.until(asset, days * DAY_MS)
+        url = self._assets.url(asset, media_type, name=name, expires_at=until)
+        document: dict[str, Any] = {
+            "mediaRef": media_ref(asset.sha256),
+            "url": url,
+            "bytes": asset.size,
+            "mimeType": media_type,
+            "sha256": asset.sha256,
+            "expiresAt": iso(until),
+        }
+        if name:
+            document["name"] = name
+        return json_response(201, document, [(b"location", url.encode())])
+
+
+async def _checked(request: Request, expected: set[str]) -> AsyncGenerator[bytes, None]:
+    """media-34 (RFC 9530): the body; ends with a fault, so that nothing is kept, if it is not what was promised."""
+    seen = hashlib.sha256()
+    size = 0
+    async with aclosing(request.pieces()) as pieces:
+        async for piece in pieces:
+            size += len(piece)
+            if expected:
+                seen.update(piece)
+            yield piece
+    if not size:
+        raise invalid("The body is empty: send the bytes of the asset.")
+    if expected and expected != {seen.hexdigest()}:
+        raise invalid("The bytes that came are not those of the given digest; send them again.")
+
+
+def _expected(request: Request) -> set[str]:
+    """The digests that the caller has given, in hexadecimal digits."""
+    found: set[str] = set()
+    given = request.query("sha256")
+    if given is not None:
+        if _HEX.fullmatch(given) is None:
+            raise invalid("sha256 takes 64 hexadecimal digits in lower case.", parameter="sha256")
+        found.add(given)
+    lines = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"content-digest"]
+    for item in ",".join(lines).split(",") if lines else ():
+        found |= _sha256(item)
+    return found
+
+
+def _sha256(item: str) -> set[str]:
+    """Of one member of a Content-Digest; those of other algorithms say nothing here."""
+    parts = _ITEM.fullmatch(item)
+    try:
+        digest = b64decode(parts[2], validate=True) if parts is not None else b""
+    except binascii.Error:
+        digest = b""
+    if parts is None or (parts[1] == "sha-256" and len(digest) != 32):
+        raise invalid("Content-Digest has the form sha-256=:BASE64:", parameter="Content-Digest")
+    return {digest.hex()} if parts[1] == "sha-256" else set()
+
+
+def _said(request: Request) -> str:
+    """The media type that the caller has given, without parameters."""
+    return request.headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
+
+
+def _declared(request: Request) -> str:
+    """The same; empty if it says nothing."""
+    said = _said(request)
+    return "" if said in UNSAID else said

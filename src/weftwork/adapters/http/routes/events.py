@@ -1,0 +1,106 @@
+"""Routes of events: server-sent events, JSON pages, and long polling."""
+
+from typing import Final
+
+from weftwork.adapters.http.message import Request, Response
+from weftwork.adapters.http.sse import Pump, Snapshots
+from weftwork.engine.api.keyring import Keyring
+from weftwork.engine.api.runs import Service
+from weftwork.engine.streams.feeds import Reader
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.wire import streams
+from weftwork.protocol.wire.route import MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
+
+POLL_PAGE: Final = 1000
+PAGE_BYTES: Final = 4 * 2**20
+"""An answer as JSON ends with the event that reaches this; its reader goes on from there."""
+
+
+class EventRoutes:
+    """streamRunEvents, pollRunEvents."""
+
+    def __init__(self, service: Service, keyring: Keyring, keepalive: float) -> None:
+        self._service = service
+        self._keyring = keyring
+        self._keepalive = keepalive
+        self._snapshots = Snapshots(service)
+
+    async def stream(self, request: Request) -> Response | None:
+        """sse-11 (OpenWOP stream-modes): parameters are judged before the format is chosen."""
+        modes = streams.parse_modes(request.query("streamMode"))
+        buffer_ms = streams.parse_buffer(request.query("bufferMs"))
+        given = request.query("lastEventId")
+        streams.parse_cursor(given)  # judged even where the header wins
+        cursor = streams.parse_cursor(request.header(b"last-event-id") or given)
+        first = request.integer("fromSequence", 0, MAX_CURSOR, 0)
+        limit = request.integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
+        if streams.wants_json(request.header(b"accept")):
+            return await self._page(request, first, limit)
+        self._service.check_stream()
+        shared = self._service, self._keyring, self._snapshots
+        await Pump(*shared, request, modes, cursor, buffer_ms, self._keepalive).run()
+        return None
+
+    async def _page(self, request: Request, first: int, limit: int) -> Response:
+        run_id = request.params["runId"]
+        reader, standing = await self._service.join(request.caller, run_id, first - 1)
+        try:
+            news = [] if reader.ended else await _gather(reader, 0, limit)
+        finally:
+            self._service.leave(request.caller, run_id)
+        events = [event for event in news if event.sequence >= first]
+        return Response(
+            200, b'{"events":%b,"isComplete":%b}' % (_array(events), _complete(events, standing, first - 1))
+        )
+
+    async def poll(self, request: Request) -> Response:
+        """poll-01 (OpenWOP rest-endpoints): events after lastSequence; waits only while a live run has no news."""
+        since = request.integer("since", -1, MAX_CURSOR, -1)
+        last = request.integer("lastSequence", -1, MAX_CURSOR, since)
+        timeout = request.integer("timeout", 1, MAX_POLL_SECONDS, POLL_SECONDS)
+        run_id = request.params["runId"]
+        self._service.check_stream()
+        reader, standing = await self._service.join(request.caller, run_id, last)
+        try:
+            news = [] if reader.ended else await request.while_there(_gather(reader, timeout, POLL_PAGE))
+        finally:
+            self._service.leave(request.caller, run_id)
+        self._keyring.check(request.caller)
+        if news:
+            standing = await self._service.projection(request.caller, run_id)
+        # A cursor ahead of a live run joins at the run's end; what is new there is still not after the cursor.
+        events = [event for event in news if event.sequence > last]
+        complete = _complete(events, standing, last)
+        highest = events[-1].sequence if events else max(last, standing.last_sequence)
+        body = b'{"runId":"%b","events":%b,"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
+            run_id.encode(),
+            _array(events),
+            complete,
+            complete,
+            highest,
+            standing.status.encode(),
+        )
+        return Response(200, body)
+
+
+async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
+    """The next events and those that are there behind them, up to a limit and to PAGE_BYTES."""
+    events = await reader.next(timeout, limit, PAGE_BYTES)
+    size = sum([event.weight for event in events])
+    while events and not reader.ended and len(events) < limit and size < PAGE_BYTES:
+        more = await reader.next(0, limit - len(events), PAGE_BYTES - size)
+        if not more:
+            break
+        events += more
+        size += sum([event.weight for event in more])
+    return events
+
+
+def _complete(events: list[Event], standing: Projection, after: int) -> bytes:
+    seen = events[-1].sequence if events else after
+    return b"true" if streams.is_complete(standing, seen) else b"false"
+
+
+def _array(events: list[Event]) -> bytes:
+    return b"[%b]" % b",".join([event.document for event in events])

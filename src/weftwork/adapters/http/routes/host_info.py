@@ -1,0 +1,97 @@
+"""Routes about the host itself: discovery, OpenAPI, health, readiness.
+
+Routes of schemas: the documents of the wire and the payloads of envelopes, for whoever wants to check their own.
+
+Routes of node types.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from weftwork.adapters.http.host_errors import shutting_down
+from weftwork.adapters.http.message import JSON, Request, Response, json_response
+from weftwork.engine.api.runs import Service
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.wire.capabilities import etag
+from weftwork.protocol.wire.v1.envelopes import SCHEMA_FILE, SCHEMA_JSON, SERVED
+from weftwork.protocol.workflow.node_types import NodeDeclaration, describe, describe_all
+
+_PUBLIC = (b"cache-control", b"public, max-age=300")
+
+
+class Document:
+    """A document that does not change while the host runs, with its validator."""
+
+    def __init__(self, content: dict[str, Any], *extra: bytes, content_type: bytes = JSON) -> None:
+        self._body = msgspec.json.encode(content)
+        self._content_type = content_type
+        self._etag = etag(self._body).encode()
+        self._headers = [_PUBLIC, (b"etag", self._etag), *((name, self._etag) for name in extra)]
+
+    async def serve(self, request: Request) -> Response:
+        wanted = {tag.strip().removeprefix(b"W/") for tag in request.headers.get(b"if-none-match", b"").split(b",")}
+        if self._etag in wanted or b"*" in wanted:
+            return Response(304, b"", list(self._headers))
+        return Response(200, self._body, list(self._headers), self._content_type)
+
+
+class MetaRoutes:
+    """getHealth, getReadiness."""
+
+    def __init__(self, service: Service, draining: Callable[[], bool]) -> None:
+        self._service = service
+        self._draining = draining
+
+    async def health(self, request: Request) -> Response:
+        return json_response(200, {"status": "ok"})
+
+    async def readiness(self, request: Request) -> Response:
+        if self._draining():
+            raise shutting_down()
+        await self._service.ready()
+        return json_response(200, {"status": "ready"})
+
+
+class SchemaRoutes:
+    """getSchema and getEnvelopeSchema. What a host has stays the same while it runs, and is no secret."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._wire = {name: _document(schema.document(name)) for name in SERVED}
+        self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
+
+    async def of_wire(self, request: Request) -> Response:
+        return await _found(self._wire, request)
+
+    async def of_kind(self, request: Request) -> Response:
+        return await _found(self._kinds, request)
+
+
+def _document(content: dict[str, object]) -> Document:
+    return Document(content, content_type=SCHEMA_JSON.encode())
+
+
+async def _found(documents: dict[str, Document], request: Request) -> Response:
+    found = documents.get(request.params["schemaFile"].removesuffix(SCHEMA_FILE))
+    if found is None:
+        raise ClientFault("not_found", "This host has no such schema.")
+    return await found.serve(request)
+
+
+class NodeTypeRoutes:
+    """listNodeTypes and getNodeType. What a host has stays the same while it runs, for every tenant."""
+
+    def __init__(self, declarations: Mapping[str, NodeDeclaration]) -> None:
+        self._declarations = declarations
+
+    async def list_node_types(self, request: Request) -> Response:
+        return json_response(200, {"nodeTypes": describe_all(self._declarations.values())})
+
+    async def get_node_type(self, request: Request) -> Response:
+        found = self._declarations.get(request.params["typeId"])
+        if found is None:
+            raise ClientFault("not_found", "This host has no such node type.")
+        return json_response(200, describe(found))

@@ -1,0 +1,158 @@
+"""Routes of interrupts: with a key as JSON, by a link as JSON or as a page."""
+
+import re
+from typing import Final
+
+from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
+from weftwork.adapters.http.page import form_answer, pages
+from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
+from weftwork.engine.api.interrupts import Interrupts, of_cursor
+from weftwork.engine.api.run_control import Steered
+from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.ids import is_node_id
+from weftwork.protocol.run.interrupts import WAITING
+from weftwork.protocol.timestamps import milliseconds
+from weftwork.protocol.wire.route import MAX_PAGE
+from weftwork.protocol.wire.v1.interrupts import CURSOR_PATTERN, OPEN_OR_ALL
+
+FORM: Final = b"application/x-www-form-urlencoded"
+MAX_INTERRUPT_ID: Final = 160
+_CURSOR: Final = re.compile(CURSOR_PATTERN[1:-1])
+_WEIGHT: Final = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
+
+
+class InterruptRoutes:
+    """listRunInterrupts, listInterrupts, resolveInterruptByRun, resolveApproval, createInterruptLink, and by token:
+    inspectInterruptByToken, resolveInterruptByToken."""
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts = interrupts
+
+    async def of_run(self, request: Request) -> Response:
+        status = request.query("status")
+        if status not in (None, *OPEN_OR_ALL):
+            raise invalid("status is open or all.", parameter="status", supported=list(OPEN_OR_ALL))
+        found = await self._interrupts.of_run(request.caller, request.params["runId"], closed=status == "all")
+        return json_response(200, found)
+
+    async def inbox(self, request: Request) -> Response:
+        query = InterruptQuery(
+            kinds=_kinds(request),
+            workflow_id=request.path_id("workflowId", "workflowId must be the id of a workflow."),
+            run_id=request.path_id("runId", "runId must be the id of a run."),
+            node_id=_text(request, "nodeId"),
+            due_before=_instant(request, "dueBefore"),
+            after=_cursor(request),
+            limit=request.integer("limit", 1, MAX_PAGE, 50),
+        )
+        return json_response(200, await self._interrupts.inbox(request.caller, query))
+
+    async def resolve(self, request: Request) -> Response:
+        interrupt_id = request.query("interruptId")
+        if interrupt_id is not None and not 1 <= len(interrupt_id) <= MAX_INTERRUPT_ID:
+            raise invalid("interruptId must be the id of an interrupt.", parameter="interruptId")
+        document = await request.document()
+        key = request.header(b"idempotency-key")
+        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        return _answer(await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id))
+
+    async def decide(self, request: Request) -> Response:
+        document = await request.document()
+        key = request.header(b"idempotency-key")
+        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        return _answer(await self._interrupts.decide(request.caller, run_id, node_id, document, key))
+
+    async def link(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        made = await self._interrupts.link(request.caller, run_id, node_id, document)
+        return json_response(201, made, [(b"location", made["path"].encode())])
+
+    async def inspect(self, request: Request) -> Response:
+        if not wants_page(request.header(b"accept")):
+            return json_response(200, await self._interrupts.inspect(request.params["token"]))
+        request.refusal = _refused
+        question = await self._interrupts.inspect(request.params["token"])
+        # Relative, so that it also holds behind a proxy that puts something before the path.
+        return _page(200, pages.render_question(question, request.params["token"]))
+
+    async def resolve_by_token(self, request: Request) -> Response:
+        token = request.params["token"]
+        if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM:
+            # What the body says is nobody's business before the token is good.
+            self._interrupts.check(token, "resolve")
+            document = await request.document()
+            key = request.header(b"idempotency-key")
+            return _answer(await self._interrupts.resolve_by_token(token, document, key))
+        request.refusal = _refused
+        question = await self._interrupts.inspect(token, "resolve")
+        if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
+        fields = form_answer.decode_form(await request.body())
+        try:
+            value = form_answer.resume_value(question, fields)
+            done = await self._interrupts.resolve_by_token(token, {"resumeValue": value})
+        except ClientFault as fault:
+            if fault.code != "validation_error":
+                raise
+            # Nobody should have to fill it in twice.
+            return _page(fault.status, pages.render_question(question, token, fields, fault))
+        return _page(200, pages.render_done(done.status, question))
+
+
+def wants_page(accept: str | None) -> bool:
+    """Whether a page is preferred: HTML is accepted, and JSON not more."""
+    weights: dict[str, float] = {}
+    for part in (accept or "").lower().split(","):
+        kind, *rest = (each.strip() for each in part.split(";"))
+        given = next((each for each in rest if each.startswith("q=")), "q=1")
+        # What is no weight says nothing for a page.
+        found = _WEIGHT.fullmatch(given)
+        weights[kind] = float(found[1]) if found is not None else 0.0
+    html = weights.get("text/html", 0.0)
+    return html > 0 and html >= weights.get(JSON.decode(), 0.0)
+
+
+def _kinds(request: Request) -> tuple[str, ...]:
+    wanted = [name for value in request.queries("kind") for name in value.split(",")]
+    if any(name not in WAITING for name in wanted):
+        raise invalid("kind takes kinds that wait for an answer.", parameter="kind", supported=list(WAITING))
+    return tuple(dict.fromkeys(wanted))
+
+
+def _text(request: Request, name: str) -> str | None:
+    given = request.query(name)
+    if given is not None and not is_node_id(given):
+        raise invalid(f"{name} must be the id of a node.", parameter=name)
+    return given
+
+
+def _cursor(request: Request) -> str | None:
+    text = request.query("cursor")
+    if text is not None and _CURSOR.fullmatch(text) is None:
+        raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
+    return of_cursor(text) if text is not None else None
+
+
+def _instant(request: Request, name: str) -> int | None:
+    text = request.query(name)
+    if text is None:
+        return None
+    found = milliseconds(text)
+    if found is None:
+        raise invalid(f"{name} must be an instant like 2026-01-31T08:00:00Z.", parameter=name)
+    return found
+
+
+def _answer(done: Steered) -> Response:
+    body = {"runId": done.run_id, "nodeId": done.node_id, "status": done.status}
+    return json_response(200, body, replay_headers(done.replayed))
+
+
+def _page(status: int, body: bytes) -> Response:
+    return Response(status, body, list(HEADERS), CONTENT_TYPE)
+
+
+def _refused(fault: ClientFault) -> Response:
+    return _page(fault.status, pages.render_refusal(fault))

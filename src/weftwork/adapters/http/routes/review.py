@@ -1,0 +1,74 @@
+"""Routes that look back at runs: annotations, and how two runs differ.
+
+The route of debug bundles: one document, written while it is made.
+"""
+
+from typing import Final
+
+from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
+from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.bundles import Bundles, Pieces
+from weftwork.engine.api.run_diff import Comparison
+from weftwork.protocol.errors import invalid
+from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
+from weftwork.protocol.wire.route import MAX_CURSOR
+
+
+class ReviewRoutes:
+    """createAnnotation, listAnnotations, diffRun."""
+
+    def __init__(self, annotations: Annotations, comparison: Comparison) -> None:
+        self._annotations = annotations
+        self._comparison = comparison
+
+    async def create_annotation(self, request: Request) -> Response:
+        run_id = request.params["runId"]
+        document = await request.document()
+        said = await self._annotations.create(request.caller, run_id, document, request.header(b"idempotency-key"))
+        place = (b"location", f"/v1/runs/{run_id}/annotations".encode())
+        return Response(201, said.document, [*replay_headers(said.replayed), place])
+
+    async def list_annotations(self, request: Request) -> Response:
+        limit = request.integer("limit", 1, MAX_ANNOTATIONS, MAX_ANNOTATIONS)
+        page = await self._annotations.page(request.caller, request.params["runId"], request.cursor(), limit)
+        listed = b",".join([each.document for each in page.annotations])
+        following = b',"nextCursor":"%b"' % page.annotations[-1].annotation_id.encode() if page.more else b""
+        return Response(200, b'{"annotations":[%b]%b}' % (listed, following))
+
+    async def diff_run(self, request: Request) -> Response:
+        against = request.path_id("against", "against must be the id of a run.")
+        if against is None:
+            raise invalid("against must name the run to compare with.", parameter="against")
+        return json_response(200, await self._comparison.compare(request.caller, request.params["runId"], against))
+
+
+_HEADERS: Final = [
+    (b"content-type", JSON),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
+class BundleRoutes:
+    """getDebugBundle."""
+
+    def __init__(self, bundles: Bundles) -> None:
+        self._bundles = bundles
+
+    async def get_bundle(self, request: Request) -> Response | None:
+        """bundle-05: nothing is sent before the run is found; from then on the document is whole, or broken off."""
+        given = request.query("maxEvents")
+        most = request.integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if given is not None else None
+        pieces = await self._bundles.begin(request.caller, request.params["runId"], most)
+        await request.out.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
+        if request.scope["method"] != "HEAD":
+            await request.while_there(_write(request, pieces))
+        await request.out.write(b"")
+        return None
+
+
+async def _write(request: Request, pieces: Pieces) -> None:
+    while (piece := await pieces.next()) is not None:
+        # An empty piece says nothing: the next one may end the document.
+        if piece:
+            await request.out.part(piece)

@@ -1,0 +1,148 @@
+"""Routes of runs.
+
+Routes that steer single runs, and the one that fetches what a run has made.
+
+Routes that steer runs: cancelling many of them, deleting one.
+
+Routes of runs that start runs.
+"""
+
+from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
+from weftwork.engine.api.interrupts import Interrupts
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.api.run_control import BulkCancel, Control, Steered
+from weftwork.engine.api.run_tree import Kinship
+from weftwork.engine.api.runs import Service
+from weftwork.ports.storage.event_log import RunQuery
+from weftwork.protocol.errors import invalid
+from weftwork.protocol.review.spans import parse_traceparent
+from weftwork.protocol.run.child_runs import MAX_TREE, TREE
+from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire import idempotency
+from weftwork.protocol.wire.route import MAX_PAGE
+
+
+class RunRoutes:
+    """createRun, listRuns, getRun, cancelRun."""
+
+    def __init__(self, service: Service, interrupts: Interrupts) -> None:
+        self._service = service
+        self._interrupts = interrupts
+
+    async def create_run(self, request: Request) -> Response:
+        document = await request.document()
+        outcome = await self._service.create_run(
+            request.caller,
+            document,
+            key=request.header(b"idempotency-key"),
+            exclusive=idempotency.parse_dedup(request.header(b"x-dedup")),
+            traceparent=_traceparent(request),
+        )
+        base = f"/v1/runs/{outcome.run_id}"
+        body = {
+            "runId": outcome.run_id,
+            "status": outcome.status,
+            "eventsUrl": f"{base}/events",
+            "statusUrl": base,
+        }
+        return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", base.encode())])
+
+    async def list_runs(self, request: Request) -> Response:
+        """kin-11: of all runs, or of those that one run has started."""
+        query = RunQuery(
+            statuses=_statuses(request),
+            workflow_id=request.query("workflowId"),
+            tags=tuple(request.queries("tag")),
+            before=request.cursor(),
+            limit=request.integer("limit", 1, MAX_PAGE, 50),
+            parent=request.path_id("parentRunId", "parentRunId must be the id of a run."),
+        )
+        return json_response(200, await self._service.list_runs(request.caller, query))
+
+    async def get_run(self, request: Request) -> Response:
+        found = await self._service.get_run(request.caller, request.params["runId"])
+        return json_response(200, self._interrupts.with_tokens(request.caller, found))
+
+    async def cancel_run(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        key = request.header(b"idempotency-key")
+        outcome = await self._service.cancel_run(request.caller, request.params["runId"], document, key)
+        body = {"runId": outcome.run_id, "status": outcome.status}
+        return json_response(200, body, replay_headers(outcome.replayed))
+
+
+def _traceparent(request: Request) -> str | None:
+    header = request.header(b"traceparent")
+    return header if parse_traceparent(header) is not None else None
+
+
+def _statuses(request: Request) -> tuple[str, ...]:
+    wanted = [name for value in request.queries("status") for name in value.split(",")]
+    if any(name not in STATUSES for name in wanted):
+        raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
+    return tuple(dict.fromkeys(wanted))
+
+
+class SteeringRoutes:
+    """pauseRun, resumeRun, getArtifact, setVariables."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    async def pause_run(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        key = request.header(b"idempotency-key")
+        done = await self._control.pause_run(request.caller, request.params["runId"], document, key)
+        return _answer(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
+
+    async def resume_run(self, request: Request) -> Response:
+        document = await request.document(optional=True)
+        key = request.header(b"idempotency-key")
+        done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
+        return _answer(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
+
+    async def set_variables(self, request: Request) -> Response:
+        run_id = request.params["runId"]
+        status = await self._control.set_variables(request.caller, run_id, await request.document())
+        return json_response(200, {"runId": run_id, "status": status})
+
+    async def get_artifact(self, request: Request) -> Response:
+        run_id, artifact_id = request.params["runId"], request.params["artifactId"]
+        return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
+
+
+def _answer(status: int, body: dict[str, str], done: Steered) -> Response:
+    return json_response(status, body, replay_headers(done.replayed))
+
+
+class ControlRoutes:
+    """bulkCancelRuns, deleteRun."""
+
+    def __init__(self, bulk: BulkCancel, retention: Retention) -> None:
+        self._bulk = bulk
+        self._retention = retention
+
+    async def bulk_cancel(self, request: Request) -> Response:
+        document = await request.document()
+        outcome = await self._bulk.cancel_runs(request.caller, document, request.header(b"idempotency-key"))
+        return json_response(200, {"results": outcome.results}, replay_headers(outcome.replayed))
+
+    async def delete_run(self, request: Request) -> Response:
+        key = request.header(b"idempotency-key")
+        replayed = await self._retention.delete_run(request.caller, request.params["runId"], key)
+        return Response(204, b"", replay_headers(replayed))
+
+
+class KinshipRoutes:
+    """getRunAncestry, getRunTree."""
+
+    def __init__(self, kinship: Kinship) -> None:
+        self._kinship = kinship
+
+    async def ancestry(self, request: Request) -> Response:
+        return json_response(200, await self._kinship.ancestry(request.caller, request.params["runId"]))
+
+    async def tree(self, request: Request) -> Response:
+        limit = request.integer("limit", 1, MAX_TREE, TREE)
+        return json_response(200, await self._kinship.tree(request.caller, request.params["runId"], limit))

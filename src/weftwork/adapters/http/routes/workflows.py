@@ -1,0 +1,49 @@
+"""Routes of workflow definitions."""
+
+from urllib.parse import quote
+
+from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
+from weftwork.engine.api.workflows import Registering, Workflows
+from weftwork.protocol.errors import invalid
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire.route import MAX_PAGE
+from weftwork.protocol.workflow.registration import MAX_VERSION
+
+
+class WorkflowRoutes:
+    """listWorkflows, getWorkflow, registerWorkflow and its seam."""
+
+    def __init__(self, workflows: Workflows) -> None:
+        self._workflows = workflows
+
+    async def list_workflows(self, request: Request) -> Response:
+        limit = request.integer("limit", 1, MAX_PAGE, 50)
+        return json_response(200, await self._workflows.list(request.caller, request.cursor(), limit))
+
+    async def get_workflow(self, request: Request) -> Response:
+        version = request.query("version")
+        if version is not None and not 0 < len(version) <= MAX_VERSION:
+            raise invalid(f"version takes 1 to {MAX_VERSION} characters.", parameter="version")
+        return Response(200, await self._workflows.get(request.caller, request.params["workflowId"], version))
+
+    async def register_workflow(self, request: Request) -> Response:
+        document = await request.document()
+        key = request.header(b"idempotency-key")
+        return _registered(await self._workflows.register(request.caller, document, key))
+
+    async def register_sample(self, request: Request) -> Response:
+        body = await request.document()
+        key = request.header(b"idempotency-key")
+        return _registered(await self._workflows.register_sample(request.caller, body, key))
+
+
+def _registered(outcome: Registering) -> Response:
+    body = {
+        "workflowId": outcome.workflow_id,
+        "version": outcome.version,
+        "digest": outcome.digest,
+        "createdAt": iso(outcome.created_at),
+    }
+    place = f"/v1/workflows/{outcome.workflow_id}?version={quote(outcome.version, safe='')}"
+    headers = [*replay_headers(outcome.replayed), (b"location", place.encode())]
+    return json_response(201 if outcome.created else 200, body, headers)

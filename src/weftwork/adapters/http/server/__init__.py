@@ -1,0 +1,1 @@
+"""Connections, their limits, and the HTTP server."""

@@ -1,0 +1,468 @@
+"""One connection: what comes in is held to limits of size, shape and time before it is a request.
+
+Theory. uvicorn's protocol class turns bytes into ASGI calls. Here it is told what a request may look like, how
+many may wait for their turn, and how long a client may take to send one. Time costs a request nothing but a few
+numbers: each connection knows the instant by which its client must have got further (`deadline`), and the server
+looks at all of them a few times a second.
+
+What cannot be a request is answered with an error document, after the answers that are still due on the same
+connection, and then nothing more is read: the bytes behind it could be anything.
+
+One request and its answer, as the server sees them; a whole answer leaves in one piece.
+
+The line: what a response has to know of its connection, and ASGI has no word for.
+
+The server puts it into the scope of every request, as `weftwork.line`. Without one a response is sent all the
+same; then nothing is known of what its client takes, and the server holds what it does not.
+
+The end of a connection: what is said last, and how long it is waited for that it is read.
+
+A client that is refused may be busy sending. Closed at once, its connection is reset, and it never reads why. So
+the answer is written, the client is told that nothing follows, and for a moment what it still sends is dropped.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, cast
+from urllib.parse import unquote
+
+import httptools
+import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from weftwork.adapters.http.asgi import Headers
+from weftwork.adapters.http.host_errors import refusal
+from weftwork.adapters.http.server import limits
+from weftwork.adapters.http.server.limits import Door
+from weftwork.protocol.errors import ClientFault, invalid
+
+WHOLE_BYTES: Final = 32_768
+"""Answers up to this size are written at once; larger ones go out at the client's pace."""
+
+
+class Cycle(RequestResponseCycle):
+    """uvicorn's, with a shorter way for what most answers are: head and body, known from the start."""
+
+    def respond(self, status: int, headers: Headers, body: bytes) -> bool:
+        """Send head and body with one write; says no, and has sent nothing, if that is not possible now.
+
+        The headers say how long the body is. Raises ValueError for one that would be more than a line.
+        """
+        if self.flow.write_paused or self.disconnected or self.response_started or len(body) > WHOLE_BYTES:
+            return False
+        lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)]]
+        if not self.keep_alive:
+            lines.append(b"connection: close\r\n")
+        head = b"".join(lines)
+        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
+            raise ValueError("a header is more than one line")
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.transport.write(b"%b\r\n%b" % (head, body))
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+        return True
+
+
+class Line(HttpToolsProtocol):
+    """One connection as its responses see it."""
+
+    running: Cycle | None = None
+    """The request that is being answered."""
+    on_lost: Callable[[], object] | None = None
+    """Called when the client goes away; set by whoever is being served, for as long as it is."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
+
+    @property
+    def full(self) -> bool:
+        """The client has not taken what it was sent, so far as that may wait here."""
+        return self.flow.write_paused
+
+    @property
+    def lost(self) -> bool:
+        return self.transport.is_closing()
+
+    async def room(self) -> None:
+        """Return when it has, or is gone."""
+        await self.flow.drain()
+
+    def narrow(self) -> None:
+        """Nothing may wait here: it is full as long as one byte was not taken."""
+        if not self.lost:
+            self.transport.set_write_buffer_limits(high=0)
+
+    def widen(self) -> None:
+        """As much may wait as is usual."""
+        if not self.lost:
+            self.transport.set_write_buffer_limits()
+
+    def abort(self) -> None:
+        """Break off, with whatever still waits. A connection whose client does not read cannot be closed."""
+        self.transport.abort()
+
+
+log = logging.getLogger("weftwork.http")
+
+LINGER_SECONDS: Final = 1.0
+"""How long a refused client is still listened to: it may be busy sending, and would not read the answer."""
+FLUSH_SECONDS: Final = 30.0
+"""How long the last bytes of an answer may take to leave."""
+
+BETWEEN, HEAD, BODY, ENDING = range(4)
+"""Where a connection stands in what it receives: between requests, in a head, in a body, or nothing more is read."""
+
+
+class Ending(Line):
+    """One connection as far as its end. `deadline` is when the watchdog looks at it."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.deadline = math.inf
+        self.stage = BETWEEN
+        self._flush_until = 0.0
+        self.last: bytes | None = None
+        """The answer that ends the connection, while others are due before it."""
+        self.template: dict[str, Any] = {}
+        """The scope of every request on it."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        # uvicorn tells only the newest request; the one that is being answered may be an older one.
+        for cycle in (self.running, *(cycle for cycle, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
+        self.deadline = math.inf
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Hold on to itself no longer: what is left of a connection goes at once, not when garbage is looked for."""
+        scopes: list[Any] = [self.template, self.scope]
+        scopes += [cycle.scope for cycle in (self.cycle, self.running) if cycle]
+        for scope in scopes:
+            if scope:
+                scope.pop("weftwork.line", None)
+
+    def shutdown(self) -> None:
+        if self.stage == ENDING:
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def refuse(self, fault: ClientFault) -> None:
+        """End the connection with this answer, after those that are due before it."""
+        log.debug("request refused before it was one", extra={"reason": fault.message})
+        answer = refusal(fault, self.server_state.default_headers)
+        torn = self.cycle if self.stage == BODY else None
+        if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
+            self.pipeline.popleft()
+        elif torn is not None and not torn.response_complete:
+            # The one that is being answered will never be whole.
+            if torn.response_started:
+                self.close()
+                return
+            torn.disconnected = True
+            torn.message_event.set()
+            self.say_last(answer)
+            return
+        elif torn is not None:
+            # It has its answer already; nobody waits for another.
+            self.close()
+            return
+        running = self.running
+        if running is not None and not running.response_complete:
+            self.last = answer
+            self.deadline = math.inf
+        else:
+            self.say_last(answer)
+
+    def say_last(self, answer: bytes) -> None:
+        """Write, say that nothing follows, and listen no more than for the client's own end."""
+        self.stage = ENDING
+        self.last = None
+        now = self.loop.time()
+        self.deadline = now + LINGER_SECONDS
+        self._flush_until = now + FLUSH_SECONDS
+        self.transport.write(answer)
+        # The client may be gone by now.
+        with contextlib.suppress(OSError, RuntimeError):
+            self.transport.write_eof()
+
+    def close(self) -> None:
+        self.stage = ENDING
+        self.deadline = self.loop.time() + FLUSH_SECONDS
+        self.transport.close()
+
+    def give_up(self, now: float) -> None:
+        """Break off, unless there are answers that the client is still reading."""
+        if now < self._flush_until and self.transport.get_write_buffer_size():
+            self.deadline = now + LINGER_SECONDS
+        else:
+            self.deadline = math.inf
+            self.transport.abort()
+
+
+HEAD_SECONDS: Final = 10.0
+"""From the connection, or from the first byte of a later request, to the end of its head."""
+BODY_GRACE_SECONDS: Final = 5.0
+BODY_RATE: Final = 1024
+"""Bytes of a body that must have come for each second after the grace."""
+BODY_REST_SECONDS: Final = 60.0
+"""How long a client may rest in a body, however much it has sent before."""
+IDLE_SECONDS: Final = 15.0
+"""How long a connection stays on which nothing is asked."""
+PIPELINED: Final = 16
+"""Requests that may wait behind one that is being answered."""
+EXTRA_PER_BYTE: Final = 16
+"""Bytes around the pieces of a body that each byte of it pays for."""
+
+
+class _Refused(Exception):
+    """Stops the parser; the answer is kept beside it."""
+
+
+class _Trailers:
+    """Headers behind a body are dropped: they would pass every check of those before it."""
+
+    def append(self, header: tuple[bytes, bytes]) -> None: ...
+
+
+class Connection(Ending):
+    """One client. `deadline` is when the watchdog calls `overdue`."""
+
+    parser: httptools.HttpRequestParser
+    app: Any
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        door: Door,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._door = door
+        self._spare = False
+        self._now = 0.0
+        self._size = 0
+        self._extra = 0
+        self._unweighed = False
+        self._begun = 0.0
+        self._received = 0
+        self._parked = 0
+        self._fault: ClientFault | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._now = self.loop.time()
+        self.deadline = self._now + HEAD_SECONDS
+        self.template = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "weftwork.line": self,
+        }
+        place = self._door.place(len(self.connections))
+        if place != "inside":
+            self._crowd(place)
+
+    def _crowd(self, place: str) -> None:
+        if place == "spare":
+            self._spare = True
+        elif place == "outside":
+            self.say_last(self._door.answer)
+        else:
+            self.stage = ENDING
+            self.transport.write(self._door.answer)
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self.stage == ENDING or self.last is not None:
+            return
+        extra = self._extra
+        size = self._size = len(data)
+        self._extra = extra + size if extra > 0 else size
+        self._now = self.loop.time()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            # An offer that is not taken up: what follows it is the next request.
+            rest = data[offer.args[0] :]
+            if rest:
+                self.data_received(rest)
+                return
+        except httptools.HttpParserError:
+            self.refuse(self._fault or invalid("This is not a valid HTTP request."))
+            return
+        if self._extra > limits.HEAD_BYTES:
+            self.refuse(invalid(limits.oversize()))
+        elif self.stage == HEAD and self._extra == 0:
+            # It began behind another request in what was just read, so those bytes were not counted.
+            self._unweighed = True
+
+    # What the parser finds
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+        self.scope = {**self.template, "headers": self.headers}  # type: ignore[typeddict-item]
+        self.stage = HEAD
+        if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            self.deadline = self._now + HEAD_SECONDS
+
+    def on_headers_complete(self) -> None:
+        parser, target, headers, scope = self.parser, self.url, self.headers, self.scope
+        version = parser.get_http_version()
+        if self._unweighed or self._extra > limits.HEAD_BYTES or self._size > limits.HEAD_BYTES:
+            self._weigh()
+        fault = limits.head_fault(target, headers, version, parser.should_upgrade())
+        if fault is not None:
+            self._stop(invalid(fault))
+        if self._spare and self._door.refuses(len(self.connections), target):
+            self._stop(self._door.fault)
+        if len(self.pipeline) >= PIPELINED:
+            self._stop(invalid(f"More than {PIPELINED} requests wait for their turn."))
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["http_version"] = version
+        path, _, scope["query_string"] = target.partition(b"?")
+        scope["raw_path"] = path
+        text = path.decode("ascii")
+        scope["path"] = unquote(text) if "%" in text else text
+        before = self.running
+        cycle = self.cycle = Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version == "1.1" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._run(cycle)
+        else:
+            self.pipeline.appendleft((cycle, self.app))
+            if len(self.pipeline) > PIPELINED // 2:
+                # Not sooner: whoever does not read does not see a client go away.
+                self.flow.pause_reading()
+        self.headers = _Trailers()  # type: ignore[assignment]
+        self.stage = BODY
+        self._begun = self._now
+        self._received = self._extra = 0
+        self.deadline = self._now + BODY_GRACE_SECONDS
+
+    def on_body(self, body: bytes) -> None:
+        size = len(body)
+        self._received += size
+        self._extra -= size + size * EXTRA_PER_BYTE
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if cycle is not self.running:
+            self._parked += size
+        if len(cycle.body) > HIGH_WATER_LIMIT or self._parked > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        self.stage = BETWEEN
+        self._extra = 0
+        self.deadline = math.inf
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
+
+    def _weigh(self) -> None:
+        """Exactly, where the bytes read so far may be more than a head, or less."""
+        self._unweighed = False
+        if limits.weigh(self.url, self.headers) > limits.HEAD_BYTES:
+            self._stop(invalid(limits.oversize()))
+
+    def _stop(self, fault: ClientFault) -> NoReturn:
+        self._fault = fault
+        raise _Refused
+
+    # Answers
+
+    def _run(self, cycle: Cycle) -> None:
+        self.running = cycle
+        task = self.loop.create_task(cycle.run_asgi(self.app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    def on_response_complete(self) -> None:
+        now = self.loop.time()
+        if self.transport.is_closing():
+            self.deadline = now + FLUSH_SECONDS
+            return
+        if self.pipeline:
+            cycle = cast(Cycle, self.pipeline.pop()[0])
+            self._parked -= len(cycle.body)
+            self._run(cycle)
+        elif self.last is not None:
+            self.say_last(self.last)
+        elif self.stage == BETWEEN:
+            self.deadline = now + IDLE_SECONDS
+        if self._parked <= HIGH_WATER_LIMIT:
+            self.flow.resume_reading()
+
+    # Time
+
+    def overdue(self, now: float) -> None:
+        """The deadline has passed: say so, close, or go on if the client is not to blame."""
+        if self.stage == ENDING or self.transport.is_closing():
+            self.give_up(now)
+        elif self.flow.read_paused:
+            # What is missing is not let in.
+            self._begun, self._received = now, 0
+            self.deadline = now + HEAD_SECONDS
+        elif self.stage == BETWEEN:
+            self.close()
+        elif self.stage == HEAD:
+            message = f"The head of the request was not there within {HEAD_SECONDS:g} seconds."
+            self.refuse(invalid(message))
+        else:
+            self._judge_body(now)
+
+    def _judge_body(self, now: float) -> None:
+        if self.cycle.waiting_for_100_continue:
+            self._begun = now
+        due = self._begun + BODY_GRACE_SECONDS + self._received / BODY_RATE
+        if due > now:
+            over = max(0.0, due - now - BODY_REST_SECONDS)
+            self._begun -= over
+            self.deadline = due - over
+        else:
+            message = f"The body of the request comes in at less than {BODY_RATE} bytes per second."
+            self.refuse(invalid(message))

@@ -1,0 +1,143 @@
+"""The server: uvicorn with httptools, told by us when to begin and when to end."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Final, cast
+
+import uvicorn
+
+from weftwork.adapters.http.server.connection import Connection
+from weftwork.adapters.http.server.limits import Door
+
+log = logging.getLogger("weftwork.http")
+
+GRACE_SECONDS: Final = 3.0
+"""How long open requests may take to finish once the host drains."""
+CUT_SECONDS: Final = 1.0
+"""How long those that did not finish have to say so."""
+LOOK_TICKS: Final = 5
+"""Deadlines of clients are looked at so often, in tenths of a second."""
+REPORT_TICKS: Final = 100
+
+
+class _Server(uvicorn.Server):
+    """Signals are ours: uvicorn would raise them again after the loop and cut our own clean-up short.
+
+    So is the end: uvicorn would cancel requests without waiting for what they still have to say, and leave
+    connections behind whose client does not read.
+    """
+
+    def __init__(self, config: uvicorn.Config, door: Door) -> None:
+        super().__init__(config)
+        self._door = door
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % LOOK_TICKS == 0:
+            self._look()
+        if counter % REPORT_TICKS == 0 and self._door.turned_away:
+            log.warning("connections refused, there are as many as may be", extra={"count": self._door.turned_away})
+            self._door.turned_away = 0
+        return await super().on_tick(counter)
+
+    def _look(self) -> None:
+        """The watchdog: one comparison per connection."""
+        now = asyncio.get_running_loop().time()
+        connections = cast("set[Connection]", self.server_state.connections)
+        for connection in [each for each in connections if each.deadline < now]:
+            try:
+                connection.overdue(now)
+            except Exception:
+                # Whatever is wrong with one of them, the server goes on for all the others.
+                log.exception("connection could not be ended")
+                connection.abort()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        await self._quiet(GRACE_SECONDS)
+        if state.tasks:
+            log.warning("requests cut short by the shutdown", extra={"count": len(state.tasks)})
+        for task in list(state.tasks):
+            task.cancel()
+        await self._quiet(CUT_SECONDS)
+        for connection in list(state.connections):
+            connection.transport.abort()
+
+    async def _quiet(self, seconds: float) -> None:
+        """Return when nobody is connected and nothing runs, or after so long, or at once if told so."""
+        until = asyncio.get_running_loop().time() + seconds
+        state = self.server_state
+        while (state.connections or state.tasks) and not self.force_exit:
+            if asyncio.get_running_loop().time() >= until:
+                return
+            await asyncio.sleep(0.02)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free port. Raises OSError."""
+    host = host.removeprefix("[").removesuffix("]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Naming TCP matters: asyncio switches off Nagle only for sockets that say what they are.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+    except BaseException:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return listener
+
+
+async def serve(
+    app: Any,
+    listener: socket.socket,
+    drain: Callable[[], None],
+    started: Callable[[], None],
+    max_connections: int = 12_000,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then drain: no new work, streams end, open requests finish."""
+    door = Door(max_connections)
+    config = uvicorn.Config(
+        app,
+        http=cast(Any, partial(Connection, door=door)),
+        loop="none",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+    )
+    server = _Server(config, door)
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        # A second signal does not wait for anybody.
+        server.force_exit = server.should_exit
+        server.should_exit = True
+        drain()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
+    try:
+        loop.call_soon(started)
+        await server.serve(sockets=[listener])
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

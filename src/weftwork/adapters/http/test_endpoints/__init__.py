@@ -1,0 +1,1 @@
+"""Endpoints for the conformance suite (its word for them is "seams")."""

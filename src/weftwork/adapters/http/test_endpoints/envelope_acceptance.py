@@ -1,0 +1,249 @@
+"""The seam on the gate: an envelope and the rules for it come in, and what the gate says of it goes out.
+
+A window and no more: the envelope is judged by the function that judges what models send, and what is projected is
+made by the functions that make it in a run. Source: RFC 0021 (conformance), readings (Seam of the gate).
+
+Correlations: what the seam on the gate remembers of the envelopes that it was shown, while there is room.
+
+The overlay: capabilities that the seams are to see as present or missing, whatever the host has.
+
+The refusal of some seams, which has a form of its own: the code stands one level lower than elsewhere.
+"""
+
+from collections import OrderedDict
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.engine.api.test_endpoints import EnvelopeRecords, EventQuery, TestLog
+from weftwork.engine.decide.envelopes import would_record
+from weftwork.protocol.envelopes.accept_request import (
+    CAPABILITY,
+    Asked,
+    Good,
+    Projection,
+    asked,
+    judged_of,
+    masked,
+    of_piece,
+    shown,
+    with_known,
+)
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Known, Verdict
+from weftwork.protocol.envelopes.handling import Judged
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
+from weftwork.protocol.envelopes.reassembly import Pieces
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run.header import RunKey
+
+ENTRIES_KEPT: Final = 10_000
+BYTES_KEPT: Final = 16 * 2**20
+"""Of payloads in recorded outcomes; the oldest go first."""
+PIECES_KEPT: Final = 32
+"""Envelopes that are not whole yet."""
+
+T = TypeVar("T")
+
+
+class First(msgspec.Struct, frozen=True):
+    """The first envelope that was seen under a correlation id."""
+
+    type: str
+    envelope_id: str
+
+
+class Kept(Generic[T]):
+    """Values by partition, run and correlation id. The first one under a key stays, the oldest keys go."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[tuple[str, str, str], tuple[T, int]] = OrderedDict()
+        self._weight = 0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: tuple[str, str, str]) -> T | None:
+        found = self._values.get(key)
+        return None if found is None else found[0]
+
+    def put(self, key: tuple[str, str, str], value: T, weight: int = 0) -> None:
+        if key in self._values:
+            return
+        self._values[key] = value, weight
+        self._weight += weight
+        while len(self._values) > self._most or (self._weight > BYTES_KEPT and len(self._values) > 1):
+            self._weight -= self._values.popitem(last=False)[1][1]
+
+    def clear(self, partition: str) -> None:
+        for key in [each for each in self._values if each[0] == partition]:
+            self._weight -= self._values.pop(key)[1]
+
+
+class Correlations:
+    """seen: in any call; recorded: for a named run, with the outcome; written: runs that have the events of it."""
+
+    def __init__(self) -> None:
+        self.seen = Kept[First](ENTRIES_KEPT)
+        self.recorded = Kept[Known](ENTRIES_KEPT)
+        self.written = Kept[tuple[str, ...]](ENTRIES_KEPT)
+        self._pieces = Kept[Pieces](PIECES_KEPT)
+
+    def record(self, key: tuple[str, str, str], known: Known) -> None:
+        self.recorded.put(key, known, len(encode_stored(getattr(known.outcome, "payload", None))))
+
+    def piece(self, partition: str, envelope: Any) -> Pieces | None:
+        """What has come of the envelope that this is a piece of; None if it is none."""
+        if not is_object(envelope) or "partial" not in envelope:
+            return None
+        key = (partition, "", str(envelope.get("correlationId")))
+        self._pieces.put(key, Pieces())
+        return self._pieces.get(key)
+
+    def clear(self, partition: str) -> None:
+        """Forget everything of a partition."""
+        for each in (self.seen, self.recorded, self.written, self._pieces):
+            each.clear(partition)
+
+
+NAMES_KEPT: Final = 256
+"""Of one partition; the oldest go first."""
+
+
+class Overlay:
+    """toggleCapability. Only seams look here; every partition has its own."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, OrderedDict[str, bool]] = {}
+
+    def get(self, partition: str, name: str) -> bool | None:
+        """What is to be seen; None: what is there."""
+        values = self._values.get(partition)
+        return None if values is None else values.get(name)
+
+    def reset(self, partition: str) -> None:
+        """Forget everything of a partition."""
+        self._values.pop(partition, None)
+
+    async def toggle(self, request: Request) -> Response:
+        """env-34 (RFC 0021, conformance): null takes a name out, and reset all of them; the answer is what is left."""
+        body = await request.document()
+        schema.require("capability-toggle", body)
+        values = self._values.setdefault(request.caller.partition, OrderedDict())
+        if body.get("reset"):
+            values.clear()
+        if "name" in body:
+            values.pop(body["name"], None)
+            if body.get("value") is not None:
+                values[body["name"]] = body["value"]
+                if len(values) > NAMES_KEPT:
+                    values.popitem(last=False)
+        return json_response(200, {"overlay": dict(values)})
+
+
+def seam_refusal(code: str, message: str) -> Response:
+    """env-35 (readings, Errors of seams): what checks of hosts read. Never repeats what was sent."""
+    return json_response(400, {"error": {"code": code, "message": message}})
+
+
+_PLANTED: Final = Gated("planted", "", "", ())
+"""Stands in the rules for an outcome that only its planter knows."""
+_SEEN: Final = Gated("seen", "", "", ())
+"""Stands for one that was seen here, and is not kept."""
+
+
+class EnvelopeSeam:
+    """acceptEnvelope. Every partition has a memory of its own."""
+
+    def __init__(self, kinds: Kinds, log: TestLog, records: EnvelopeRecords, overlay: Overlay) -> None:
+        self._kinds = kinds
+        self._log = log
+        self._records = records
+        self._overlay = overlay
+        self._memory = Correlations()
+
+    def reset(self, partition: str) -> None:
+        """Forget everything of a partition."""
+        self._memory.clear(partition)
+
+    async def accept(self, request: Request) -> Response:
+        body = await request.document()
+        if is_object(body) and "envelope" not in body:
+            return seam_refusal("invalid_argument", "The body needs an envelope.")
+        schema.require("envelope-accept", body)
+        partition = request.caller.partition
+        given = asked(body, self._kinds, self._overlay.get(partition, CAPABILITY) is not False)
+        return json_response(200, await self._judge(partition, body["envelope"], given))
+
+    async def _judge(self, partition: str, envelope: Any, given: Asked) -> Any:
+        """env-36 (readings, Seam of the gate): what is recorded for a run counts before what the caller plants, and
+        that before what was seen here, which tells a conflict and else lets the envelope be judged anew."""
+        if given.rules.capable and (piece := self._memory.piece(partition, envelope)) is not None:
+            whole = piece.take(envelope)
+            if whole is None:
+                return shown(accept(envelope, of_piece(given.rules)), given)
+            if isinstance(whole, Invalid):
+                return shown(Verdict(whole), given)
+            envelope = whole
+        recorded = await self._recorded(partition, envelope, given)
+
+        def known(correlation_id: str) -> Known | None:
+            if recorded is not None:
+                return recorded
+            if planted := given.planted.get(correlation_id):
+                return Known(planted.type, _PLANTED)
+            seen = self._memory.seen.get((partition, "", correlation_id))
+            return None if seen is None else Known(seen.type, _SEEN)
+
+        verdict = accept(envelope, with_known(given.rules, known))
+        if verdict.outcome is _SEEN:
+            verdict = accept(envelope, given.rules)
+        outcome = verdict.outcome
+        if outcome is _PLANTED:
+            return given.planted[verdict.correlation_id].document
+        if not isinstance(outcome, Invalid) and not verdict.repeated:
+            verdict = Verdict(self._keep(partition, given, verdict, outcome))
+        return shown(verdict, given)
+
+    def _keep(self, partition: str, given: Asked, verdict: Verdict, outcome: Good) -> Good:
+        """The outcome with what was kept of it: for the next call, for the named run, and in the test log."""
+        seen = self._memory.seen.get((partition, "", verdict.correlation_id))
+        if isinstance(outcome, Accepted) and seen is not None:
+            outcome = msgspec.structs.replace(outcome, envelope_id=seen.envelope_id)
+        if given.projection is not None:
+            judged = judged_of(verdict, given.projection, outcome, given.rules)
+            ids = self._write(partition, given, given.projection, judged)
+            if isinstance(outcome, Accepted):
+                outcome = msgspec.structs.replace(outcome, event_ids=ids)
+        self._memory.seen.put((partition, "", verdict.correlation_id), First(verdict.type, verdict.envelope_id))
+        if given.durable is not None:
+            key = (partition, given.durable, verdict.correlation_id)
+            self._memory.record(key, Known(verdict.type, outcome))
+        return outcome
+
+    async def _recorded(self, partition: str, envelope: Any, given: Asked) -> Known | None:
+        """In the log of the run, if there is one; else what was recorded here for that id."""
+        named: Any = envelope.get("correlationId") if is_object(envelope) else None
+        run_id = given.durable
+        if run_id is None or not isinstance(named, str):
+            return None
+        identity = masked(named, given.rules)
+        found = await self._records.find(RunKey(partition, run_id), identity)
+        return found or self._memory.recorded.get((partition, run_id, identity))
+
+    def _write(self, partition: str, given: Asked, target: Projection, judged: Judged) -> tuple[str, ...]:
+        """Ids of the events; a run has those of an envelope once."""
+        key = (partition, target.run_id, judged.correlation_id)
+        written = self._memory.written.get(key)
+        if written is None:
+            before = EventQuery(type="interrupt.requested", node_id=judged.node_id)
+            asked_before = len(self._log.events(partition, target.run_id, before))
+            drafts = would_record(judged, given.rules.contract, asked_before)
+            written = tuple(event["eventId"] for event in self._log.append(partition, target.run_id, drafts))
+            self._memory.written.put(key, written)
+        return written

@@ -1,0 +1,107 @@
+"""The seam that writes an event about the reliability of an answer, if the live path could have written it.
+
+The seam that shows how content reaches a model.
+
+Windows on the gate: the schemas that envelopes are held to, and the seams that show what it does with one.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.adapters.http.routes.host_info import SchemaRoutes
+from weftwork.adapters.http.test_endpoints.envelope_acceptance import EnvelopeSeam, Overlay, seam_refusal
+from weftwork.engine.api.test_endpoints import EnvelopeRecords, TestLog
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.ids import is_node_id
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.privacy.trust import SOURCE, shown_to_model
+from weftwork.protocol.run.events import Draft
+
+RECOVERY: Final = "envelope.recovery.applied"
+_RECOVERED: Final = frozenset({"nodeId", "path", "byteOffset"})
+_CREDENTIAL: Final = "credentialRef"
+_CANARY: Final = "secret-canary-"
+
+
+class ReliabilitySeam:
+    """emitEnvelopeReliability."""
+
+    def __init__(self, log: TestLog) -> None:
+        self._log = log
+
+    async def emit(self, request: Request) -> Response:
+        """env-33 (RFC 0032): only payloads that fit their closed schemas are written, and nothing that leaks."""
+        body = await request.document()
+        wrong = schema.check("emit-envelope-reliability", body)
+        if wrong and is_object(body):
+            return _wrong(wrong[0], "")
+        schema.require("emit-envelope-reliability", body)
+        kind, payload = body["type"], body["payload"]
+        if _leaks(payload):
+            return seam_refusal("envelope_reliability_credential_leak", "The payload holds a credential.")
+        if kind == RECOVERY and not payload.keys() <= _RECOVERED:
+            return seam_refusal("envelope_recovery_content_leak", "The payload holds more than where and how.")
+        if found := schema.check_payload(kind, payload):
+            return _wrong(found[0], "/payload")
+        node_id: str = body.get("nodeId", payload["nodeId"])
+        draft = Draft(kind, payload, node_id if is_node_id(node_id) else None, body.get("correlationId"))
+        written = self._log.append(request.caller.partition, body["runId"], (draft,))
+        return json_response(200, {"event": written[0]})
+
+
+def _wrong(violation: schema.Violation, at: str) -> Response:
+    return seam_refusal("invalid_argument", f"The value at the pointer '{at}{violation.pointer}' {violation.message}.")
+
+
+def _leaks(payload: dict[str, Any]) -> bool:
+    stack: list[Any] = [payload]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if _CANARY in value:
+                return True
+        elif is_object(value):
+            if any(name == _CREDENTIAL or _CANARY in name for name in value):
+                return True
+            stack += value.values()
+        elif is_array(value):
+            stack += value
+    return False
+
+
+async def wrap_prompt(request: Request) -> Response:
+    """wrapPrompt: the very text that a prompt of a later node would hold."""
+    body = await request.document()
+    schema.require("prompt-wrap", body)
+    prompt = shown_to_model(
+        body["payload"],
+        body.get("contentTrust"),
+        type=body.get("eventType", "event"),
+        source=body.get("source", SOURCE),
+        attributes=body.get("attributes"),
+    )
+    return json_response(200, {"prompt": prompt})
+
+
+class GateWindows:
+    """All handlers of wire_v1_envelopes, with the memory that they share."""
+
+    def __init__(self, kinds: Kinds, log: TestLog, records: EnvelopeRecords) -> None:
+        self._overlay = Overlay()
+        self._seam = EnvelopeSeam(kinds, log, records, self._overlay)
+        schemas = SchemaRoutes(kinds)
+        self.handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
+            "getSchema": schemas.of_wire,
+            "getEnvelopeSchema": schemas.of_kind,
+            "acceptEnvelope": self._seam.accept,
+            "toggleCapability": self._overlay.toggle,
+            "wrapPrompt": wrap_prompt,
+            "emitEnvelopeReliability": ReliabilitySeam(log).emit,
+        }
+
+    def reset(self, partition: str) -> None:
+        """Forget what the seams were told and shown in a partition."""
+        self._overlay.reset(partition)
+        self._seam.reset(partition)

@@ -1,0 +1,166 @@
+"""The seam that looks at messages as a node does before it asks a model.
+
+The routes of the seam that programs the scripted provider.
+
+The seam that keeps bytes for a while, as the conformance suite asks for it.
+
+The route of the guarded client's seam.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.models.message_media import CODES, Perception, given_message, modalities_of
+from weftwork.ports import outbound
+from weftwork.ports.models import ModelRequest, Models, ProviderFault, TextPart
+from weftwork.ports.node_outcome import Failed, StepFailed
+from weftwork.ports.outbound import Outbound
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json import schema
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.asset_references import SAMPLE_ASSETS
+from weftwork.protocol.media.media_types import settled
+from weftwork.protocol.media.message_parts import MODALITIES
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
+
+_WIRE: Final = {mine: wire for wire, mine in CODES.items()} | {"unsupported_modality": "unsupported_modality"}
+
+
+class AiSeam:
+    """callAi. The checks, the guard and the assets are those of nodes, on behalf of the caller's partition."""
+
+    def __init__(self, models: Models, assets: Assets | None, outbound: Outbound | None, most_bytes: int) -> None:
+        self._models = models
+        self._assets = assets
+        self._outbound = outbound
+        self._most = most_bytes
+
+    async def call(self, request: Request) -> Response:
+        """media-51 (RFC 0091): what a model would take, and why it does not take the rest."""
+        document = await request.document()
+        schema.require("ai-call", document)
+        messages = tuple(given_message(each["role"], each["content"]) for each in document["messages"])
+        wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
+        perception = Perception(self._assets, self._outbound, request.caller.partition, self._most)
+        try:
+            provider = self._models.find(wanted)
+            seen = await perception.look(wanted, modalities_of(provider, wanted.model))
+        except ProviderFault as fault:
+            raise invalid(fault.message, "/provider", code=fault.code) from None
+        except StepFailed as failed:
+            raise _fault(failed.failure) from None
+        shown = {part.modality for message in seen.messages for part in message.media}
+        spoken = any(isinstance(each.content, str) or _speaks(each.content) for each in seen.messages)
+        found = [*(["text"] if spoken else []), *(each for each in MODALITIES if each in shown)]
+        return json_response(200, {"ok": True, "accepted": True, "modalities": found})
+
+
+def _speaks(content: tuple[object, ...]) -> bool:
+    return any(isinstance(part, TextPart) for part in content)
+
+
+def _fault(failure: Failed) -> ClientFault:
+    """A failure of a node as the wire says it. 404 would say that the seam is not there."""
+    code = _WIRE.get(failure.code)
+    if code is not None:
+        return ClientFault(code, failure.message, failure.details)
+    return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
+
+
+class Programmable(Protocol):
+    """What the seam is a window on."""
+
+    def program(self, partition: str, node_id: str, entries: Iterable[Any]) -> int:
+        """Raises msgspec.ValidationError."""
+        ...
+
+    def last_budget(self, partition: str, node_id: str) -> int | None: ...
+
+
+class MockAiRoutes:
+    """programMockAi, getMockAiBudget. A tenant programs its own runs, and sees its own."""
+
+    def __init__(self, programs: Programmable) -> None:
+        self._programs = programs
+
+    async def program(self, request: Request) -> Response:
+        """model-19 (host): replaces what is left of the node's program."""
+        document = await request.document()
+        schema.require("mock-ai-program", document)
+        try:
+            count = self._programs.program(request.caller.partition, document["nodeId"], _known(document["program"]))
+        except msgspec.ValidationError:
+            raise invalid("An entry does not say one thing.", "/program") from None
+        return json_response(200, {"ok": True, "count": count})
+
+    async def budget(self, request: Request) -> Response:
+        node_id = request.query("nodeId")
+        if node_id is None or not 0 < len(node_id) <= MAX_NODE_ID:
+            raise invalid(f"nodeId names the node, in {MAX_NODE_ID} or fewer characters.", parameter="nodeId")
+        return json_response(200, {"maxTokens": self._programs.last_budget(request.caller.partition, node_id)})
+
+
+def _known(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    members = schema.document("mock-ai-program")["$defs"]["Entry"]["properties"]
+    return [{name: value for name, value in entry.items() if name in members} for entry in program]
+
+
+TTL_SECONDS: Final = 3_600
+
+
+class MediaSeam:
+    """putMedia."""
+
+    def __init__(self, assets: Assets, limits: Limits) -> None:
+        self._assets = assets
+        self._limits = limits
+
+    async def put(self, request: Request) -> Response:
+        """media-38 (conformance seam): the URL has the path that the suite looks for, and ends with the time given."""
+        document = await request.document()
+        schema.require("media-put", document)
+        try:
+            data = b64decode(document["contentBase64"], validate=True)
+        except ValueError:
+            raise invalid("contentBase64 is no base64.", "/contentBase64") from None
+        # A whole number may be written with a fraction of zero.
+        held_ms = int(document.get("ttlSeconds", TTL_SECONDS)) * 1000
+        asset = await self._assets.take(request.caller.partition, data, held_ms, self._limits.max_upload_bytes)
+        media_type = settled(document["contentType"].split(";")[0].strip().lower(), asset.media_type)
+        until = self._assets.until(asset, held_ms)
+        token = self._assets.token(asset, media_type, expires_at=until)
+        url = self._assets.base + SAMPLE_ASSETS + token
+        answer = {"url": url, "bytes": asset.size, "token": token, "expiresAt": iso(until)}
+        return json_response(201, answer, [(b"location", url.encode())])
+
+
+class FetchRoutes:
+    """safeFetch. `moved` makes a client for which every name has moved to the given address."""
+
+    def __init__(self, client: outbound.Outbound, moved: Callable[[str], outbound.Outbound]) -> None:
+        self._client = client
+        self._moved = moved
+
+    async def safe_fetch(self, request: Request) -> Response:
+        document = await request.document()
+        schema.require("safe-fetch", document)
+        address = document.get("simulateRebindTo")
+        client = self._client if address is None else self._moved(address)
+        return json_response(200, await _tried(client, document["url"], document.get("init", {})))
+
+
+async def _tried(client: outbound.Outbound, url: str, init: dict[str, Any]) -> dict[str, Any]:
+    headers = tuple(init.get("headers", {}).items())
+    wanted = outbound.Request(url, init.get("method", "GET"), headers, init.get("body", "").encode())
+    try:
+        return {"outcome": "fetched", "status": (await client.fetch(wanted)).status}
+    except outbound.FetchRefused as refused:
+        return {"outcome": "blocked", "blocked": refused.blocked}
+    except outbound.FetchFailed:
+        return {"outcome": "failed"}

@@ -1,0 +1,294 @@
+"""The event log port in memory. No method waits for anything, so each of them is atomic on the event loop."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+from msgspec.structs import replace
+
+from weftwork.adapters.memory import runs
+from weftwork.adapters.memory.assets import MemoryAssets
+from weftwork.adapters.memory.interrupts import OpenInterrupts
+from weftwork.adapters.memory.open_state import Door
+from weftwork.adapters.memory.runs import Kin, MemoryRun, Waking
+from weftwork.ports.storage.event_log import (
+    Active,
+    Created,
+    Instruction,
+    InterruptPage,
+    InterruptQuery,
+    News,
+    Page,
+    Recorded,
+    RunQuery,
+    SequenceConflict,
+    StillLive,
+)
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.batch import Batch, Hidden, Record, check_batch, check_first, check_record
+from weftwork.protocol.run.events import Event, reaching
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, Stored
+
+SWEEP_MOST: Final = 1000
+_NONE_OPEN: Final = OpenInterrupts()
+
+
+class MemoryEventLog:
+    """Implements ports.eventlog.EventLog for one process; nothing survives it."""
+
+    def __init__(self, door: Door, assets: MemoryAssets) -> None:
+        self._door = door
+        self._assets = assets
+        self._runs: dict[RunKey, MemoryRun] = {}
+        self._by_partition: dict[str, list[MemoryRun]] = {}
+        self._live: dict[RunKey, MemoryRun] = {}
+        self._waking = Waking()
+        self._kin = Kin(self.find)
+        self._interrupts: defaultdict[str, OpenInterrupts] = defaultdict(OpenInterrupts)
+        self._records: dict[tuple[str, str], Record] = {}
+        self._ages: list[tuple[int, str, str]] = []
+        self._deleted: dict[int, tuple[int, RunKey]] = {}
+        """By its number, when a run was deleted and how it was called."""
+        self._created = 0
+
+    async def create(
+        self,
+        header: RunHeader,
+        hidden: tuple[Hidden, ...] = (),
+        record: Record | None = None,
+        exclusive: bool = False,
+        first: Batch | None = None,
+    ) -> Created | Recorded | Active:
+        self._door.enter()
+        check_first(header, record, first)
+        known = self._taken(record)
+        if known is not None:
+            return known
+        if exclusive:
+            for run in self._live.values():
+                if (run.key.partition, run.scope_id) == (header.partition, header.scope_id):
+                    return Active(run.key.run_id)
+        if header.key in self._runs:
+            raise HostFault(f"the run id {header.run_id} is in use")
+        run = self._add(header, hidden)
+        if first is not None:
+            self._apply(run, first)
+        self._fill(record)
+        return Created()
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+        self._door.enter()
+        check_batch(run, expected, batch)
+        known = self._taken(batch.record)
+        if known is not None:
+            return known
+        found = self._runs.get(run)
+        if found is None or found.ended or found.projection.last_sequence != expected:
+            raise SequenceConflict(f"the run does not stand at {expected}")
+        born = {spawn.header.key for spawn in batch.spawns}
+        if len(born) < len(batch.spawns) or any(key in self._runs for key in born):
+            raise HostFault("the run id of a child is in use")
+        self._apply(found, batch)
+        for spawn in batch.spawns:
+            self._add(spawn.header, spawn.hidden)
+        self._kin.reach(found, batch)
+        self._fill(batch.record)
+        return None
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+        self._door.enter()
+        found = self._runs.get(run)
+        number = self._number(RunKey(run.partition, after)) if after is not None else -1
+        if found is None or number is None:
+            return []
+        later = (child for child in found.children.values() if child.number > number)
+        return [child.stored(with_rows=False) for child in islice(later, max(limit, 0))]
+
+    async def descendants(self, run: RunKey) -> int:
+        self._door.enter()
+        return self._kin.descendants(run)
+
+    async def news(self, after: News | None, limit: int) -> list[News]:
+        self._door.enter()
+        number = self._number(RunKey(after.parent.partition, after.told.child)) if after is not None else -1
+        return self._kin.news(number, limit) if number is not None else []
+
+    async def hear(self, heard: tuple[News, ...]) -> None:
+        self._door.enter()
+        for news in heard:
+            child = self._runs.get(RunKey(news.parent.partition, news.told.child))
+            if child is not None:
+                self._kin.hear(child, news.told.sequence)
+
+    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+        self._door.enter()
+        number = self._number(after) if after is not None else -1
+        return self._kin.instructions(number, limit) if number is not None else []
+
+    async def remember(self, record: Record) -> Recorded | None:
+        self._door.enter()
+        known = self._taken(record)
+        if known is None:
+            self._fill(record)
+        return known
+
+    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+        self._door.enter()
+        record = self._records.get((partition, slot))
+        return record if record is not None and record.created_at >= not_before else None
+
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
+        self._door.enter()
+        found = self._runs.get(run)
+        start = max(after, -1) + 1
+        events = found.events[start : start + max(limit, 0)] if found is not None else []
+        return events if budget is None else reaching(events, budget)
+
+    def find(self, run: RunKey) -> MemoryRun | None:
+        """The run itself, for the ports that keep something beside its log."""
+        return self._runs.get(run)
+
+    async def stored(self, run: RunKey) -> Stored | None:
+        self._door.enter()
+        found = self._runs.get(run)
+        return found.stored(with_rows=True) if found is not None else None
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        self._door.enter()
+        found = self._runs.get(run)
+        return replace(found.projection, outputs=None) if found is not None else None
+
+    async def hidden(self, run: RunKey) -> list[Hidden]:
+        self._door.enter()
+        found = self._runs.get(run)
+        return sorted(found.hidden, key=lambda item: item.sequence) if found is not None else []
+
+    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+        self._door.enter()
+        siblings = self._by_partition.get(partition, [])
+        if query.parent is not None:
+            parent = self._runs.get(RunKey(partition, query.parent))
+            siblings = [*parent.children.values()] if parent is not None else []
+        before = None
+        if query.before is not None:
+            before = self._number(RunKey(partition, query.before)) or 0
+        return runs.page(siblings, query, before)
+
+    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+        self._door.enter()
+        number = self._number(after) if after is not None else -1
+        if number is None:
+            return []
+        later = (key for key, run in self._live.items() if run.number > number and not run.projection.parked)
+        return list(islice(later, max(limit, 0)))
+
+    async def next_wake(self, after: int = -1) -> int | None:
+        self._door.enter()
+        return self._waking.next_wake(after)
+
+    async def due(self, until: int, limit: int) -> list[RunKey]:
+        self._door.enter()
+        return self._waking.due(until, limit)
+
+    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
+        self._door.enter()
+        return self._interrupts.get(partition, _NONE_OPEN).page(query)
+
+    async def ready(self) -> None:
+        self._door.enter()
+
+    async def sweep(self, created_before: int) -> int:
+        self._door.enter()
+        swept = 0
+        while swept < SWEEP_MOST and self._ages and self._ages[0][0] < created_before:
+            created_at, partition, slot = heapq.heappop(self._ages)
+            if self._records[partition, slot].created_at == created_at:
+                del self._records[partition, slot]
+                swept += 1
+        old = [number for number, (deleted_at, _) in self._deleted.items() if deleted_at < created_before]
+        for number in old[:SWEEP_MOST]:
+            del self._deleted[number]
+            swept += 1
+        return swept
+
+    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+        self._door.enter()
+        check_record(run, record)
+        known = self._taken(record)
+        if known is not None:
+            return known
+        found = self._runs.get(run)
+        if found is None:
+            return False
+        if not found.ended:
+            raise StillLive(f"the run is {found.projection.status}")
+        if self._kin.is_unheard(found):
+            raise StillLive("its parent has not heard that the run is over")
+        self._kin.leave(found)
+        del self._runs[run]
+        siblings = self._by_partition[run.partition]
+        del siblings[runs.place(siblings, found.number)]
+        self._interrupts[run.partition].drop(found)
+        self._waking.remove(found)
+        self._assets.release(run)
+        self._deleted[found.number] = (now, run)
+        self._fill(record)
+        return True
+
+    async def purge(self) -> bool:
+        self._door.enter()
+        return False
+
+    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        self._door.enter()
+        return runs.ended_before(self._all(partition), self._kin, completed_before, limit)
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        self._door.enter()
+        return runs.count_ended(self._all(partition), self._kin, completed_before)
+
+    def _all(self, partition: str | None) -> Iterable[MemoryRun]:
+        return self._runs.values() if partition is None else self._by_partition.get(partition, ())
+
+    def _number(self, run: RunKey) -> int | None:
+        """The number of a run that is there or was."""
+        if (found := self._runs.get(run)) is not None:
+            return found.number
+        return max((number for number, (_, key) in self._deleted.items() if key == run), default=None)
+
+    def _add(self, header: RunHeader, hidden: tuple[Hidden, ...]) -> MemoryRun:
+        run = MemoryRun(header, hidden, self._created)
+        self._created += 1
+        self._by_partition.setdefault(header.partition, []).append(run)
+        self._runs[run.key] = self._live[run.key] = run
+        if header.parent is not None:
+            self._kin.join(run, header.parent)
+        if header.assets:
+            self._assets.refer(run.key, header.assets)
+        return run
+
+    def _apply(self, run: MemoryRun, batch: Batch) -> None:
+        self._waking.remove(run)
+        run.apply(batch)
+        self._waking.add(run)
+        if batch.assets:
+            self._assets.refer(run.key, batch.assets)
+        for row in batch.rows:
+            if row.kind == "interrupt":
+                self._interrupts[run.key.partition].set(run, row)
+        if run.ended:
+            del self._live[run.key]
+
+    def _taken(self, record: Record | None) -> Recorded | None:
+        known = self._records.get((record.partition, record.slot)) if record is not None else None
+        if known is None or record is None or known.created_at < record.expired_before:
+            return None
+        return Recorded(known)
+
+    def _fill(self, record: Record | None) -> None:
+        if record is not None:
+            self._records[record.partition, record.slot] = replace(record, expired_before=0)
+            heapq.heappush(self._ages, (record.created_at, record.partition, record.slot))

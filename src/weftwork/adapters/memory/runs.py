@@ -1,0 +1,237 @@
+"""One run in memory: its encoded header, its log and what is cached of it.
+
+Runs in memory that started runs: what their children have said, and which of them are to end.
+
+A run holds its children, by number; what is kept here goes by the number of a child, too.
+
+A page of runs in memory, newest first.
+
+Parked runs in memory by the instant at which they have something to do.
+
+Runs in memory by their end.
+"""
+
+import heapq
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from weftwork.ports.storage.annotations import Annotation
+from weftwork.ports.storage.event_log import Instruction, News, Page, RunQuery
+from weftwork.protocol.run.batch import Batch, Cascade, Hidden, Order
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, Parent, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow, Stored
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(RunHeader).decode
+
+
+class MemoryRun:
+    """`number` is the order of creation in the whole store."""
+
+    def __init__(self, header: RunHeader, hidden: tuple[Hidden, ...], number: int) -> None:
+        self.key = header.key
+        self.number = number
+        self.workflow_id = header.workflow_id
+        self.scope_id = header.scope_id
+        self.tags = frozenset(header.tags)
+        self.kinship = header.parent
+        self.parent: MemoryRun | None = None
+        self.children: dict[int, MemoryRun] = {}
+        # Bytes, as in every store: what the caller does to its header later does not reach us.
+        self.header = _encode(header)
+        self.projection = Projection("pending")
+        self.events: list[Event] = []
+        self.hidden: list[Hidden] = list(hidden)
+        self.annotations: dict[str, Annotation] = {}
+        self.rows: dict[tuple[str, str], StateRow] = {}
+
+    @property
+    def ended(self) -> bool:
+        return self.projection.status in TERMINAL
+
+    def apply(self, batch: Batch) -> None:
+        """Add a checked batch."""
+        self.events += batch.events
+        self.hidden += batch.hidden
+        # Where an interrupt is listed is known to the lists, as in every store.
+        for row in batch.rows:
+            self.rows[row.kind, row.name] = row if row.listed is None else replace(row, listed=None)
+        self.projection = batch.projection
+
+    def stored(self, with_rows: bool) -> Stored:
+        rows: Any = (row for _, row in sorted(self.rows.items())) if with_rows else ()
+        projection = self.projection if with_rows else replace(self.projection, outputs=None)
+        return Stored(_decode(self.header), projection, tuple(rows))
+
+
+T = TypeVar("T")
+
+
+class Kin:
+    """Of all runs of the store; `find` gives a run that is there."""
+
+    def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
+        self._find = find
+        self._trees: Counter[RunKey] = Counter()
+        self._news: dict[int, News] = {}
+        self._orders: dict[int, Instruction] = {}
+
+    def join(self, run: MemoryRun, parent: Parent) -> None:
+        """Note a new run as the child that it says it is."""
+        self._trees[RunKey(run.key.partition, parent.root)] += 1
+        run.parent = self._find(RunKey(run.key.partition, parent.run_id))
+        if run.parent is not None:
+            run.parent.children[run.number] = run
+
+    def leave(self, run: MemoryRun) -> None:
+        """A run is deleted."""
+        if run.kinship is not None:
+            self._trees[RunKey(run.key.partition, run.kinship.root)] -= 1
+        if run.parent is not None:
+            run.parent.children.pop(run.number)
+
+    def reach(self, run: MemoryRun, batch: Batch) -> None:
+        """What a run, with this batch, has to say to its kin; and nobody speaks to one that has ended."""
+        for order in batch.orders:
+            self._order(run, order)
+        if batch.cascade is not None:
+            self._cascade(run, batch.cascade)
+        parent = run.parent
+        if batch.tells is not None and parent is not None and not parent.ended:
+            self._news[run.number] = News(parent.key, batch.tells)
+        if run.ended:
+            self._orders.pop(run.number, None)
+            for number in run.children:
+                self._news.pop(number, None)
+
+    def is_unheard(self, run: MemoryRun) -> bool:
+        return run.number in self._news
+
+    def hear(self, run: MemoryRun, sequence: int) -> None:
+        """Forget what a child has said up to there."""
+        kept = self._news.get(run.number)
+        if kept is not None and kept.told.sequence <= sequence:
+            del self._news[run.number]
+
+    def descendants(self, run: RunKey) -> int:
+        return self._trees[run]
+
+    def news(self, number: int, limit: int) -> list[News]:
+        return _behind(self._news, number, limit)
+
+    def instructions(self, number: int, limit: int) -> list[Instruction]:
+        return _behind(self._orders, number, limit)
+
+    def _order(self, run: MemoryRun, order: Order) -> None:
+        child = self._find(RunKey(run.key.partition, order.child))
+        if child is not None and child.number in run.children:
+            self._tell_to_end(run, child, order.reason)
+
+    def _cascade(self, run: MemoryRun, cascade: Cascade) -> None:
+        for child in run.children.values():
+            kinship = child.kinship
+            if kinship is not None and (kinship.awaited if cascade.awaited else kinship.cascade):
+                self._tell_to_end(run, child, cascade.reason)
+
+    def _tell_to_end(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
+        if not child.ended:
+            self._orders.setdefault(child.number, Instruction(child.key, run.key.run_id, reason))
+
+
+def _behind(kept: dict[int, T], number: int, limit: int) -> list[T]:
+    found = heapq.nsmallest(max(limit, 0), (each for each in kept if each > number))
+    return [kept[each] for each in found]
+
+
+MOST_CANDIDATES: Final = 2000
+
+
+def page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> Page:
+    """EventLog.list_runs over these, in the order of creation; with `before`, of those in front of that number."""
+    end = len(siblings) if before is None else place(siblings, before)
+    start = max(end - MOST_CANDIDATES, 0)
+    found: list[MemoryRun] = []
+    for at in range(end - 1, start - 1, -1):
+        run = siblings[at]
+        if not _matches(run, query):
+            continue
+        if len(found) >= max(query.limit, 1):
+            return Page(_shown(found), found[-1].key.run_id, True)
+        found.append(run)
+    if start == 0:
+        return Page(_shown(found), None, False)
+    return Page(_shown(found), siblings[start].key.run_id, True)
+
+
+def place(siblings: list[MemoryRun], number: int) -> int:
+    """Where the run of that number stands, or would stand."""
+    return bisect_left(siblings, number, key=lambda run: run.number)
+
+
+def _matches(run: MemoryRun, query: RunQuery) -> bool:
+    return (
+        (not query.statuses or run.projection.status in query.statuses)
+        and query.workflow_id in (None, run.workflow_id)
+        and run.tags.issuperset(query.tags)
+    )
+
+
+def _shown(runs: list[MemoryRun]) -> tuple[Stored, ...]:
+    return tuple(run.stored(with_rows=False) for run in runs)
+
+
+class Waking:
+    """Of equal instants the older run comes first."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int, RunKey]] = []
+
+    def add(self, run: MemoryRun) -> None:
+        """Take in a run as it stands."""
+        entry = _entry(run)
+        if entry is not None:
+            insort(self._runs, entry)
+
+    def remove(self, run: MemoryRun) -> None:
+        """Take out a run that still stands as it was taken in."""
+        entry = _entry(run)
+        if entry is not None:
+            del self._runs[bisect_left(self._runs, entry)]
+
+    def next_wake(self, after: int) -> int | None:
+        at = bisect_left(self._runs, after + 1, key=lambda entry: entry[0])
+        return self._runs[at][0] if at < len(self._runs) else None
+
+    def due(self, until: int, limit: int) -> list[RunKey]:
+        end = bisect_left(self._runs, until + 1, key=lambda entry: entry[0])
+        return [run for _, _, run in self._runs[: min(end, max(limit, 0))]]
+
+
+def _entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
+    projection = run.projection
+    if not projection.parked or projection.wake_at is None:
+        return None
+    return projection.wake_at, run.number, run.key
+
+
+def ended_before(runs: Iterable[MemoryRun], kin: Kin, instant: int, limit: int) -> list[RunKey]:
+    """EventLog.ended_before over these."""
+    found = [(at, run.number, run.key) for at, run in _ended(runs, kin) if at < instant]
+    return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
+
+
+def count_ended(runs: Iterable[MemoryRun], kin: Kin, instant: int) -> int:
+    """EventLog.count_ended over these."""
+    return sum(at < instant for at, _ in _ended(runs, kin))
+
+
+def _ended(runs: Iterable[MemoryRun], kin: Kin) -> Iterator[tuple[int, MemoryRun]]:
+    for run in runs:
+        if run.projection.completed_at is not None and not kin.is_unheard(run):
+            yield run.projection.completed_at, run

@@ -1,0 +1,122 @@
+"""The node type core.ai.callPrompt: asks a model one thing, and streams what it says."""
+
+from typing import Final
+
+from weftwork.adapters.nodes.ai.model_request import (
+    ANSWERED,
+    ASKED,
+    MEDIA,
+    MEDIA_TEMPLATES,
+    MODEL,
+    PROMPTS,
+    UNMET,
+    answered,
+    media_of,
+    prompt_of,
+    request_of,
+    shown,
+    system_of,
+)
+from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
+from weftwork.adapters.nodes.call_inputs import faulty
+from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports
+from weftwork.engine.models.generation import say
+from weftwork.ports.models import Message
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.models.prompt_templates import Templates
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+
+async def _call_prompt(call: NodeCall, context: NodeContext, templates: Templates) -> Outcome:
+    """ai-04 (RFC 0094, D): one prompt, one answer, which is streamed. A prompt that is only named is its name."""
+    told = prompted(call, context.untrusted, templates) or NOTHING
+    if isinstance(told, Failed):
+        return told
+    try:
+        prompt = told.user or prompt_of(call)
+        system = told.system or system_of(call)
+        media = media_of(call)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    if prompt is None and (prompt := call.config.get("promptId")) is None and not media:
+        return UNMET
+    messages = shown((Message("user", told.asked(prompt or "")),), media)
+    request = request_of(call, messages, told.instructed(system))
+    spoken = await say(context, call, request, told.said)
+    if isinstance(spoken, Failed):
+        return spoken
+    text = spoken.answer.text
+    return Completed({"text": text, "content": text, **answered(spoken.answer)})
+
+
+_DECLARATION: Final = NodeDeclaration(
+    "core.ai.callPrompt",
+    "Asks a model one thing, and gives what it says.",
+    effect="idempotent",
+    instant=False,
+    inputs=ports({port: ASKED[port] for port in ("prompt", "input", "media")}),
+    outputs=fixed(
+        {
+            "text": {"type": "string", "description": "What the model said."},
+            "content": {"type": "string", "description": "The same, under the name that other nodes give it."},
+            **ANSWERED,
+        }
+    ),
+    config=closed(
+        {
+            **PROMPTS,
+            **REFS,
+            "promptId": name(
+                "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
+                "it is the prompt."
+            ),
+            **MODEL,
+            **MEDIA,
+            "expectsStreaming": {
+                "type": "boolean",
+                "description": "Whether somebody follows the answer as it comes; it is streamed in any case.",
+            },
+        }
+    ),
+    templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
+    composes="named",
+    alike=("text", "content"),
+    notes=notes(
+        """
+The answer comes in pieces, each of them an event `output.chunk`; a subscriber with `streamMode=messages` sees them as
+`ai.message.chunk`. What came into the run from outside stands in the prompt behind `<UNTRUSTED>` marks.
+
+What is asked is the port `prompt`, else the text that the run's `promptOverrides` has for `promptId`, else the config
+`prompt`, else the port `input`, else `promptId` itself; without any of them the node fails with `node_input_missing`.
+References to [prompt templates](../prompts.md) come before the texts of the ports and of the config, and so do those
+that the workflow has in `defaults.promptRefs`; a text beside one is not used.
+
+`media` shows the model images, sound or documents beside that: [What models see](../perception.md). All that the model
+says then is untrusted.
+
+`ai.provider`, `ai.model`, `model`, `temperature` and `maxTokens` of the run's `configurable` win over the config.
+
+An answer that is cut short is given as it is, with the `finishReason` `length`. A refusal fails the node with
+`envelope_refusal`. If the provider gives no answer, the node fails with the code of its fault, such as
+`provider_unavailable` or `provider_not_supported`.
+""",
+        "core.ai.callPrompt",
+        {
+            "systemPrompt": "You sum up letters of customers in one sentence.",
+            "prompt": "The letter: {{ports.letter}}",
+            "maxTokens": 200,
+        },
+        {"letter": {"type": "variable", "variableName": "letter"}},
+    ),
+)
+
+
+def ai_prompt_nodes(templates: Templates) -> tuple[NodeType, ...]:
+    """The type, which finds prompts among these templates."""
+
+    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+        return await _call_prompt(call, context, templates)
+
+    return (WaitingNode(_DECLARATION, run),)

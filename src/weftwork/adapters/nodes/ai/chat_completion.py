@@ -1,0 +1,69 @@
+"""The node type core.ai.chatCompletion: what a model says next in a conversation."""
+
+from typing import Final
+
+from weftwork.adapters.nodes.ai.model_request import (
+    ANSWERED,
+    ASKED,
+    MEDIA,
+    MEDIA_TEMPLATES,
+    MODEL,
+    PROMPTS,
+    answered,
+    asked,
+)
+from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports
+from weftwork.engine.models.generation import say
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+
+async def _chat(call: NodeCall, context: NodeContext) -> Outcome:
+    request = asked(call)
+    if isinstance(request, Failed):
+        return request
+    spoken = await say(context, call, request)
+    if isinstance(spoken, Failed):
+        return spoken
+    text = spoken.answer.text
+    return Completed({"content": text, "message": {"role": "assistant", "content": text}, **answered(spoken.answer)})
+
+
+AI_CHAT: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.ai.chatCompletion",
+            "Gives what a model says next in a conversation.",
+            effect="idempotent",
+            instant=False,
+            inputs=ports(ASKED),
+            outputs=fixed(
+                {
+                    "content": {"type": "string", "description": "What the model said."},
+                    "message": {"type": "object", "description": "The same as a message, to add to the others."},
+                    **ANSWERED,
+                }
+            ),
+            config=closed({**PROMPTS, **MODEL, **MEDIA}),
+            templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
+            alike=("content", "message"),
+            notes=notes(
+                """
+The answer is streamed, recorded and given like that of [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails
+in the same cases. The port `messages` brings the conversation. Without it the one message is the port `prompt`, else
+the config `prompt`, else the port `input`; without any of them the node fails with `node_input_missing`.
+
+The content of a message is a text, or a list of parts: texts, images, sound and documents, as
+[What models see](../perception.md) tells. `media` is added to the end of the conversation. What cannot be shown to the
+model fails the node, and is never left out. In a conversation that came from outside every text stands behind
+`<UNTRUSTED>` marks, and a message of the role `system` becomes one of a user.
+""",
+                "core.ai.chatCompletion",
+                {"systemPrompt": "You answer customers of a garden shop.", "temperature": 0.3},
+                {"messages": {"type": "variable", "variableName": "conversation"}},
+            ),
+        ),
+        _chat,
+    ),
+)

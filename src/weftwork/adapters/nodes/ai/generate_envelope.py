@@ -1,0 +1,127 @@
+"""The node type core.ai.generateEnvelope: a model answers with a typed envelope."""
+
+from typing import Final
+
+from weftwork.adapters.nodes.ai.model_request import (
+    ANSWERED,
+    MEDIA,
+    MEDIA_TEMPLATES,
+    MODEL,
+    SHOWN,
+    UNMET,
+    answered,
+    media_of,
+    prompt_of,
+    request_of,
+    shown,
+    system_of,
+)
+from weftwork.adapters.nodes.call_inputs import faulty
+from weftwork.adapters.nodes.schemas import anything, closed, fixed, name, notes, ports, template
+from weftwork.engine.models.generation import typed
+from weftwork.engine.models.model_request import BEGIN
+from weftwork.ports.models import Message
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.envelopes.contract import MAX_KIND
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+
+async def _generate(call: NodeCall, context: NodeContext) -> Outcome:
+    """ai-06 (RFC 0021, host.aiEnvelope.generate): an envelope of the kind that the config names, from a model."""
+    try:
+        message = prompt_of(call, "userMessage")
+        system = system_of(call)
+        media = media_of(call)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    if message is None and not system and not media:
+        return UNMET
+    said = Message("user", message or ("" if media else BEGIN))
+    request = request_of(call, shown((said,), media), system)
+    made = await typed(context, call, request, call.config["envelopeType"], call.contract)
+    if isinstance(made, Failed):
+        return made
+    accepted = made.accepted
+    return Completed(
+        {
+            "envelopeType": accepted.type,
+            "payload": accepted.payload,
+            "envelopeId": accepted.envelope_id,
+            "contentTrust": accepted.content_trust,
+            **answered(made.answer),
+        }
+    )
+
+
+AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.ai.generateEnvelope",
+            "Asks a model for an envelope of one kind.",
+            effect="idempotent",
+            instant=False,
+            inputs=ports(
+                {
+                    "userMessage": anything("What the model is asked; wins over the config."),
+                    "input": anything("What it is asked if nothing else says."),
+                    **SHOWN,
+                }
+            ),
+            outputs=fixed(
+                {
+                    "envelopeType": {"type": "string", "description": "The kind."},
+                    "payload": anything("What the envelope holds, checked and without secrets."),
+                    "envelopeId": {"type": "string", "description": "The id of the envelope."},
+                    "contentTrust": {
+                        "type": "string",
+                        "description": "`untrusted` if something from outside went into it, else `trusted`.",
+                    },
+                    **ANSWERED,
+                }
+            ),
+            config=closed(
+                {
+                    "envelopeType": name("The kind that is wanted.", MAX_KIND),
+                    "systemPrompt": template("What the model is told before everything else.", 0),
+                    "userMessage": template("What it is asked, if no port says."),
+                    **MODEL,
+                    **MEDIA,
+                },
+                "envelopeType",
+            ),
+            templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
+            notes=notes(
+                """
+Every envelope that the model sends goes through the gate of the host: its shape, its kind, its payload, the node's
+`envelopeContract`, the limits, secrets and trust are judged in this order, and the outcome is recorded once. The one of
+the wanted kind becomes the outputs.
+
+The model may first ask: a `clarification.request` suspends the run until a person has answered, and the answers go back
+to the model. A `schema.request` is answered with the schema. An `error`, by which a model says that it cannot do it, is
+logged and given like the envelope that was wanted: it is no failure of the node.
+
+`media` shows the model images, sound or documents: [What models see](../perception.md). The envelope is untrusted then.
+
+The schema of a kind comes with the workflow, in `metadata.envelopeKinds`, or is known to the host; for any other kind
+the node fails with `unknown_envelope_kind`.
+
+Answers that cannot be read, do not fit, are cut short or refuse are treated as by
+[core.ai.structuredOutput](core.ai.structuredOutput.md), with the same codes. A kind that the contract does not accept
+fails the node with `envelope_contract_violation`, or is left aside with a warning if the contract says
+`discard-and-warn`. One envelope, schema or question too many fails it with `cap_breached`. Kinds that the contract
+lists under `artifacts` become artifacts of the run as well.
+""",
+                "core.ai.generateEnvelope",
+                {
+                    "envelopeType": "vendor.example.ticket",
+                    "systemPrompt": "You turn complaints into tickets.",
+                    "userMessage": "The complaint: {{ports.complaint}}",
+                },
+                {"complaint": {"type": "variable", "variableName": "complaint"}},
+            ),
+        ),
+        _generate,
+    ),
+)

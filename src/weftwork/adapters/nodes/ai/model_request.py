@@ -1,0 +1,247 @@
+"""What a node asks a model: messages from its ports and its config, and who is to answer."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.nodes.call_inputs import faulty, render
+from weftwork.adapters.nodes.schemas import Schema, name, ports, template, whole
+from weftwork.engine.models.message_media import given_message, with_media
+from weftwork.engine.models.model_request import (
+    MAX_MESSAGES,
+    MAX_NAME,
+    MAX_STOP,
+    MAX_STOPS,
+    MAX_TOKENS,
+    enquiry,
+    finish_reason,
+)
+from weftwork.ports.models import Message, ModelRequest, Role
+from weftwork.ports.node_outcome import Failed
+from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.media.message_parts import MAX_PARTS, part_of
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.privacy.trust import wrap_untrusted
+
+_PART: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
+
+MODEL: Final[dict[str, Schema]] = {
+    "provider": name("Who answers; the host's first provider if nobody says."),
+    "model": name("The model; the provider's usual one if nobody says.", MAX_NAME),
+    "temperature": {"type": "number", "minimum": 0, "maximum": 2, "description": "How freely it answers."},
+    "maxTokens": whole(1, MAX_TOKENS, "The longest answer."),
+    "stopSequences": {
+        "type": "array",
+        "maxItems": MAX_STOPS,
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_STOP},
+        "description": "Texts at which an answer ends.",
+    },
+}
+"""Config of every node that asks a model."""
+
+PROMPTS: Final[dict[str, Schema]] = {
+    "systemPrompt": template("What the model is told before everything else.", 0),
+    "prompt": template("What it is asked, if no port says."),
+}
+
+MEDIA: Final[dict[str, Schema]] = {
+    "media": {
+        "type": "array",
+        "maxItems": MAX_PARTS,
+        "items": {
+            **template("", 1),
+            "type": ["object", "string"],
+            "dependentRequired": {"url": ["mimeType"], "data": ["mimeType"]},
+            "properties": {
+                "type": {"enum": ["image", "audio", "document", "file"], "description": "By the media type if absent."},
+                "mimeType": template("The media type; what the asset is if absent."),
+                "url": template("Where it is fetched."),
+                "mediaRef": template("An asset of the tenant."),
+                "data": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The bytes, in base64; they need `mimeType`.",
+                },
+            },
+            "additionalProperties": False,
+        },
+        "description": "What the model is shown beside the text, if no port says: names of assets (a mediaRef), or "
+        "parts with one of `mediaRef`, `url` and `data`. All but `data` may be templates.",
+    }
+}
+"""Config of a node that shows media."""
+
+SHOWN: Final[dict[str, Schema]] = {
+    "media": {
+        "description": "What the model is shown beside the text: a mediaRef, an object that has one, a part, or a list "
+        "of them; wins over the config."
+    }
+}
+"""The port that goes with it."""
+
+MEDIA_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
+    "/media/*": (),
+    **{f"/media/*/{member}": () for member in ("mimeType", "url", "mediaRef")},
+}
+
+ASKED: Final[dict[str, Schema]] = {
+    "messages": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MAX_MESSAGES,
+        "items": {
+            "type": "object",
+            "required": ["role", "content"],
+            "properties": {
+                "role": {"enum": ["user", "assistant", "system"], "description": "Who says it."},
+                "content": {
+                    "description": "A text, or a list of [parts](../perception.md).",
+                    "anyOf": [{"type": "string"}, {"type": "array", "items": _PART}],
+                },
+            },
+        },
+        "description": "The conversation so far; wins over every prompt.",
+    },
+    "prompt": {"description": "What it is asked; wins over the config. Anything but a text is sent as JSON."},
+    "input": {"description": "What it is asked if nothing else says."},
+    **SHOWN,
+}
+"""Ports of every node that asks a model; all others are there for templates."""
+
+ANSWERED: Final[dict[str, Schema]] = {
+    "model": {"type": "string", "description": "The model that answered."},
+    "finishReason": {
+        "type": "string",
+        "description": "Why the answer ended: `stop`, `length`, `content_filter`, `tool_calls` or `other`.",
+    },
+    "usage": {
+        **ports(
+            {
+                "inputTokens": {"type": "integer", "description": "What went in."},
+                "outputTokens": {"type": "integer", "description": "What came out."},
+                "totalTokens": {"type": "integer", "description": "Both."},
+            }
+        ),
+        "description": "What it took, of the last call.",
+    },
+}
+"""Outputs that tell of the answer itself."""
+
+UNMET: Final = Failed("node_input_missing", "Neither a port nor the config says what to ask.", retryable=False)
+
+
+def asked(call: NodeCall) -> ModelRequest | Failed:
+    """What the ports and the config of a node with PROMPTS and ASKED come to."""
+    try:
+        messages = messages_of(call)
+        system = system_of(call)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    return messages if isinstance(messages, Failed) else request_of(call, messages, system)
+
+
+def request_of(call: NodeCall, messages: tuple[Message, ...], system: str) -> ModelRequest:
+    """Who answers and how; what the run's options say wins over the node's config."""
+    return enquiry(call, call.config, messages, system)
+
+
+def rendered(call: NodeCall, text: str) -> str:
+    """ai-02 (RFC 0021, trust): a template of the config. What came from outside stands in it behind a fence. Raises
+    ExpressionFault."""
+    return call.scope.render(text, {"ports": call.inputs}, wrap=fenced)
+
+
+def fenced(value: Any) -> str:
+    """Content from outside, as a model is to see it."""
+    return wrap_untrusted(value, type="input")
+
+
+def port_text(call: NodeCall, port: str) -> str:
+    """The value of a port as a text, which stands behind a fence if it came from outside."""
+    value = call.inputs[port]
+    if port in call.untrusted:
+        return fenced(value)
+    return value if isinstance(value, str) else _json(value)
+
+
+def system_of(call: NodeCall) -> str:
+    """Raises ExpressionFault."""
+    return rendered(call, call.config["systemPrompt"]) if call.config.get("systemPrompt") else ""
+
+
+def prompt_of(call: NodeCall, member: str = "prompt") -> str | None:
+    """What is asked: the port, else what the run says of this prompt, else the config. Raises ExpressionFault."""
+    if member in call.inputs:
+        return port_text(call, member)
+    overrides = call.configurable.get("promptOverrides")
+    replaced = overrides.get(call.config.get("promptId", "")) if is_object(overrides) else None
+    if isinstance(replaced, str):
+        return replaced
+    if member in call.config:
+        return rendered(call, call.config[member])
+    return port_text(call, "input") if "input" in call.inputs else None
+
+
+def media_of(call: NodeCall) -> list[Any]:
+    """media-50 (host): what is shown beside the text: the port `media`, else the config. Raises ExpressionFault."""
+    if "media" in call.inputs:
+        given: Any = call.inputs["media"]
+        listed: list[Any] = [part_of(each) for each in (given if is_array(given) else [given])]
+        return [_fenced_part(each) for each in listed] if "media" in call.untrusted else listed
+    return [part_of(_rendered_part(call, each)) for each in call.config.get("media", ())]
+
+
+def _rendered_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
+    # Names and addresses, and no text for a model: what is from outside needs no fence.
+    if isinstance(part, str):
+        return render(call, part)
+    return {name: value if name in ("type", "data") else render(call, value) for name, value in part.items()}
+
+
+def _fenced_part(part: Any) -> Any:
+    fence = is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
+    return {**part, "text": fenced(part["text"])} if fence else part
+
+
+def shown(messages: tuple[Message, ...], media: list[Any]) -> tuple[Message, ...]:
+    """The conversation with these parts at its end, as said by the user."""
+    if messages and messages[-1].role == "user":
+        return (*messages[:-1], with_media(messages[-1], media))
+    return (*messages, with_media(Message("user", ""), media)) if media else messages
+
+
+def messages_of(call: NodeCall) -> tuple[Message, ...] | Failed:
+    """ai-03 (RFC 0091, parts of messages): the conversation of the port `messages`, else one message with the prompt;
+    and what is shown beside it. Its parts are looked at when a model is asked.
+
+    Raises ExpressionFault.
+    """
+    media = media_of(call)
+    if "messages" not in call.inputs:
+        prompt = prompt_of(call)
+        return UNMET if prompt is None and not media else shown((Message("user", prompt or ""),), media)
+    outside = "messages" in call.untrusted
+    wrap = fenced if outside else None
+    found: list[Message] = []
+    for given in call.inputs["messages"]:
+        # Nobody outside gives a model orders, whatever role they claim.
+        role: Role = "user" if outside and given["role"] == "system" else given["role"]
+        found.append(given_message(role, given["content"], wrap))
+    return shown(tuple(found), media)
+
+
+def answered(answer: ModelAnswer) -> dict[str, Any]:
+    """The outputs that tell of the answer itself."""
+    spent = answer.usage
+    usage = {"inputTokens": spent.input_tokens, "outputTokens": spent.output_tokens}
+    return {
+        "model": answer.model,
+        "finishReason": finish_reason(answer.stop),
+        "usage": {**usage, "totalTokens": spent.input_tokens + spent.output_tokens},
+    }
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

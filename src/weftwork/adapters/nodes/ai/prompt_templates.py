@@ -1,0 +1,170 @@
+"""Prompts of a node from templates: which ones, what they come to, and what is told about it."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.nodes.schemas import Schema
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
+from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.models.prompt_composition import Bound, Composed, Unbound, compose
+from weftwork.protocol.models.prompt_resolution import Slot, slots
+from weftwork.protocol.models.prompt_templates import (
+    FEW_SHOT,
+    MORE,
+    MOST_REFS,
+    ORDER,
+    REF,
+    SINGLE,
+    PromptKind,
+    PromptVariable,
+    Templates,
+)
+
+MAX_SHOWN: Final = 65_536
+"""Characters of a prompt that events hold; of a longer one only its hash."""
+SUPERSEDED: Final = "prompt_ref_supersedes_inline"
+_INLINE: Final = {"systemPromptRef": ("systemPrompt",), "userPromptRef": ("prompt", "userPrompt")}
+"""Members that a reference stands before."""
+_COMPOSITION: Final = {"system": "system-only", "schema-hint": "system-only"}
+"""prompt.composed, kind: what a template becomes a part of; any other is a part of what the user says."""
+
+REFS: Final[dict[str, Schema]] = {
+    "systemPromptRef": {**REF, "description": "The template of what the model is told before everything else."},
+    "schemaHintPromptRef": {**REF, "description": "The template that says which form the answer has."},
+    "userPromptRef": {**REF, "description": "The template of what it is asked."},
+    "fewShotPromptRefs": {
+        "type": "array",
+        "maxItems": MOST_REFS,
+        "items": REF,
+        "description": "Templates with examples, in this order.",
+    },
+    "additionalPromptRefs": {
+        "type": "array",
+        "maxItems": MOST_REFS,
+        "items": REF,
+        "description": "More templates, each used as its own kind says.",
+    },
+}
+"""Config of every node that can be told by templates."""
+assert set(REFS) == {*SINGLE.values(), FEW_SHOT, MORE}
+
+
+class Prompted(msgspec.Struct, frozen=True):
+    """What a model is told by templates, by their kind; empty where none says anything."""
+
+    system: str = ""
+    hint: str = ""
+    examples: str = ""
+    user: str = ""
+    said: tuple[EmitEvent | AppendLog, ...] = ()
+    """To be committed with the answer, once."""
+
+    def instructed(self, system: str) -> str:
+        """All that comes before the conversation, if it begins with this."""
+        return _joined((system, self.hint))
+
+    def asked(self, user: str) -> str:
+        """All that is asked, if it ends with this."""
+        return _joined((self.examples, user))
+
+
+NOTHING: Final = Prompted()
+"""No template tells anything."""
+
+
+def prompted(call: NodeCall, untrusted: bool, templates: Templates) -> Prompted | Failed | None:
+    """prompt-09 (RFC 0027 E, RFC 0029 B): the prompts of a node by its references, None if it has none.
+
+    `untrusted`: whether this entry of the node was given content from outside. For each template there is one
+    agent.promptResolved and then one prompt.composed.
+    """
+    overrides: Any = call.configurable.get("promptOverrides")
+    found = slots(call.config, call.prompt_refs, overrides if is_object(overrides) else {}, templates)
+    if not found:
+        return None
+    texts: dict[PromptKind, list[str]] = {kind: [] for kind in ORDER}
+    said: list[EmitEvent | AppendLog] = _superseded(call.config)
+    for slot in found:
+        composed = _composed(call, slot, untrusted)
+        if isinstance(composed, Failed):
+            return composed
+        texts[slot.kind].append(composed.sent)
+        said += [_resolved(call, slot), EmitEvent("prompt.composed", _payload(call, slot, composed))]
+    system, hint, examples, user = (_joined(texts[kind]) for kind in ORDER)
+    return Prompted(system, hint, examples, user, tuple(said))
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+def _composed(call: NodeCall, slot: Slot, untrusted: bool) -> Composed | Failed:
+    if slot.template is None:
+        text = f"This host has no prompt template {slot.ref.text}."
+        return Failed("prompt_ref_unresolved", text, {"ref": slot.ref.text}, retryable=False)
+
+    def find(variable: PromptVariable) -> Bound | None:
+        return _bound(call, variable, untrusted)
+
+    text = slot.template.text if slot.replaced is None else slot.replaced
+    composed = compose(slot.template, text, slot.ref.overrides, find)
+    if isinstance(composed, Unbound):
+        what = "has no value" if composed.code == "prompt_variable_unresolved" else "has a value of another type"
+        text = f"The variable {composed.name} of the prompt template {slot.ref.text} {what}."
+        return Failed(composed.code, text, {"ref": slot.ref.text, "variable": composed.name}, retryable=False)
+    return composed
+
+
+def _bound(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Bound | None:
+    """What stands in a node that hides is shown to nobody but the model."""
+    name = variable.name
+    match variable.source:
+        case "input" if name in call.inputs:
+            return Bound(call.inputs[name], name in call.untrusted, call.hides)
+        case "variable" if call.scope.has_variable(name):
+            return Bound(call.scope.variable(name), untrusted, call.hides)
+        case "context" if name in ("runId", "nodeId"):
+            return Bound({"runId": call.run_id, "nodeId": call.node_id}[name])
+        case _:
+            return None
+
+
+def _resolved(call: NodeCall, slot: Slot) -> EmitEvent:
+    payload: dict[str, Any] = {"nodeId": call.node_id, "kind": slot.kind, "chain": list(slot.chain)}
+    agent = (call.agent or {}).get("agentId")
+    named = {"agentId": agent} if agent is not None else {}
+    return EmitEvent("agent.promptResolved", {**payload, "resolved": slot.ref.text, **named})
+
+
+def _payload(call: NodeCall, slot: Slot, composed: Composed) -> dict[str, Any]:
+    payload: dict[str, Any] = {
+        "nodeId": call.node_id,
+        "refs": [slot.ref.text],
+        "kind": _COMPOSITION.get(slot.kind, "user-only"),
+        "hash": composed.hash,
+        "variableHashes": composed.hashes,
+        "contentTrust": "untrusted" if composed.untrusted else "trusted",
+    }
+    if len(composed.shown) > MAX_SHOWN:
+        return payload
+    shown = {"composed": composed.shown, "variableBindings": composed.bindings}
+    if slot.kind in ("system", "user"):
+        shown[f"{slot.kind}Prompt"] = composed.shown
+    return {**payload, **shown}
+
+
+def _superseded(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:
+    """prompt-10 (RFC 0027 C): a reference stands before a text, and whoever wrote both is told."""
+    return [
+        AppendLog(
+            "warn",
+            f"{SUPERSEDED}: {ref} stands before {inline}, which is not used.",
+            {"code": SUPERSEDED, "ref": ref, "inline": inline},
+        )
+        for ref, inlines in _INLINE.items()
+        for inline in inlines
+        if ref in config and inline in config
+    ]

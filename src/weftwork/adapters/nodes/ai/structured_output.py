@@ -1,0 +1,114 @@
+"""The node type core.ai.structuredOutput: a model fills a schema."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.nodes.ai.model_request import (
+    ANSWERED,
+    ASKED,
+    MEDIA,
+    MEDIA_TEMPLATES,
+    MODEL,
+    PROMPTS,
+    answered,
+    asked,
+)
+from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports, whole
+from weftwork.engine.models.generation import fill
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+MAX_TITLE: Final = 128
+_UNNAMED: Final = "structured-output"
+
+
+async def _structured(call: NodeCall, context: NodeContext) -> Outcome:
+    """ai-05 (RFC 0032, RFC 0033): the one value that fits the schema, or the failure that says why there is none."""
+    request = asked(call)
+    if isinstance(request, Failed):
+        return request
+    wanted = _nameless(call.config["outputSchema"])
+    request = msgspec.structs.replace(request, response_schema=wanted)
+    filled = await fill(context, call, request, wanted, _name(call.config["outputSchema"]))
+    return filled if isinstance(filled, Failed) else Completed({"data": filled.value, **answered(filled.answer)})
+
+
+def _nameless(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the name that it goes by elsewhere: references never leave it, so nothing is lost."""
+    return {keyword: value for keyword, value in schema.items() if keyword != "$id"}
+
+
+def _name(schema: dict[str, Any]) -> str:
+    title = schema.get("title")
+    return title[:MAX_TITLE] if isinstance(title, str) and title else _UNNAMED
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    return check_caller_schema(_nameless(config["outputSchema"]), "/outputSchema")
+
+
+AI_STRUCTURED: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.ai.structuredOutput",
+            "Asks a model for a value that fits a schema.",
+            effect="idempotent",
+            instant=False,
+            inputs=ports(ASKED),
+            outputs=fixed({"data": anything("The value; it fits the schema."), **ANSWERED}),
+            config=closed(
+                {
+                    "outputSchema": {
+                        "type": "object",
+                        "description": "A JSON Schema of the value, in the dialect of callers; `$id` is left aside.",
+                    },
+                    **PROMPTS,
+                    **MODEL,
+                    **MEDIA,
+                    "retryOnInvalidJson": whole(0, 16, "Left aside: how often a model is asked is the host's."),
+                },
+                "outputSchema",
+            ),
+            templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
+            check=_check,
+            notes=notes(
+                """
+What is asked comes from ports and config as with [core.ai.chatCompletion](core.ai.chatCompletion.md). The host tells
+the model the schema, and no value leaves the node that does not fit it. The [schema](../channels.md#schemas) is checked
+when the workflow is registered.
+
+An answer is read strictly, then leniently: a fence around the JSON, words before and after it and small slips of
+notation are repaired (`envelope.recovery.applied`). One that cannot be read, or does not fit, is sent back with what is
+wrong (`envelope.retry.attempted`); one that was cut short is asked for again with more room and no other word
+(`envelope.truncated`). After as many answers as the host allows, a model that keeps writing prose is asked once more to
+put it into the form (`envelope.nlToFormat.engaged`).
+
+When that is used up (`envelope.retry.exhausted`), the node fails with `envelope_invalid`, or with
+`envelope_truncation_unrecoverable` if no answer was whole. A refusal fails it at once with `envelope_refusal`, and the
+words of the refusal stand in the event `envelope.refusal` alone.
+""",
+                "core.ai.structuredOutput",
+                {
+                    "systemPrompt": "You read orders that come by mail.",
+                    "prompt": "The mail: {{ports.mail}}",
+                    "outputSchema": {
+                        "title": "Order",
+                        "type": "object",
+                        "required": ["article", "amount"],
+                        "properties": {
+                            "article": {"type": "string"},
+                            "amount": {"type": "integer", "minimum": 1},
+                        },
+                        "additionalProperties": False,
+                    },
+                },
+                {"mail": {"type": "variable", "variableName": "mail"}},
+            ),
+        ),
+        _structured,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Node types used only by conformance tests and published samples."""

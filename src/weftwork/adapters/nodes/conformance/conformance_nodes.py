@@ -1,0 +1,128 @@
+"""What exists to be checked against: node types that prove refusals, and what a published workflow expects.
+
+Node types that published example programs use.
+"""
+
+from typing import Final, cast
+
+from weftwork.adapters.nodes.media.media_emit import EMITTED, KINDS, outputs_of
+from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, template, whole
+from weftwork.ports.media import MediaKind, MediaSent
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, NodeDeclaration
+
+
+def _never_runs(call: NodeCall) -> Outcome:
+    return Failed("host_invariant_broken", "A node ran although the host lacks a capability it requires.")
+
+
+_HEADS: Final[dict[str, tuple[str, bytes]]] = {
+    "image": ("image/png", b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d494844520000000100000001080000000000")),
+    "audio": ("audio/wav", b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"),
+    "file": ("application/pdf", b"%PDF-1.4\n"),
+}
+"""What media begin with, by which everybody knows them."""
+LEAST_MEDIA: Final = 64
+MOST_MEDIA: Final = 26_214_400
+_FILLING: Final = bytes(range(256))
+
+
+def media_bytes(kind: str, size: int) -> bytes:
+    """So many bytes that look like media of the kind; the same ones each time."""
+    _, head = _HEADS[kind]
+    missing = size - len(head)
+    return head + (_FILLING * (missing // len(_FILLING) + 1))[:missing]
+
+
+async def _emit(call: NodeCall, context: NodeContext) -> Outcome:
+    """media-68 (RFC 0055 B)"""
+    config = call.config
+    kind = cast("MediaKind", config.get("kind", "image"))
+    media_type, _ = _HEADS[kind]
+    data = media_bytes(kind, config.get("bytes", LEAST_MEDIA))
+    sent = MediaSent(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
+    return Completed(outputs_of(await context.emit_media(sent)))
+
+
+CONFORMANCE: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "conformance.requiresMissing",
+            "Requires a runtime capability that no host provides.",
+            requires=(NEVER_PROVIDED,),
+            config={"type": "object"},
+        ),
+        _never_runs,
+    ),
+)
+
+MEDIA_CHECKS: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "conformance.media.emit",
+            "Shows media of a wanted kind and size.",
+            instant=False,
+            inputs=ports({}),
+            outputs=fixed(EMITTED),
+            config=closed(
+                {
+                    "kind": {
+                        "type": "string",
+                        "enum": [*KINDS],
+                        "default": "image",
+                        "description": "A PNG, a WAV or a PDF.",
+                    },
+                    "bytes": {
+                        **whole(LEAST_MEDIA, MOST_MEDIA, "How many there are to be."),
+                        "default": LEAST_MEDIA,
+                    },
+                    "inline": {
+                        "type": "boolean",
+                        "default": False,
+                        "description": "Whether the bytes stand in the event itself, if they are few enough.",
+                    },
+                    "alt": template("What is to be seen or heard."),
+                }
+            ),
+            notes=notes(
+                """
+Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones
+for the same config, and emits them as [core.media.emit](core.media.emit.md) does.
+""",
+                "conformance.media.emit",
+                {"kind": "image", "bytes": 4096, "alt": "A grey dot"},
+            ),
+        ),
+        _emit,
+    ),
+)
+
+
+def _uppercase(call: NodeCall) -> Outcome:
+    """The programs do not say by which port the text comes, nor that it always does."""
+    texts = {name: value.upper() for name, value in call.inputs.items() if isinstance(value, str)}
+    first = next((name for name in ("input", "text", *sorted(texts)) if name in texts), None)
+    return Completed({**texts, "output": "" if first is None else texts[first]})
+
+
+DEMO: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "local.sample.demo.uppercase",
+            "Gives texts back in capital letters.",
+            outputs=fixed({"output": {"type": "string", "description": "The text in capital letters."}}),
+            config={"type": "object", "description": "Not read."},
+            notes=notes(
+                """
+For trying things out. Each input that is a text is given back under its name. `output` is the one of `input`, else of
+`text`, else of the first by name; empty if there is no text at all.
+""",
+                "local.sample.demo.uppercase",
+                {},
+                {"text": {"type": "static", "value": "hello"}},
+            ),
+        ),
+        _uppercase,
+    ),
+)

@@ -1,0 +1,220 @@
+"""The node type core.conformance.mock-agent: says what an agent would say, from its config. For tests of hosts."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.people.interrupt_request import default_key
+from weftwork.adapters.nodes.runs.confidence import ratify
+from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, notes
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.orchestration import MOCK_AGENT, threshold
+from weftwork.protocol.workflow.run_options import verbosity
+
+SUMMARY: Final = "The mock agent has considered what it was asked."
+MAX_LISTED: Final = 1_000
+_AGENT: Final = {"type": "string", "minLength": 3, "maxLength": 256}
+_RATIO: Final = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+async def _mock_agent(call: NodeCall, context: NodeContext) -> Outcome:
+    """agent-02 (RFC 0023 B): reasoning, tool calls, a handoff and a decision, in this order, as the config has them."""
+    config = call.config
+    agent: dict[str, Any] = {**(call.agent or {})}
+    agent_id: str = config.get("agentId") or agent.get("agentId") or f"host:mock-agent:{call.node_id}"
+    decided = _decided(config)
+    confidence: float | None = decided.get("confidence") if decided is not None else None
+    least = threshold(call.configurable)
+    unsure = confidence is not None and confidence < least
+    if not unsure:
+        return Completed(_outputs(decided), tuple(_events(call, context, agent_id, decided)))
+    assert decided is not None, "only a decision can be unsure"
+    said = tuple(_events(call, context, agent_id, decided))
+    found = await ratify(call, context, agent_id, (confidence or 0, least), decided["decision"], said=said)
+    return found if isinstance(found, Failed | Suspended) else Completed({"decision": found})
+
+
+def _outputs(decided: dict[str, Any] | None) -> dict[str, Any]:
+    return {"decision": decided["decision"]} if decided is not None else {}
+
+
+def _decided(config: dict[str, Any]) -> dict[str, Any] | None:
+    if "mockDecision" in config:
+        return config["mockDecision"]
+    if "mockConfidence" in config:
+        return {"decision": {"kind": "mock"}, "confidence": config["mockConfidence"]}
+    return None
+
+
+def _events(call: NodeCall, context: NodeContext, agent_id: str, decided: dict[str, Any] | None) -> list[EmitEvent]:
+    config = call.config
+    events = _reasoning(config.get("mockReasoning"), agent_id, verbosity(call.configurable))
+    for number, tool in enumerate(config.get("mockToolCalls", ())):
+        events += _tool_call(tool, agent_id, f"{default_key(call)}:{number}", context.event_id())
+    if "mockHandoff" in config:
+        to = config["mockHandoff"]["toAgentId"]
+        known = {"fromAgentId": agent_id, "toAgentId": to, "agentId": agent_id}
+        refs = {"from": {**(call.agent or {}), "agentId": agent_id}, "to": {"agentId": to}}
+        events.append(
+            EmitEvent("agent.handoff", {**known, **refs, **_some(config["mockHandoff"], "reason", "context")})
+        )
+    if decided is not None:
+        events.append(EmitEvent("agent.decided", {"agentId": agent_id, **decided}))
+    return events
+
+
+def _reasoning(given: Any, agent_id: str, mode: str) -> list[EmitEvent]:
+    """agent-03 (RFC 0024): pieces, numbered from 0, then the whole; of both what the run's verbosity lets through."""
+    if given is None or given is False or mode == "off":
+        return []
+    known = {"agentId": agent_id, "verbosity": mode}
+    details: dict[str, Any] = given if is_object(given) else {"summary": SUMMARY}
+    chunks: list[str] = details.get("streamChunks", [])
+    whole = details.get("trace", details["summary"]) if mode == "full" else details["summary"]
+    said = {"summary": details["summary"], **_some(details, "tokenCount")}
+    if mode == "full":
+        said |= _some(details, "trace")
+    deltas = [
+        EmitEvent("agent.reasoning.delta", {**known, "delta": chunk, "sequence": number})
+        for number, chunk in enumerate(chunks)
+    ]
+    return [*deltas, EmitEvent("agent.reasoned", {**known, "reasoning": "".join(chunks) or whole, **said})]
+
+
+def _tool_call(tool: dict[str, Any], agent_id: str, call_id: str, event_id: str) -> list[EmitEvent]:
+    """agent-04 (RFC 0002 B): a call and its return share an id, and the return points at the call."""
+    known = {"agentId": agent_id, "toolName": tool["toolId"], "toolId": tool["toolId"], "callId": call_id}
+    given = {"inputs": tool["arguments"], "arguments": tool["arguments"]} if "arguments" in tool else {}
+    called = {**known, **given}
+    returned: dict[str, Any] = {**known, **_some(tool, "durationMs")}
+    if "error" in tool:
+        failed = tool["error"]
+        returned |= {"status": "error", "error": {"code": failed["error"], **_some(failed, "message", "details")}}
+    else:
+        returned |= {"status": "ok", "outcome": tool["result"], "result": tool["result"]}
+    return [
+        EmitEvent("agent.toolCalled", called, event_id=event_id),
+        EmitEvent("agent.toolReturned", returned, causation_id=event_id),
+    ]
+
+
+def _some(given: dict[str, Any], *members: str) -> dict[str, Any]:
+    return {member: given[member] for member in members if member in given}
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    found: list[Violation] = []
+    for index, tool in enumerate(config.get("mockToolCalls", ())):
+        if ("result" in tool) is ("error" in tool):
+            found.append(Violation(f"/mockToolCalls/{index}", "required", "must have either a result or an error"))
+    return found
+
+
+def _text(description: str) -> Schema:
+    return {"type": "string", "description": description}
+
+
+MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            MOCK_AGENT,
+            "Says what an agent would say, from its config.",
+            instant=False,
+            outputs=fixed({"decision": anything("The decision, as a person has let it pass if one was asked.")}),
+            config=closed(
+                {
+                    "agentId": {
+                        **_AGENT,
+                        "description": "Who it is; else the agent of the node, else an id of the host's.",
+                    },
+                    "mockReasoning": {
+                        "description": "What it thinks: true for a fixed text.",
+                        "anyOf": [
+                            {"type": "boolean"},
+                            closed(
+                                {
+                                    "summary": _text("In one line."),
+                                    "trace": _text("In full."),
+                                    "tokenCount": {"type": "integer", "minimum": 0, "description": "What it took."},
+                                    "streamChunks": {
+                                        "type": "array",
+                                        "maxItems": MAX_LISTED,
+                                        "items": {"type": "string"},
+                                        "description": "Said piece by piece.",
+                                    },
+                                },
+                                "summary",
+                            ),
+                        ],
+                    },
+                    "mockToolCalls": {
+                        "type": "array",
+                        "maxItems": MAX_LISTED,
+                        "description": "The tools that it calls, each with a result or an error.",
+                        "items": closed(
+                            {
+                                "toolId": {"type": "string", "minLength": 1, "description": "The tool."},
+                                "arguments": anything("What it is given."),
+                                "result": anything("What it returns."),
+                                "error": {
+                                    **closed(
+                                        {
+                                            "error": {"type": "string", "minLength": 1, "description": "Its code."},
+                                            "message": {"type": "string", "minLength": 1, "description": "Its text."},
+                                            "details": {"type": "object", "description": "More about it."},
+                                        },
+                                        "error",
+                                        "message",
+                                    ),
+                                    "description": "How it fails.",
+                                },
+                                "durationMs": {"type": "integer", "minimum": 0, "description": "How long it took."},
+                            },
+                            "toolId",
+                        ),
+                    },
+                    "mockHandoff": {
+                        **closed(
+                            {
+                                "toAgentId": {**_AGENT, "description": "The agent that goes on."},
+                                "reason": _text("Why."),
+                                "context": anything("What it is given."),
+                            },
+                            "toAgentId",
+                        ),
+                        "description": "Hands over to another agent.",
+                    },
+                    "mockDecision": {
+                        **closed(
+                            {
+                                "decision": anything("The decision."),
+                                "confidence": {**_RATIO, "description": "How sure it is."},
+                                "reasoning": _text("Why."),
+                            },
+                            "decision",
+                        ),
+                        "description": "What it decides.",
+                    },
+                    "mockConfidence": {**_RATIO, "description": "Decides something, and is so sure of it."},
+                }
+            ),
+            check=_check,
+            notes=notes(
+                """
+Only a host with `--conformance` has this type. It emits `agent.reasoning.delta`, `agent.reasoned`, pairs of
+`agent.toolCalled` and `agent.toolReturned`, `agent.handoff` and `agent.decided`, in this order, as far as its config
+has them. `reasoningVerbosity` of the run's `configurable` says how much is told of the reasoning: `summary`, `full` or
+`off`.
+
+A decision whose confidence is below 0.7, or below `escalationThreshold` of the run's `configurable`, waits for a
+person, as with [core.orchestrator.supervisor](core.orchestrator.supervisor.md).
+""",
+                MOCK_AGENT,
+                {"mockReasoning": True, "mockDecision": {"decision": {"next": "done"}, "confidence": 0.9}},
+            ),
+        ),
+        _mock_agent,
+    ),
+)

@@ -1,0 +1,102 @@
+"""The node type local.sample.demo.mock-ai: asks a model by prompt templates. For tests of hosts."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.ai.model_request import fenced
+from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
+from weftwork.adapters.nodes.schemas import closed, fixed, notes
+from weftwork.engine.models.generation import say
+from weftwork.ports.models import Message, ModelRequest
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.models.prompt_templates import Templates
+from weftwork.protocol.models.selection import chosen
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+MOCK_AI: Final = "local.sample.demo.mock-ai"
+FALLBACK: Final = "prompt"
+"""The variable with what is asked where no template says."""
+
+
+async def _mock_ai(call: NodeCall, context: NodeContext, templates: Templates) -> Outcome:
+    found = prompted(call, context.untrusted, templates)
+    if isinstance(found, Failed):
+        return found
+    told = found or NOTHING
+    choice = chosen(call.configurable, call.config)
+    request = ModelRequest(
+        choice.provider,
+        choice.model,
+        (Message("user", told.asked(told.user or _inline(call, context.untrusted))),),
+        told.instructed(told.system or call.config.get("systemPrompt", "")),
+        choice.temperature,
+        choice.max_tokens,
+        node_id=call.node_id,
+        run_id=call.run_id,
+        mock=call.configurable.get("mockProvider"),
+    )
+    spoken = await say(context, call, request, told.said)
+    if isinstance(spoken, Failed):
+        return spoken
+    return Completed({"text": spoken.answer.text, "output": spoken.answer.text})
+
+
+def _inline(call: NodeCall, untrusted: bool) -> str:
+    """What is asked without a template: the config, else the run's variable, which may hold what came from outside."""
+    if FALLBACK in call.config:
+        return str(call.config[FALLBACK])
+    given: Any = call.scope.variable(FALLBACK, "")
+    if not isinstance(given, str) or not given:
+        return ""
+    return fenced(given) if untrusted else given
+
+
+def mock_ai_nodes(templates: Templates) -> tuple[NodeType, ...]:
+    """The type, which finds its prompts among these templates."""
+
+    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+        return await _mock_ai(call, context, templates)
+
+    text = {"type": "string", "description": "What the model said."}
+    return (
+        WaitingNode(
+            NodeDeclaration(
+                MOCK_AI,
+                "Asks a model by prompt templates.",
+                effect="idempotent",
+                instant=False,
+                outputs=fixed({"output": text, "text": {**text, "description": "The same."}}),
+                config=closed(
+                    {
+                        **REFS,
+                        "systemPrompt": {
+                            "type": "string",
+                            "description": "What the model is told first, if no template says.",
+                        },
+                        FALLBACK: {
+                            "type": "string",
+                            "description": "What it is asked, if no template says; else the run's variable `prompt`.",
+                        },
+                        "provider": {"type": "string", "minLength": 1, "description": "Who answers."},
+                        "model": {"type": "string", "minLength": 1, "description": "The model."},
+                    }
+                ),
+                composes="always",
+                alike=("output", "text"),
+                notes=notes(
+                    """
+Only a host with `--conformance` has this type. It tells of each template with one `agent.promptResolved`, which says
+where the reference came from, and one `prompt.composed`, which says what became of it, in one commit with the model's
+answer. The model is told system, schema hint, examples and question, in this order.
+
+A reference wins over a text beside it; then there is a `log.appended` with the code `prompt_ref_supersedes_inline`.
+A template that the host does not have fails the node with `prompt_ref_unresolved`, a variable without a value with
+`prompt_variable_unresolved`.
+""",
+                    MOCK_AI,
+                    {"systemPromptRef": "prompt:conformance.prompt.writer-system@1.0.0"},
+                ),
+            ),
+            run,
+        ),
+    )

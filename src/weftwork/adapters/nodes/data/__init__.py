@@ -1,0 +1,1 @@
+"""Node types for the data of a run."""

@@ -1,0 +1,152 @@
+"""Node types that leave something behind for those who look at a run: log, artifact."""
+
+import hashlib
+import re
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import cut, evaluate, evaluating, given, missing, render
+from weftwork.adapters.nodes.schemas import (
+    anything,
+    by_name,
+    closed,
+    expression,
+    fixed,
+    name,
+    notes,
+    path_id,
+    ports,
+    template,
+)
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
+from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.values import ABSENT
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+MAX_MESSAGE: Final = 8_192
+MAX_FIELD: Final = 8_192
+MAX_SUMMARY: Final = 1_024
+
+_NUMBERED: Final = re.compile(r".*-[0-9]+", re.DOTALL)
+
+
+@evaluating
+def _log(call: NodeCall) -> Outcome:
+    config = call.config
+    fields = {each: _field(evaluate(call, source)) for each, source in config.get("fields", {}).items()}
+    line = AppendLog(config.get("level", "info"), cut(render(call, config["message"]), MAX_MESSAGE), fields)
+    return Completed({"output": call.inputs["input"]} if "input" in call.inputs else {}, (line,))
+
+
+def _field(value: Any) -> Any:
+    """A log line is kept small; a run does not fail because there was much to say."""
+    size = len(encode_stored(value))
+    return value if size <= MAX_FIELD else f"(left out: {size} bytes)"
+
+
+@evaluating
+def _artifact(call: NodeCall) -> Outcome:
+    data = given(call, "data")
+    if data is ABSENT:
+        return missing("data")
+    artifact_id = artifact_id_of(call.config.get("artifactId", call.node_id), call.visit)
+    kind = call.config["artifactType"]
+    summary = cut(render(call, call.config["summary"]), MAX_SUMMARY) if "summary" in call.config else ""
+    outputs = {"artifactId": artifact_id, "artifactType": kind, "output": data}
+    return Completed(outputs, (EmitArtifact(artifact_id, kind, data, summary),))
+
+
+def artifact_id_of(base: str, iteration: int) -> str:
+    """The base, from the second round of a loop on with a number; never the same for two bases or two rounds.
+
+    A base that looks numbered gets a number in every round, or the first round of `a-1` would be the second of `a`.
+    A base that cannot stand in a path, or that means another place there, is replaced by its digest.
+    """
+    if not base.strip(".") or not is_path_id(f"{base}-{iteration}"):
+        base = f"artifact.{hashlib.sha256(base.encode()).hexdigest()}"
+    return f"{base}-{iteration}" if iteration or _NUMBERED.fullmatch(base) else base
+
+
+OUTPUT: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "core.log",
+            "Writes a line for those who follow the run.",
+            inputs=ports({"input": anything("Handed on as `output`.")}),
+            outputs=fixed({"output": anything("The input `input`, if there is one.")}),
+            config=closed(
+                {
+                    "level": {
+                        "type": "string",
+                        "enum": ["debug", "info", "warn", "error"],
+                        "default": "info",
+                        "description": "How much the line matters.",
+                    },
+                    "message": template("The text, with expressions in double braces."),
+                    "fields": by_name(expression("Its value stands beside the message."), "Name -> expression."),
+                },
+                "message",
+            ),
+            expressions={"/fields/*": ()},
+            templates={"/message": ()},
+            notes=notes(
+                f"""
+The line is the event `log.appended` of the run; it does not go to the log of the host. A message is cut at
+{MAX_MESSAGE:,} bytes, and a field that takes more than {MAX_FIELD:,} bytes is replaced by a note of its size. An
+expression that cannot be evaluated fails the node.
+""",
+                "core.log",
+                {
+                    "level": "warn",
+                    "message": "Order {{ports.input.id}} waits for stock",
+                    "fields": {"missing": "ports.input.missing"},
+                },
+                {"input": {"type": "variable", "variableName": "order"}},
+            ),
+        ),
+        _log,
+    ),
+    InstantNode(
+        NodeDeclaration(
+            "core.artifact.emit",
+            "Keeps a value as an artifact of the run, to be fetched by its id.",
+            inputs=ports(
+                {
+                    "data": anything("The artifact; wins over the config."),
+                    "input": anything("The artifact, if neither the port `data` nor the config has it."),
+                }
+            ),
+            outputs=fixed(
+                {
+                    "artifactId": {"type": "string", "description": "The id to fetch it by."},
+                    "artifactType": {"type": "string", "description": "As configured."},
+                    "output": anything("The artifact itself."),
+                }
+            ),
+            config=closed(
+                {
+                    "artifactType": name("What kind of thing it is; the author's own word."),
+                    "artifactId": path_id("The id, instead of the id of the node."),
+                    "summary": template("One line about it, with expressions in double braces."),
+                    "data": anything("The artifact, if no port brings it."),
+                },
+                "artifactType",
+            ),
+            templates={"/summary": ()},
+            notes=notes(
+                f"""
+The artifact is the first of the port `data`, the config `data` and the port `input`; without any of them the node
+fails with `node_input_missing`. Its id is `artifactId` or the id of the node, in later rounds of a loop followed by
+`-1`, `-2` and so on. An id that ends in such a number itself gets one in the first round too (`-0`), and the id of a
+node that cannot stand in a path is replaced by its digest. Two nodes should not be given the same `artifactId`. A
+summary is cut at {MAX_SUMMARY:,} bytes.
+""",
+                "core.artifact.emit",
+                {"artifactType": "report", "summary": "Report for {{variables.month}}"},
+                {"data": {"type": "connection", "nodeId": "write", "outputKey": "output"}},
+            ),
+        ),
+        _artifact,
+    ),
+)

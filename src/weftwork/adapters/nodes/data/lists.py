@@ -1,0 +1,186 @@
+"""Node types over lists, item by item: filter, aggregate."""
+
+import asyncio
+import math
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import faulty, given, missing
+from weftwork.adapters.nodes.schemas import anything, closed, expression, fixed, notes, ports
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.json.values import ABSENT, is_array
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+MAX_ITEMS: Final = 100_000
+TURN: Final = 0.002
+"""Seconds for which a list may hold the event loop before others run."""
+
+
+async def _filter(call: NodeCall, context: NodeContext) -> Outcome:
+    try:
+        items, verdicts = await _each(call, call.config["expression"])
+    except _Refused as refused:
+        return refused.failed
+    wrong = next((index for index, verdict in enumerate(verdicts) if not isinstance(verdict, bool)), None)
+    if wrong is not None:
+        message = "The value of the expression is neither true nor false for an item."
+        return Failed("condition_not_boolean", message, {"index": wrong}, retryable=False)
+    kept = [item for item, verdict in zip(items, verdicts, strict=True) if verdict]
+    return Completed({"output": kept, "count": len(kept)})
+
+
+async def _aggregate(call: NodeCall, context: NodeContext) -> Outcome:
+    try:
+        items, values = await _each(call, call.config.get("value"))
+    except _Refused as refused:
+        return refused.failed
+    operation, count = call.config["operation"], len(items)
+    if operation == "list":
+        return Completed({"output": values, "count": count})
+    if operation == "count":
+        return Completed({"output": count, "count": count})
+    wrong = next((index for index, value in enumerate(values) if not _is_number(value)), None)
+    if wrong is not None:
+        message = "An item has no number to compute with."
+        return Failed("aggregate_not_a_number", message, {"index": wrong}, retryable=False)
+    output = _computed(operation, values)
+    if output is not None and not math.isfinite(output):
+        return Failed("aggregate_overflow", "The result is too large for a number.", retryable=False)
+    return Completed({"output": output, "count": count})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _computed(operation: str, values: list[Any]) -> Any:
+    if not values:
+        return 0 if operation == "sum" else None
+    match operation:
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+        case "sum":
+            return _number(sum(values))
+        case _:
+            return _number(sum(values) / len(values))
+
+
+def _number(value: float) -> float:
+    """Like the results of expressions: whole where it can be, and no integer that JSON readers would round."""
+    if abs(value) > MAX_INTEGER:
+        return float(value)
+    return int(value) if float(value).is_integer() else value
+
+
+class _Refused(Exception):
+    """There is nothing to compute with."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.code)
+        self.failed = failed
+
+
+async def _each(call: NodeCall, source: str | None) -> tuple[list[Any], list[Any]]:
+    """The items, and the value of the expression for each of them; the items again where there is none."""
+    items = given(call, "items")
+    if items is ABSENT:
+        raise _Refused(missing("items"))
+    if not is_array(items) or len(items) > MAX_ITEMS:
+        message = f"What the node works on is not a list of at most {MAX_ITEMS} items."
+        raise _Refused(Failed("node_config_invalid", message, retryable=False))
+    if source is None:
+        return items, items
+    # Without the list itself: an expression over one item must not cost as much as all of them.
+    names: dict[str, Any] = {"ports": {name: value for name, value in call.inputs.items() if value is not items}}
+    clock = asyncio.get_running_loop().time
+    values: list[Any] = []
+    ends = clock() + TURN
+    for index, item in enumerate(items):
+        try:
+            values.append(call.scope.evaluate(source, {**names, "item": item, "index": index}))
+        except ExpressionFault as fault:
+            raise _Refused(faulty(fault)) from None
+        if clock() >= ends:
+            await asyncio.sleep(0)
+            ends = clock() + TURN
+    return items, values
+
+
+_ITEMS: Final = {"type": "array", "maxItems": MAX_ITEMS}
+_INPUTS: Final = ports(
+    {
+        "items": {**_ITEMS, "description": "The items; wins over the config."},
+        "input": anything("The items, if neither the port `items` nor the config has them."),
+    }
+)
+_CONFIGURED: Final = {**_ITEMS, "description": "The items, if no port brings them."}
+_COUNT: Final = {"type": "integer", "description": "How many items that are."}
+
+LISTS: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.filter",
+            "Keeps the items of a list for which an expression is true.",
+            instant=False,
+            inputs=_INPUTS,
+            outputs=fixed({"output": {"type": "array", "description": "The items kept, in order."}, "count": _COUNT}),
+            config=closed(
+                {
+                    "items": _CONFIGURED,
+                    "expression": expression("True for the items to keep; knows `item` and `index`."),
+                },
+                "expression",
+            ),
+            expressions={"/expression": ("item", "index")},
+            notes=notes(
+                """
+The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
+fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An expression that is neither
+true nor false for an item fails the node with `condition_not_boolean`. `ports` holds the ports of the node without
+the list.
+""",
+                "core.filter",
+                {"expression": "item.price < 10.0"},
+                {"items": {"type": "variable", "variableName": "offers"}},
+            ),
+        ),
+        _filter,
+    ),
+    WaitingNode(
+        NodeDeclaration(
+            "core.aggregate",
+            "Computes one value from the items of a list.",
+            instant=False,
+            inputs=_INPUTS,
+            outputs=fixed({"output": anything("What was computed."), "count": _COUNT}),
+            config=closed(
+                {
+                    "items": _CONFIGURED,
+                    "operation": {
+                        "type": "string",
+                        "enum": ["list", "count", "sum", "average", "min", "max"],
+                        "description": "What is computed from the values.",
+                    },
+                    "value": expression("The value of an item, instead of the item itself; knows `item` and `index`."),
+                },
+                "operation",
+            ),
+            expressions={"/value": ("item", "index")},
+            notes=notes(
+                """
+The items are found as by `core.filter`. `list` gives the values as a list, `count` their number. The other operations
+need numbers and fail with `aggregate_not_a_number` otherwise, or with `aggregate_overflow` if the result is too large
+for one. Of no items, the sum is 0, and average, least and greatest are null.
+""",
+                "core.aggregate",
+                {"operation": "sum", "value": "item.price * item.amount"},
+                {"items": {"type": "variable", "variableName": "lines"}},
+            ),
+        ),
+        _aggregate,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Node types for control flow."""

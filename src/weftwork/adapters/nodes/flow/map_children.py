@@ -1,0 +1,86 @@
+"""A map over child runs: one child for each item.
+
+Theory. The map keeps nothing itself. Children are started in the order of the items, so their number says which item is
+next; how many are open says how many may be started. So a call costs as much as it starts, and only the last one looks
+at all of them. A child that ends badly fails the map, and the host cancels those that are open then.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import faulty
+from weftwork.adapters.nodes.flow.map_items import CONCURRENCY, ItemInputs
+from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure
+from weftwork.ports.node_outcome import Awaits, Completed, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.run.child_runs import ChildState
+
+MOST_BYTES: Final = 4 * 2**20
+"""What children that are started together may be given; the next ones are started when one of them has ended."""
+AT_ONCE: Final = 16
+"""Children that are made up before others may use the event loop."""
+
+
+async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -> Outcome:
+    """kin-13 (readings, Map): the items become child runs, so many at a time; their results keep the items' order."""
+    children = call.children
+    if call.failed_children:
+        return _first_failed(children)
+    begun = len(children)
+    room: int = call.config.get("concurrency", CONCURRENCY) - call.open_children
+    started: list[StartChild] = []
+    weight = 0
+    inputs = ItemInputs(call, items, "item")
+    for index in range(begun, min(begun + room, len(items))):
+        child = await _child(call, context, inputs, index)
+        if isinstance(child, Failed):
+            return _item_failed(index, child)
+        started.append(StartChild(child))
+        weight += child.weight
+        if weight > MOST_BYTES:
+            break
+        if len(started) % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    if started or call.open_children:
+        return Awaits(tuple(started))
+    return _results(call.config["body"].get("output"), children)
+
+
+async def _child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index: int) -> NewChild | Failed:
+    body: dict[str, Any] = call.config["body"]
+    wanted: str | None = body.get("output")
+    try:
+        given = inputs.of(index)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    variables = () if wanted is None else (wanted,)
+    return await context.child(str(index), body["workflowId"], {}, given, variables=variables, outputs=wanted is None)
+
+
+def _results(wanted: str | None, children: Mapping[str, ChildState]) -> Outcome:
+    results: list[Any] = []
+    for index in range(len(children)):
+        child = children[str(index)]
+        hidden = child.outputs is None if wanted is None else wanted in child.hidden
+        if hidden:
+            return _item_failed(index, hidden_failure(child, [wanted or "outputs"]), child)
+        results.append(child.outputs if wanted is None else child.variables.get(wanted))
+    return Completed({"results": results, "count": len(results)})
+
+
+def _first_failed(children: Mapping[str, ChildState]) -> Failed:
+    """The first by index of those that ended badly so far."""
+    for index, child in enumerate(children.values()):
+        if child.ended and child.status != "completed":
+            return _item_failed(index, failure(child), child)
+    raise RuntimeError("a child of a map failed, and none has")
+
+
+def _item_failed(index: int, failed: Failed, child: ChildState | None = None) -> Failed:
+    code = child.error["code"] if child is not None and child.error is not None else failed.code
+    details: dict[str, Any] = {"index": index, "code": code}
+    if child is not None:
+        details["childRunId"] = child.run_id
+    return Failed("map_item_failed", failed.message, details, failed.retryable)

@@ -1,0 +1,99 @@
+"""The node type core.wait: sleeps until an instant."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import given, missing
+from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, whole
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.json.values import ABSENT
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+LAST: Final = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z."""
+
+_PATTERN: Final = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]"
+    r"(:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
+_TEXT: Final = re.compile(_PATTERN)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def _wait(call: NodeCall, context: NodeContext) -> Outcome:
+    until = given(call, "until")
+    if until is ABSENT:
+        return missing("until")
+    when = milliseconds(until)
+    if when is None:
+        return Failed(
+            "wait_until_invalid",
+            "The instant is neither a date and time with offset nor milliseconds since 1970.",
+            retryable=False,
+        )
+    await context.sleep_until(when)
+    return Completed({"until": iso(when)})
+
+
+def milliseconds(value: Any) -> int | None:
+    """The instant since the epoch, or None for what is none. Digits after the milliseconds are dropped."""
+    when = _from_text(value) if isinstance(value, str) else _from_number(value)
+    return when if when is not None and 0 <= when <= LAST else None
+
+
+def _from_text(text: str) -> int | None:
+    if _TEXT.search(text) is None:
+        return None
+    try:
+        return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+    except ValueError:
+        return None
+
+
+def _from_number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+_MILLISECONDS: Final = whole(0, LAST, "Milliseconds since 1970-01-01T00:00:00Z.")
+
+WAIT: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.wait",
+            "Waits until an instant, then completes.",
+            instant=False,
+            inputs=ports(
+                {
+                    "until": {
+                        "anyOf": [{"type": "string"}, _MILLISECONDS],
+                        "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
+                    }
+                }
+            ),
+            outputs=fixed({"until": {"type": "string", "description": "The instant in UTC."}}),
+            config=closed(
+                {
+                    "until": {
+                        "type": "string",
+                        "pattern": _PATTERN,
+                        "description": "The instant in ISO 8601, with `Z` or an offset.",
+                    }
+                }
+            ),
+            notes=notes(
+                """
+An instant in the past completes at once. The instant is the first of the port `until`, the config `until` and the
+port `input`; without any of them the node fails with `node_input_missing`, and with `wait_until_invalid` if it is no
+instant, such as one without offset, before 1970 or on a day that the month does not have. It holds over a restart of
+the host. For a length of time there is `core.delay`.
+""",
+                "core.wait",
+                {"until": "2027-01-01T09:00:00+01:00"},
+            ),
+        ),
+        _wait,
+    ),
+)

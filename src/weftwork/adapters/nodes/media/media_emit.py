@@ -1,0 +1,173 @@
+"""The node type core.media.emit: an image, a sound or a file for those who follow the run."""
+
+import binascii
+from base64 import b64decode
+from typing import Any, Final, cast
+
+from weftwork.adapters.nodes.call_inputs import faulty, render
+from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports, template
+from weftwork.ports.media import Media, MediaKind, MediaSent
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.media.asset_references import digest_of
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+KINDS: Final = ("image", "audio", "file")
+MAX_BASE64: Final = 1_400_000
+"""Characters: more does not fit a request that registers a workflow."""
+MAX_SECONDS: Final = 1_000_000
+
+_SOURCES: Final = {"base64": "data", "mediaRef": "mediaRef", "text": "text"}
+"""Members of the config, and the ports that win over them."""
+_NONE: Final = "The node needs something to show: one of the inputs data, mediaRef and text, or it in its config."
+_SEVERAL: Final = "The node is given several things to show, and emits one: {}."
+
+
+async def _emit(call: NodeCall, context: NodeContext) -> Outcome:
+    """media-67 (RFC 0055 B)"""
+    try:
+        sent = _sent(call)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    return sent if isinstance(sent, Failed) else Completed(outputs_of(await context.emit_media(sent)))
+
+
+def outputs_of(made: Media) -> dict[str, Any]:
+    """What a node gives that has emitted this: references, and no bytes."""
+    known = {each: made.payload[each] for each in ("url", "bytes", "mimeType") if each in made.payload}
+    return {"mediaRef": made.media_ref, **known, "envelopeId": made.envelope_id, "rendering": made.rendering}
+
+
+def _sent(call: NodeCall) -> MediaSent | Failed:
+    """What the node is to send. Raises ExpressionFault."""
+    given = [member for member, port in _SOURCES.items() if call.inputs.get(port) is not None or member in call.config]
+    if len(given) != 1:
+        code = "node_input_invalid" if given else "node_input_missing"
+        return Failed(code, _SEVERAL.format(", ".join(given)) if given else _NONE, retryable=False)
+    source = _source(call, given[0])
+    if isinstance(source, Failed):
+        return source
+    config = call.config
+    said = {each: render(call, config[each]) if each in config else "" for each in ("alt", "title", "name")}
+    media_type = config.get("mimeType", "text/plain" if given[0] == "text" else "")
+    kind = cast("MediaKind", config["kind"])
+    duration = config.get("durationSeconds")
+    return MediaSent(kind, source, media_type, **said, duration_seconds=duration, inline=bool(config.get("inline")))
+
+
+def _source(call: NodeCall, member: str) -> bytes | str | Failed:
+    """The bytes, or the asset, that the node shows. Raises ExpressionFault."""
+    brought = call.inputs.get(_SOURCES[member])
+    if member == "mediaRef":
+        found: object = call.config.get(member) if brought is None else brought
+        ref = found.get(member) if is_object(found) else found
+        wrong = Failed("node_input_invalid", "The input mediaRef is no mediaRef, and has none.", retryable=False)
+        return ref if isinstance(ref, str) and digest_of(ref) is not None else wrong
+    found = brought if brought is not None else call.config[member]
+    if not isinstance(found, str):
+        return Failed("node_input_invalid", f"The input {_SOURCES[member]} is no text.", retryable=False)
+    if member == "text":
+        data = (found if brought is not None else render(call, found)).encode()
+    else:
+        try:
+            data = b64decode(found, validate=True)
+        except (binascii.Error, ValueError):
+            return Failed("node_input_invalid", "The input data is no base64.", retryable=False)
+    message = f"There is nothing to show: the input {_SOURCES[member]} is empty."
+    return data or Failed("node_input_invalid", message, retryable=False)
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    given = [member for member in _SOURCES if member in config]
+    violations = [Violation(f"/{each}", "not", "stands beside another source") for each in given[1:]]
+    if "durationSeconds" in config and config["kind"] != "audio":
+        violations.append(Violation("/durationSeconds", "not", "means nothing without the kind audio"))
+    return violations
+
+
+EMITTED: Final = {
+    "mediaRef": {"type": "string", "description": "The handle of the asset, for nodes and models."},
+    "url": {"type": "string", "description": "Opens the asset. Not there if the bytes stand in the event."},
+    "bytes": {"type": "integer", "description": "How many there are."},
+    "mimeType": {"type": "string", "description": "What they are, if they look like it."},
+    "envelopeId": {"type": "string", "description": "The envelope that shows it."},
+    "rendering": {"type": "object", "description": "The hint for those who show it: display, mimeType, alt, title."},
+}
+
+MEDIA_NODES: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.media.emit",
+            "Shows an image, a sound or a file to those who follow the run.",
+            instant=False,
+            inputs=ports(
+                {
+                    "data": {"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
+                    "mediaRef": {
+                        "type": ["string", "object", "null"],
+                        "description": "An asset of the tenant, or an object with its mediaRef; wins over the config.",
+                    },
+                    "text": {"type": ["string", "null"], "description": "The text of the file; wins over the config."},
+                }
+            ),
+            outputs=fixed(EMITTED),
+            config=closed(
+                {
+                    "kind": {"type": "string", "enum": [*KINDS], "description": "How it is shown."},
+                    "base64": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": MAX_BASE64,
+                        "description": "The bytes, if no port brings them.",
+                    },
+                    "mediaRef": name("An asset of the tenant, if no port brings it."),
+                    "text": template("The text of the file, with expressions in double braces, if no port brings it."),
+                    "alt": template("What is to be seen or heard, for those who cannot; a template."),
+                    "title": template("What stands above it; a template."),
+                    "name": template("The name under which it is saved; a template."),
+                    "mimeType": name("What the bytes are. What they look like decides."),
+                    "inline": {
+                        "type": "boolean",
+                        "default": False,
+                        "description": "Whether the bytes stand in the event itself, if they are few enough.",
+                    },
+                    "durationSeconds": {
+                        "type": "number",
+                        "minimum": 0,
+                        "maximum": MAX_SECONDS,
+                        "description": "How long a sound is.",
+                    },
+                },
+                "kind",
+            ),
+            templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
+            check=_check,
+            notes=notes(
+                """
+The bytes are kept as an asset of the tenant, and an envelope `media.image`, `media.audio` or `media.file` tells of it,
+with an event of the same name. The source is one: bytes (`data` or `base64`), an asset (`mediaRef`) or a text. Without
+it the node fails with `node_input_missing`, with several, or with one that is none or empty, with
+`node_input_invalid`, with an asset that the tenant does not have with `media_not_found`, and with more bytes than
+`WEFTWORK_MAX_UPLOAD_BYTES` with `media_too_large`. Without `alt` the log of the run has a warning.
+
+The event has a URL, which opens the asset for anybody who knows it, as long as a run refers to it. With `inline` it has
+the bytes, up to `WEFTWORK_MAX_INLINE_MEDIA_BYTES` of them. A text is `text/plain` unless `mimeType` says something
+else. However often the node runs again after a crash, it emits once.
+""",
+                "core.media.emit",
+                {
+                    "kind": "file",
+                    "text": "Order;Total\n{{ports.order.id}};{{ports.order.total}}\n",
+                    "name": "order.csv",
+                    "mimeType": "text/csv",
+                    "alt": "The order as a table",
+                },
+                {"order": {"type": "variable", "variableName": "order"}},
+            ),
+        ),
+        _emit,
+    ),
+)

@@ -1,0 +1,263 @@
+"""The node type core.http.request: one request by the guarded client.
+
+The body of an answer as a value: JSON, text, or base64.
+"""
+
+import asyncio
+import base64
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.nodes.call_inputs import faulty, render
+from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, notes, ports, template, whole
+from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome, StepFailed
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import MAX_TEXT, is_object
+from weftwork.protocol.net.outbound import METHODS, REPEATABLE, SAFE
+from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
+
+LARGE: Final = 65_536
+"""Bytes of JSON that are decoded beside the event loop."""
+_JSON_TYPE: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json")
+_TEXT: Final = re.compile(r"text/.*|application/([\w.+-]+\+)?(json|xml|javascript|x-www-form-urlencoded|yaml|graphql)")
+_CHARSETS: Final = {"": "utf-8", "utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "iso-8859-1": "latin-1"}
+
+
+async def read_body(content: bytes, content_type: str) -> tuple[Any, bool]:
+    """The body, and whether it is in base64. What does not keep to its type is taken for the next best thing."""
+    kind, _, parameters = content_type.lower().partition(";")
+    kind = kind.strip()
+    if _JSON_TYPE.fullmatch(kind) and content:
+        try:
+            return (decode(content) if len(content) <= LARGE else await asyncio.to_thread(decode, content)), False
+        except ClientFault:
+            pass
+    text = _text(content, parameters) if not kind or _TEXT.fullmatch(kind) or not content else None
+    return (base64.b64encode(content).decode(), True) if text is None else (text, False)
+
+
+def _text(content: bytes, parameters: str) -> str | None:
+    found = re.search(r"charset=\"?([\w.:-]+)", parameters)
+    charset = _CHARSETS.get(found[1] if found else "")
+    if charset is None:
+        return None
+    try:
+        text = content.decode(charset)
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+MAX_TIMEOUT_MS: Final = 600_000
+STEP: Final = "request"
+_JSON_CONTENT_TYPE: Final = "application/json"
+_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses after which the same request may well succeed."""
+
+
+def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
+    """The node types that send requests by this client; without one they are declared, and fail."""
+
+    async def request(call: NodeCall, context: NodeContext) -> Outcome:
+        if outbound is None:
+            return Failed("fetch_failed", "This host sends no requests.", retryable=False)
+        try:
+            made = _request(call, context)
+        except ExpressionFault as fault:
+            return faulty(fault)
+        return made if isinstance(made, Failed) else await _Sending(outbound, made, call, context).outcome()
+
+    return (WaitingNode(HTTP_REQUEST, request),)
+
+
+def _request(call: NodeCall, context: NodeContext) -> Request | Failed:
+    """The request that the node is to send. Raises ExpressionFault."""
+    config = call.config
+    method: str = config.get("method", "GET")
+    url = call.inputs["url"] if "url" in call.inputs else config.get("url") and render(call, config["url"])
+    if not url:
+        return Failed("node_input_missing", "The node needs a URL, as input url or config url.", retryable=False)
+    headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
+    headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
+    content, kind = _content(call)
+    if kind:
+        headers.setdefault("content-type", ("Content-Type", kind))
+    if method not in SAFE:
+        headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP)))
+    return Request(
+        url,
+        method,
+        tuple(headers.values()),
+        content,
+        timeout_ms=config.get("timeoutMs", 0),
+        max_bytes=MAX_TEXT,
+        redirects=config.get("followRedirects", True),
+    )
+
+
+def _content(call: NodeCall) -> tuple[bytes, str]:
+    """What is sent, and what it is; both empty if nothing is. Raises ExpressionFault."""
+    if "body" in call.inputs and not isinstance(call.inputs["body"], str):
+        return msgspec.json.encode(call.inputs["body"]), _JSON_CONTENT_TYPE
+    if "body" in call.inputs or "body" in call.config:
+        text = call.inputs["body"] if "body" in call.inputs else render(call, call.config["body"])
+        return text.encode(), "text/plain; charset=utf-8"
+    return (msgspec.json.encode(call.config["json"]), _JSON_CONTENT_TYPE) if "json" in call.config else (b"", "")
+
+
+class _Sending:
+    """One node that sends one request."""
+
+    def __init__(self, outbound: Outbound, request: Request, call: NodeCall, context: NodeContext) -> None:
+        self._outbound = outbound
+        self._request = request
+        self._strict: bool = call.config.get("failOnStatus", True)
+        self._context = context
+        self._effect: Effect = "idempotent" if request.method in REPEATABLE else call.config.get("effect", "once")
+        self._again: Failed | None = None
+
+    async def outcome(self) -> Outcome:
+        try:
+            found = await self._step()
+        except StepFailed as failed:
+            return failed.failure
+        except NotDone:
+            # Why the step was not done is known only where it just ran.
+            return self._again or Failed("fetch_failed", "The request could not be sent.")
+        if not is_object(found):
+            return Completed({} if found is None else {"body": found})
+        return self._judged(found) or Completed(found)
+
+    async def _step(self) -> Any:
+        if self._request.method in SAFE:
+            return await self._send()
+        run: Callable[[], Awaitable[Any]] = self._send
+        return await self._context.step(STEP, self._effect, run)
+
+    async def _send(self) -> dict[str, Any]:
+        """The outputs. Raises StepFailed where sending again cannot help or must not happen, else NotDone."""
+        try:
+            response = await self._outbound.fetch(self._request)
+        except FetchRefused as refused:
+            details = {"blocked": refused.blocked}
+            raise StepFailed(Failed("ssrf_blocked", str(refused), details, retryable=False)) from None
+        except FetchFailed as failed:
+            repeatable = not failed.sent or self._effect == "idempotent"
+            failure = Failed("fetch_failed", str(failed), {"sent": failed.sent}, retryable=repeatable)
+            raise self._unless_repeatable(failure) from None
+        found = await _outputs(response)
+        failure = self._judged(found)
+        if failure is not None and failure.retryable:
+            raise self._unless_repeatable(failure)
+        return found
+
+    def _unless_repeatable(self, failure: Failed) -> StepFailed | NotDone:
+        if not failure.retryable:
+            return StepFailed(failure)
+        self._again = failure
+        return NotDone()
+
+    def _judged(self, found: dict[str, Any]) -> Failed | None:
+        status = found.get("status", 0)
+        if not isinstance(status, int) or status < 400 or not self._strict:
+            # A person who was asked what became of the request need not know what an answer looks like.
+            return None
+        again = self._effect == "idempotent" and status in _PASSING
+        return Failed("http_status", f"The answer has the status {status}.", {"status": status}, retryable=again)
+
+
+async def _outputs(response: Response) -> dict[str, Any]:
+    headers: dict[str, str] = {}
+    for name, value in response.headers:
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    body, binary = await read_body(response.content, headers.get("content-type", ""))
+    found = {"status": response.status, "ok": 200 <= response.status < 300, "url": response.url}
+    return {**found, "headers": headers, "body": body, "binary": binary}
+
+
+HTTP_REQUEST: Final = NodeDeclaration(
+    "core.http.request",
+    "Sends an HTTP request and gives the answer.",
+    effect="idempotent",
+    instant=False,
+    continued=False,
+    outside=True,
+    inputs=ports(
+        {
+            "url": {"type": "string", "description": "Where to; wins over the config."},
+            "headers": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "Headers by name, beside those of the config; they win over them.",
+            },
+            "body": anything("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
+        }
+    ),
+    outputs=fixed(
+        {
+            "status": {"type": "integer", "description": "The status of the answer."},
+            "ok": {"type": "boolean", "description": "Whether the status is 200 to 299."},
+            "url": {"type": "string", "description": "Where the answer came from, after redirects."},
+            "headers": {"type": "object", "description": "Headers of the answer, with names in lower case."},
+            "body": anything("JSON as a value, other text as text, anything else in base64."),
+            "binary": {"type": "boolean", "description": "Whether the body is in base64."},
+        }
+    ),
+    config=closed(
+        {
+            "method": {"type": "string", "enum": list(METHODS), "default": "GET", "description": "The method."},
+            "url": template("Where to, if no port says."),
+            "headers": by_name(template("The value of the header.", 0), "Header -> value."),
+            "body": template("A text to send, if no port brings a body.", 0),
+            "json": anything("A value to send as JSON, if no port brings a body."),
+            "timeoutMs": whole(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
+            "followRedirects": {"type": "boolean", "default": True, "description": "Whether to follow redirects."},
+            "failOnStatus": {
+                "type": "boolean",
+                "default": True,
+                "description": "Whether a status of 400 or more fails the node.",
+            },
+            "effect": {
+                "type": "string",
+                "enum": ["once", "idempotent"],
+                "default": "once",
+                "description": "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
+            },
+        },
+        dependentSchemas={"body": {"properties": {"json": False}}},
+    ),
+    templates={"/url": (), "/headers/*": (), "/body": ()},
+    notes=notes(
+        """
+The request goes out by the [guarded client](../../operate/security.md#requests-to-others): to public addresses, by
+https, within the host's caps. What the guard refuses fails the node with `ssrf_blocked`; what it could not send or
+read, with `fetch_failed`; a status of 400 or more, with `http_status` and `details.status`, unless `failOnStatus` is
+false. No error repeats anything of the answer. An answer is at most 4 MiB, and
+[content from outside](../../concepts.md#trust).
+
+GET, HEAD and OPTIONS are sent again in another attempt. All other methods are sent as a step, with an
+`Idempotency-Key` that is the same in every attempt, unless the config names one. PUT and DELETE, and POST and PATCH
+with the effect `idempotent`, are sent again with it after a crash, a failure or one of the statuses 408, 425, 429,
+500, 502, 503 and 504. POST and PATCH otherwise are sent once: if the host dies before the answer is recorded, the run
+asks a person what became of the request. If the answer does not come, the node fails and is not tried again, unless
+nothing of the request was sent.
+""",
+        "core.http.request",
+        {
+            "method": "POST",
+            "url": "https://api.example.com/orders/{{ports.order.id}}/notes",
+            "headers": {"Accept": "application/json"},
+            "json": {"note": "packed"},
+            "effect": "idempotent",
+        },
+        {"order": {"type": "variable", "variableName": "order"}},
+    ),
+)

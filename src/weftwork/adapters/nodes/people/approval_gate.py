@@ -1,0 +1,213 @@
+"""The node type core.approvalGate: people decide whether a run goes on."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import cut, evaluating, render
+from weftwork.adapters.nodes.data.artifacts import artifact_id_of
+from weftwork.adapters.nodes.people.interrupt_request import ABOUT_KEYS, KEY, RESUME_SCHEMA, TIMES, asking, check_asking
+from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, name, notes, ports, template, whole
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import ABSENT
+from weftwork.protocol.people.approvals import ACTIONS, AUTH_REQUIRED, GRANTS, MAX_NAME, UNREACHED
+from weftwork.protocol.people.interrupt_validation import MAX_MS
+from weftwork.protocol.run.interrupts import TIMEOUT, Resolution
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+TITLE: Final = "Approval needed"
+DEFAULT_ACTIONS: Final = ["accept", "reject"]
+MAX_TITLE: Final = 1_024
+MAX_DESCRIPTION: Final = 8_192
+MAX_APPROVERS: Final = 100
+
+
+@evaluating
+def _approval(call: NodeCall) -> Outcome:
+    given = _either(call, "artifactData")
+    config = call.config
+    artifact_id = _either(call, "artifactId")
+    data: dict[str, Any] = {
+        "artifactId": artifact_id_of(call.node_id, call.visit) if artifact_id is ABSENT else artifact_id,
+        "artifactType": config.get("artifactType", "approval"),
+        "title": cut(render(call, config.get("title", TITLE)), MAX_TITLE) or TITLE,
+        "actions": config.get("actions", DEFAULT_ACTIONS),
+        **{member: config[member] for member in VOTING if member in config},
+    }
+    if "description" in config:
+        data["description"] = cut(render(call, config["description"]), MAX_DESCRIPTION)
+    if given is not ABSENT:
+        data["artifactData"] = given
+    found = asking(call, "approval", data)
+    if not isinstance(found, Resolution):
+        return found
+    return rejection(found) or Completed(_decision(found, given))
+
+
+def _either(call: NodeCall, member: str) -> Any:
+    return call.inputs[member] if member in call.inputs else call.config.get(member, ABSENT)
+
+
+def rejection(resolution: Resolution) -> Failed | None:
+    """node-06 (readings, Timeouts of interrupts): a rejection fails its node, and time that is up is a rejection."""
+    if resolution.timed_out:
+        message = "It was not decided in time, which counts as a rejection."
+        return Failed("interrupt_rejected", message, {"reason": TIMEOUT}, retryable=False)
+    if resolution.value["action"] != "reject":
+        return None
+    reason = UNREACHED if resolution.reason == UNREACHED else "rejected"
+    details = {"reason": reason, "decidedBy": _decided_by(resolution), "feedback": _feedback(resolution)}
+    said = {member: value for member, value in details.items() if value is not None}
+    return Failed("interrupt_rejected", "The approval was refused.", said, retryable=False)
+
+
+def _decision(resolution: Resolution, given: Any) -> dict[str, Any]:
+    value: dict[str, Any] = resolution.value
+    action = value["action"]
+    found = {
+        "decidedBy": _decided_by(resolution),
+        "feedback": _feedback(resolution),
+        "refineFeedback": value.get("refineFeedback"),
+        "votes": dict(resolution.votes) or None,
+    }
+    outputs = {"action": action, "approved": action in GRANTS}
+    outputs |= {member: each for member, each in found.items() if each is not None}
+    artifact = value.get("editedArtifactData", given) if action == "edit-accept" else given
+    return outputs if artifact is ABSENT else {**outputs, "artifactData": artifact}
+
+
+def _decided_by(resolution: Resolution) -> str | None:
+    return resolution.value.get("decidedBy", resolution.by)
+
+
+def _feedback(resolution: Resolution) -> str | None:
+    return resolution.value.get("feedback", resolution.value.get("comment"))
+
+
+VOTING: Final[dict[str, Schema]] = {
+    "requiredApprovals": {**whole(1, MAX_APPROVERS, "How many have to accept."), "default": 1},
+    "approversList": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
+        "uniqueItems": True,
+        "maxItems": MAX_APPROVERS,
+        "description": "Who may decide; if it is empty or absent, whoever may answer at all.",
+    },
+    "rejectionPolicy": {
+        "type": "string",
+        "enum": ["single-veto", "majority"],
+        "default": "single-veto",
+        "description": "Whether one rejection ends it, or more than half of `requiredApprovals`.",
+    },
+    "override": {
+        "type": "boolean",
+        "default": False,
+        "description": "Whether a key with the scope `approvals:override` may decide in place of those who may.",
+    },
+    "overrideBypassesQuorum": {
+        "type": "boolean",
+        "default": False,
+        "description": "Whether such a decision counts for all; otherwise it is one voice.",
+    },
+    "profile": {
+        "type": "string",
+        "enum": [AUTH_REQUIRED],
+        "description": "With it, a decision needs a key; links only show what is asked.",
+    },
+}
+_ACTIONS: Final[Schema] = {
+    "type": "array",
+    "items": {"type": "string", "enum": list(ACTIONS)},
+    "minItems": 1,
+    "uniqueItems": True,
+    "description": "What may be answered.",
+}
+_ARTIFACT_DATA: Final = anything("What is to be approved, shown with the question.")
+
+
+def check_voting(data: dict[str, Any]) -> list[Violation]:
+    """node-07 (host): a gate that could never have its decision is refused with its definition."""
+    violations: list[Violation] = []
+    if data.get("requiredApprovals", 1) > 1 and "accept" not in data["actions"]:
+        violations.append(Violation("/actions", "contains", "needs accept where several have to accept"))
+    if data.get("overrideBypassesQuorum") and not data.get("override"):
+        violations.append(Violation("/overrideBypassesQuorum", "required", "means nothing without override"))
+    return violations
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    data = {"artifactId": "id", "artifactType": "type", "title": "title", "actions": DEFAULT_ACTIONS}
+    data |= {member: config[member] for member in ("actions", *VOTING) if member in config}
+    return check_asking(config, "approval", data) or check_voting(data)
+
+
+APPROVAL: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "core.approvalGate",
+            "Waits until people have decided whether the run goes on.",
+            asks_under="key",
+            inputs=ports(
+                {
+                    "artifactData": anything("What is to be approved; wins over the config."),
+                    "artifactId": name("Its id; wins over the config.", MAX_NAME),
+                }
+            ),
+            spoken=("action", "approved", "decidedBy", "votes"),
+            outputs=fixed(
+                {
+                    "action": {"type": "string", "description": "`accept`, `edit-accept` or `refine`."},
+                    "approved": {"type": "boolean", "description": "Whether it was accepted; not so with `refine`."},
+                    "artifactData": anything("What was approved: as it was asked, or as it was edited."),
+                    "decidedBy": {"type": "string", "description": "Who decided."},
+                    "feedback": {"type": "string", "description": "What they said about it, if anything."},
+                    "refineFeedback": {"type": "object", "description": "What is to be done better, with `refine`."},
+                    "votes": {"type": "object", "description": "Name -> action, if several had to accept."},
+                }
+            ),
+            config=closed(
+                {
+                    "title": {**template("The question, with expressions in double braces."), "default": TITLE},
+                    "description": template("More about it, with expressions in double braces.", 0),
+                    "artifactId": name("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
+                    "artifactType": {**name("What kind of thing it is."), "default": "approval"},
+                    "artifactData": _ARTIFACT_DATA,
+                    "actions": {**_ACTIONS, "default": DEFAULT_ACTIONS},
+                    **VOTING,
+                    **TIMES,
+                    "timeoutSec": whole(1, MAX_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
+                    **RESUME_SCHEMA,
+                    **KEY,
+                }
+            ),
+            templates={"/title": (), "/description": ()},
+            check=_check,
+            notes=notes(
+                f"""
+`accept`, `edit-accept` and `refine` complete the node. `reject` fails it with `interrupt_rejected`, whose details hold
+the `reason` (`rejected`, `timeout` or `quorum-not-reached`), and who decided and what they said. Time that is up is a
+rejection: nothing is ever approved by waiting. An edge with the trigger rule `any_failed` leads on from there. `ask`
+keeps the question open. After `refine` the run goes on too, so an edge with a condition on `approved` usually leads
+back.
+
+With `requiredApprovals` each person has one voice, and the last one it takes decides. `edit-accept` is refused with the
+definition then, and so are more approvals than `approversList` has names.
+
+{ABOUT_KEYS}
+""",
+                "core.approvalGate",
+                {
+                    "title": "Pay invoice {{ports.artifactData.number}}?",
+                    "artifactType": "invoice",
+                    "actions": ["accept", "reject"],
+                    "requiredApprovals": 2,
+                    "approversList": ["ada", "bob", "eve"],
+                    "timeoutMs": 259_200_000,
+                    "remindAfterMs": [86_400_000, 172_800_000],
+                },
+                {"artifactData": {"type": "variable", "variableName": "invoice"}},
+            ),
+        ),
+        _approval,
+    ),
+)

@@ -1,0 +1,146 @@
+"""The node type core.clarificationGate: asks a person what the run does not know."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import cut, evaluating, render
+from weftwork.adapters.nodes.people.interrupt_request import (
+    ABOUT_KEYS,
+    KEY,
+    TIMES,
+    UNANSWERED,
+    asking,
+    check_asking,
+    check_default,
+)
+from weftwork.adapters.nodes.schemas import Schema, closed, fixed, name, notes, ports, template
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.people.interrupt_validation import MAX_QUESTIONS
+from weftwork.protocol.run.interrupts import Resolution
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+MAX_TEXT: Final = 8_192
+
+
+@evaluating
+def _clarification(call: NodeCall) -> Outcome:
+    config = call.config
+    if "questions" in call.inputs:
+        questions = call.inputs["questions"]
+    elif "questions" in config:
+        questions = [{**each, "question": _text(call, each)} for each in config["questions"]]
+    else:
+        message = "The node needs its questions, as input questions or config questions."
+        return Failed("node_input_missing", message, retryable=False)
+    context = {"contextType": config["contextType"]} if "contextType" in config else {}
+    resolution = asking(call, "clarification", {"questions": questions, **context})
+    if not isinstance(resolution, Resolution):
+        return resolution
+    if not resolution.timed_out:
+        return Completed({"answers": resolution.value["answers"]})
+    # Those of a port are not known before.
+    fits = "defaultAnswers" in config and not check_answers(questions, config["defaultAnswers"], "")
+    return Completed({"answers": config["defaultAnswers"]}) if fits else UNANSWERED
+
+
+def _text(call: NodeCall, question: dict[str, Any]) -> str:
+    return cut(render(call, question["question"]), MAX_TEXT) or question["id"]
+
+
+def questions_of(question: Schema) -> Schema:
+    """A list of questions, each of them with a text of this shape."""
+    return {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MAX_QUESTIONS,
+        "items": closed(
+            {
+                "id": name("The answer is found under this name."),
+                "question": question,
+                "schema": {"type": "object", "description": "A JSON Schema that the answer must fit."},
+            },
+            "id",
+            "question",
+        ),
+        "description": "The questions.",
+    }
+
+
+def check_answers(questions: list[dict[str, Any]], answers: dict[str, Any], at: str) -> list[Violation]:
+    """What keeps answers, by id, from being those to the questions. The schemas of these were checked."""
+    ids = {each["id"] for each in questions}
+    violations = [
+        Violation(f"{at}/{escape(each)}", "reference", "answers no question") for each in answers.keys() - ids
+    ]
+    for each in questions:
+        place = f"{at}/{escape(each['id'])}"
+        if each["id"] not in answers:
+            violations.append(Violation(at, "required", "must answer every question"))
+        elif "schema" in each:
+            violations += check_value(each["schema"], answers[each["id"]], place)
+        elif answers[each["id"]] is None:
+            violations.append(Violation(place, "type", "must not be null without a schema that says so"))
+    return violations
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    # A port may bring the questions.
+    questions = config.get("questions", [{"id": "id", "question": "?"}])
+    violations = check_asking(config, "clarification", {"questions": questions}) + check_default(
+        config, "defaultAnswers"
+    )
+    if violations or not {"questions", "defaultAnswers"} <= config.keys():
+        return violations
+    return check_answers(questions, config["defaultAnswers"], "/defaultAnswers")
+
+
+CLARIFICATION: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "core.clarificationGate",
+            "Asks a person one or more questions, and waits for the answers.",
+            asks_under="key",
+            inputs=ports(
+                {"questions": {**questions_of(name("The question.", MAX_TEXT)), "description": "Win over the config."}}
+            ),
+            outputs=fixed({"answers": {"type": "object", "description": "The answers, by the id of their question."}}),
+            config=closed(
+                {
+                    "questions": questions_of(template("The question, with expressions in double braces.")),
+                    "contextType": name("What the questions are about; the author's own word."),
+                    "defaultAnswers": {
+                        "type": "object",
+                        "description": "Taken when the time is up, by id; answers every question.",
+                    },
+                    **TIMES,
+                    **KEY,
+                }
+            ),
+            templates={"/questions/*/question": ()},
+            check=_check,
+            notes=notes(
+                f"""
+Every question has to be answered, and each answer fits the `schema` of its question, if that has one. When the time is
+up the node takes `defaultAnswers`. Without them it fails with `interrupt_timeout`; it does so too if a port brought
+questions that they do not answer. Questions of a port that cannot be asked fail the node with `node_misused`, and no
+questions at all with `node_input_missing`.
+
+{ABOUT_KEYS}
+""",
+                "core.clarificationGate",
+                {
+                    "questions": [
+                        {"id": "when", "question": "When shall {{variables.order.id}} be delivered?"},
+                        {"id": "amount", "question": "How many?", "schema": {"type": "integer", "minimum": 1}},
+                    ],
+                    "timeoutMs": 86_400_000,
+                    "defaultAnswers": {"when": "any day", "amount": 1},
+                },
+            ),
+        ),
+        _clarification,
+    ),
+)

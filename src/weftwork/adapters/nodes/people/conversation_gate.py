@@ -1,0 +1,228 @@
+"""The node type core.conversationGate: a conversation of several turns with a person."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.nodes.call_inputs import cut, faulty, render
+from weftwork.adapters.nodes.people.interrupt_request import TIMES, UNANSWERED, check_asking, default_key, timeout_ms
+from weftwork.adapters.nodes.schemas import closed, expression, fixed, name, notes, ports, template, whole
+from weftwork.ports.node_outcome import Completed, Failed, Outcome, WriteChannel
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.workflow.channels import MAX_NAME
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+CHANNEL: Final = "conversation"
+TITLE: Final = "Conversation"
+"""There is always one: by its id alone, the schema could not tell the beginning of a conversation from its end."""
+PROMPT: Final = "Please answer."
+MOCK_ANSWER: Final = "Answered by the host."
+MAX_TURNS: Final = 100
+MAX_PROMPT: Final = 8_192
+
+_NAMES: Final = ("answer", "turn")
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    index: int
+    prompt: str
+    answer: Any
+    by: str
+
+
+async def _conversation(call: NodeCall, context: NodeContext) -> Outcome:
+    config = call.config
+    if "channel" in config and call.scope.reducer(config["channel"]) != "message":
+        message = "The channel of the conversation is not declared with the reducer message."
+        return Failed("node_config_invalid", message, retryable=False)
+    try:
+        opening = {"title": _rendered(call, config.get("title", TITLE)) or TITLE}
+        if "initialPrompt" in config:
+            opening["initialPrompt"] = _rendered(call, config["initialPrompt"])
+    except ExpressionFault as fault:
+        return faulty(fault)
+    # Nobody else's in this tenant, and another one in each round of a loop.
+    conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
+    key, known = default_key(call), {"conversationId": conversation_id}
+    await context.ask(Interrupt("conversation.start", f"{key}:start", {**known, **opening}))
+    turns: list[_Turn] = []
+    failure: Failed | None = None
+    try:
+        reason = await _talk(call, context, conversation_id, turns)
+        failure = UNANSWERED if reason == "timeout" else None
+    except ExpressionFault as fault:
+        reason, failure = "failed", faulty(fault)
+    await context.ask(Interrupt("conversation.close", f"{key}:close", {**known, "reason": reason}))
+    return failure or Completed(_outputs(conversation_id, turns), tuple(_messages(call, opening, turns)))
+
+
+async def _talk(call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn]) -> str:
+    """Goes from turn to turn, and says why there is no more. Raises ExpressionFault."""
+    config = call.config
+    for index in range(1, _count(config) + 1):
+        answer = turns[-1].answer if turns else None
+        prompt = _prompt(call, index, answer)
+        resolution = await _exchange(call, context, conversation_id, index, prompt)
+        if resolution.timed_out:
+            return "timeout"
+        turns.append(_Turn(index, prompt, resolution.value, resolution.by or call.node_id))
+        if "endWhen" in config:
+            names = {"ports": call.inputs, "answer": resolution.value, "turn": index}
+            if call.scope.evaluate(config["endWhen"], names) is True:
+                return "goal-reached"
+    return "max-turns"
+
+
+async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, index: int, prompt: str) -> Resolution:
+    config = call.config
+    data: dict[str, Any] = {"conversationId": conversation_id, "prompt": prompt, "turnIndex": index}
+    if "outcomeSchema" in config:
+        data["outcomeSchema"] = config["outcomeSchema"]
+    question = Interrupt(
+        "conversation.exchange",
+        f"{default_key(call)}:{index}",
+        data,
+        timeout_ms=timeout_ms(config),
+        remind_after_ms=tuple(config.get("remindAfterMs", ())),
+    )
+    return await (context.ask(question, instead=MOCK_ANSWER) if config.get("mockAutoResume") else context.ask(question))
+
+
+def _rendered(call: NodeCall, text: str) -> str:
+    return cut(render(call, text), MAX_PROMPT)
+
+
+def _count(config: dict[str, Any]) -> int:
+    return config.get("turnCount", len(config.get("prompts", ())) or 1)
+
+
+def _prompt(call: NodeCall, index: int, answer: Any) -> str:
+    prompts = call.config.get("prompts", [])
+    text = prompts[index - 1] if index <= len(prompts) else call.config.get("prompt", PROMPT)
+    names = {"ports": call.inputs, "answer": answer, "turn": index}
+    return cut(call.scope.render(text, names), MAX_PROMPT) or PROMPT
+
+
+def _outputs(conversation_id: str, turns: list[_Turn]) -> dict[str, Any]:
+    shown = [{"turnIndex": each.index, "prompt": each.prompt, "answer": each.answer} for each in turns]
+    return {"conversationId": conversation_id, "turns": shown, "outcome": turns[-1].answer}
+
+
+def _messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn]) -> list[WriteChannel]:
+    """What was said, for the channel. Ids hold neither run nor time, so that equal runs write equal messages."""
+    channel = call.config.get("channel", CHANNEL)
+    if call.scope.reducer(channel) != "message":
+        return []
+    base = f"{call.node_id}.{call.visit}"
+    said: list[tuple[str, str, str, Any, int]] = []
+    if "initialPrompt" in opening:
+        said.append((f"{base}.0", call.node_id, "system", opening["initialPrompt"], 0))
+    for each in turns:
+        said.append((f"{base}.{each.index}.prompt", call.node_id, "system", each.prompt, each.index))
+        said.append((f"{base}.{each.index}", each.by, "user", each.answer, each.index))
+    return [
+        WriteChannel(
+            channel,
+            {"messageId": message_id, "from": speaker, "role": role, "content": content, "turnIndex": index},
+            "message",
+        )
+        for message_id, speaker, role, content, index in said
+    ]
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    data = {"conversationId": "id", "prompt": "?"}
+    data |= {member: config[member] for member in ("outcomeSchema",) if member in config}
+    violations = check_asking(config, "conversation.exchange", data)
+    if len(config.get("prompts", ())) > _count(config):
+        violations.append(Violation("/prompts", "maxItems", "holds more prompts than there are turns"))
+    if not violations and config.get("mockAutoResume") and "outcomeSchema" in config:
+        wrong = check_value(config["outcomeSchema"], MOCK_ANSWER, "")
+        if wrong:
+            what = "answers with a text, which outcomeSchema does not take"
+            violations.append(Violation("/mockAutoResume", "not", what))
+    return violations
+
+
+CONVERSATION: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            "core.conversationGate",
+            "Talks with a person, turn by turn.",
+            instant=False,
+            writes_channel="channel",
+            inputs=ports({}),
+            outputs=fixed(
+                {
+                    "conversationId": {"type": "string", "description": "The id of the conversation."},
+                    "turns": {"type": "array", "description": "Each turn, as {turnIndex, prompt, answer}."},
+                    "outcome": {"description": "The last answer."},
+                }
+            ),
+            config=closed(
+                {
+                    "lifecycle": {
+                        "type": "string",
+                        "enum": ["open-exchange-close"],
+                        "default": "open-exchange-close",
+                        "description": "The conversation is opened, goes on turn by turn, and is closed.",
+                    },
+                    "turnCount": whole(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
+                    "prompt": {**template("What a turn begins with, as a template."), "default": PROMPT},
+                    "prompts": {
+                        "type": "array",
+                        "minItems": 1,
+                        "maxItems": MAX_TURNS,
+                        "items": template("What this turn begins with."),
+                        "description": "What the first turns begin with, one by one, instead of `prompt`.",
+                    },
+                    "title": {**template("What the conversation is called, as a template."), "default": TITLE},
+                    "initialPrompt": template("What the conversation opens with, as a template."),
+                    "outcomeSchema": {"type": "object", "description": "A JSON Schema that every answer must fit."},
+                    "endWhen": expression("Asked after each answer; if it is true there are no more turns."),
+                    "channel": {
+                        **name("The channel that gets what was said, if it has the reducer `message`.", MAX_NAME),
+                        "default": CHANNEL,
+                    },
+                    "mockAutoResume": {
+                        "type": "boolean",
+                        "default": False,
+                        "description": "Answers itself with a fixed text, for tests and demonstrations.",
+                    },
+                    **TIMES,
+                }
+            ),
+            expressions={"/endWhen": _NAMES},
+            templates={
+                "/prompt": _NAMES,
+                "/prompts/*": _NAMES,
+                "/title": (),
+                "/initialPrompt": (),
+            },
+            check=_check,
+            notes=notes(
+                f"""
+Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,
+`answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
+each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
+
+When it is over, what was said goes to the channel `{CHANNEL}`, or the one that `channel` names: prompts with the role
+`system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer `message`, or
+the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
+`--no-conversation` does not have this type.
+""",
+                "core.conversationGate",
+                {
+                    "title": "Trip to {{variables.city}}",
+                    "prompts": ["When do you leave?", "You said {{answer}}. When do you come back?"],
+                    "mockAutoResume": True,
+                },
+            ),
+        ),
+        _conversation,
+    ),
+)

@@ -1,0 +1,141 @@
+"""The node type core.interrupt: asks somebody outside, or waits for an event there."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.people.approval_gate import VOTING, check_voting, rejection
+from weftwork.adapters.nodes.people.clarification_gate import check_answers
+from weftwork.adapters.nodes.people.interrupt_request import (
+    ABOUT_KEYS,
+    KEY,
+    RESUME_SCHEMA,
+    TIMES,
+    UNANSWERED,
+    asking,
+    check_asking,
+    check_default,
+)
+from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.interrupts import Resolution
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+ASKED: Final = ("approval", "clarification", "custom", "external-event", "low-confidence")
+"""The kinds of single questions; those of conversations belong together, and to core.conversationGate."""
+EVENT: Final = "external-event"
+
+
+def _interrupt(call: NodeCall) -> Outcome:
+    config, kind = call.config, call.config["kind"]
+    data = config["data"]
+    if kind == "custom" and "payload" in call.inputs:
+        data = {**data, "payload": call.inputs["payload"]}
+    if kind == EVENT and "correlation" in call.inputs:
+        data = {**data, "correlation": call.inputs["correlation"]}
+    if kind == EVENT and "correlation" not in data:
+        message = "The node needs what the event has to hold, as input correlation or config data.correlation."
+        return Failed("node_input_missing", message, retryable=False)
+    resolution = asking(call, kind, data)
+    if not isinstance(resolution, Resolution):
+        return resolution
+    if kind == "approval" and (rejected := rejection(resolution)) is not None:
+        return rejected
+    if not resolution.timed_out:
+        return Completed({"output": resolution.value})
+    return Completed({"output": config["defaultValue"]}) if "defaultValue" in config else UNANSWERED
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    kind: str = config["kind"]
+    data: dict[str, Any] = config["data"]
+    if kind == EVENT and "correlation" not in data:
+        # A port may bring it.
+        data = {**data, "correlation": dict[str, Any]()}
+    violations = check_asking(config, kind, data, inside=True) + check_default(config, "defaultValue")
+    if not violations and kind == "approval":
+        wrong = schema.check_inline({"properties": {**VOTING, **_UNKNOWN}}, data, "") or check_voting(data)
+        violations = [Violation(f"/data{each.pointer}", each.rule, each.message) for each in wrong]
+    return violations or _check_default_value(config)
+
+
+def _check_default_value(config: dict[str, Any]) -> list[Violation]:
+    if "defaultValue" not in config:
+        return []
+    value, at = config["defaultValue"], "/defaultValue"
+    if config["kind"] == "approval":
+        return [Violation(at, "not", "is not for approvals: time that is up is a rejection")]
+    if config["kind"] == "clarification":
+        wrong = schema.check_inline(_ANSWERS, value, at)
+        if wrong or (wrong := check_answers(config["data"]["questions"], value["answers"], f"{at}/answers")):
+            return wrong
+    return check_value(config["resumeSchema"], value, at) if "resumeSchema" in config else []
+
+
+_UNKNOWN: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
+"""Nobody would enforce them here, and an author who names them counts on it."""
+_ANSWERS: Final = closed({"answers": {"type": "object"}}, "answers")
+
+INTERRUPT: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "core.interrupt",
+            "Asks somebody outside, or waits for an event there.",
+            asks_under="key",
+            inputs=ports(
+                {
+                    "payload": anything("Shown with a custom question; wins over the config."),
+                    "correlation": {
+                        "type": "object",
+                        "description": "What an event from outside has to hold; wins over the config.",
+                    },
+                }
+            ),
+            outputs=fixed({"output": anything("The answer.")}),
+            config=closed(
+                {
+                    "kind": {"type": "string", "enum": list(ASKED), "description": "What is asked for."},
+                    "data": {"type": "object", "description": "The question; its members depend on the kind."},
+                    **TIMES,
+                    "defaultValue": anything("Taken as the answer when the time is up; not for approvals."),
+                    **RESUME_SCHEMA,
+                    **KEY,
+                },
+                "kind",
+                "data",
+            ),
+            check=_check,
+            notes=notes(
+                f"""
+- `custom`: `data` holds `customKind`, your own word for what is asked, and maybe a `payload` that is shown with it. Any
+  value is an answer.
+- `external-event`: `data` holds `eventType` and `correlation`, an object. An answer is an object that has every member
+  of `correlation` with an equal value; it may have others.
+- `low-confidence`: `data` holds `agentId`, `threshold`, `observed` and maybe a `decision`. Any value is an answer.
+- `approval`: `data` holds `artifactId`, `artifactType`, `title` and `actions`, and what else
+  [core.approvalGate](core.approvalGate.md) takes. The output is the decision; a rejection fails the node with
+  `interrupt_rejected`.
+- `clarification`: `data` holds the `questions` of [core.clarificationGate](core.clarificationGate.md). The output is
+  `{{"answers": …}}`.
+
+The run waits until somebody answers. When the time is up the node takes `defaultValue`, where null is a value too;
+without it the node fails with `interrupt_timeout`. An event from outside needs its `correlation` from the port or the
+config; without both the node fails with `node_input_missing`.
+
+{ABOUT_KEYS}
+""",
+                "core.interrupt",
+                {
+                    "kind": "external-event",
+                    "data": {"eventType": "shop.order.paid"},
+                    "timeoutMs": 3_600_000,
+                    "defaultValue": {"paid": False},
+                },
+                {"correlation": {"type": "expression", "expression": "{'orderId': variables.order.id}"}},
+            ),
+        ),
+        _interrupt,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Node types that start and direct other runs."""

@@ -1,0 +1,71 @@
+"""Decisions that somebody is not sure of: a person lets them pass, or not."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import cut
+from weftwork.adapters.nodes.people.interrupt_request import default_key
+from weftwork.ports.node_outcome import EmitEvent, Failed, Suspended
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.orchestration import ESCALATED, ESCALATION_KIND, FLOOR, ratified
+
+MAX_TEXT: Final = 8_192
+PROCEED: Final = "proceed"
+STOP: Final = "stop"
+REFUSED: Final = Failed("interrupt_rejected", "A person refused the decision.", {"reason": "rejected"}, retryable=False)
+
+
+async def ratify(
+    call: NodeCall,
+    context: NodeContext,
+    agent_id: str,
+    doubt: tuple[float, float],
+    decision: Any,
+    resume_schema: dict[str, Any] | None = None,
+    said: tuple[EmitEvent, ...] = (),
+) -> Any:
+    """orch-03 (OpenWOP interrupt, low-confidence): the decision that a person lets pass; or Failed, or Suspended.
+
+    doubt: the confidence, and the threshold that it is below. said: along with the question.
+    """
+    observed, least = doubt
+    data = {"agentId": agent_id, "threshold": least, "observed": observed, "decision": decision}
+    asked = Interrupt("low-confidence", f"{default_key(call)}:confidence", data, resume_schema)
+    if asked.key not in call.answers:
+        return Suspended(asked, said)
+    found = ratified((await context.ask(asked)).value, decision)
+    return REFUSED if found is None else found
+
+
+def is_below_floor(decision: dict[str, Any]) -> bool:
+    """orch-06 (RFC 0039 A): whether the decision says that it is less sure than it may be. No word of it is none."""
+    return decision.get("confidence", FLOOR) < FLOOR
+
+
+async def confirm(
+    call: NodeCall, context: NodeContext, decision: dict[str, Any], cause: str | None
+) -> Failed | Suspended | None:
+    """orch-06 (RFC 0039 A): None once a person has said to go on with a decision below the floor."""
+    workers: list[str] = decision.get("nextWorkerIds", [])
+    what = f"run {', '.join(workers)}" if workers else "end the work"
+    text = f"The supervisor wants to {what}, with a confidence of {decision['confidence']:g}. Go on?"
+    schema = {"type": "string", "enum": [PROCEED, STOP]}
+    question = {"id": "proceed", "question": cut(text, MAX_TEXT), "schema": schema}
+    asked = Interrupt(ESCALATION_KIND, f"{default_key(call)}:floor", {"questions": [question]})
+    if asked.key not in call.answers:
+        return Suspended(asked, (EmitEvent(ESCALATED, _escalated(call, decision), cause),))
+    resolution = await context.ask(asked)
+    # appr-05: a gate, though it has the form of a question; nothing from outside opens it.
+    return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else REFUSED
+
+
+def _escalated(call: NodeCall, decision: dict[str, Any]) -> dict[str, Any]:
+    payload: dict[str, Any] = {
+        "confidence": decision["confidence"],
+        "floor": FLOOR,
+        "escalationKind": "clarify",
+        "parentRunId": call.run_id,
+        "originalDecision": decision,
+    }
+    # A decision that ends the work names no worker.
+    return {**payload, "workerId": decision["nextWorkerIds"][0]} if "nextWorkerIds" in decision else payload

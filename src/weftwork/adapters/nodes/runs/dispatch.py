@@ -1,0 +1,205 @@
+"""The node type core.dispatch: carries out what a supervisor has decided."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import cut
+from weftwork.adapters.nodes.people.interrupt_request import default_key
+from weftwork.adapters.nodes.runs.confidence import MAX_TEXT, PROCEED, STOP, confirm, is_below_floor
+from weftwork.adapters.nodes.runs.dispatch_workers import Workers
+from weftwork.adapters.nodes.schemas import Schema, anything, by_name, closed, fixed, name, notes, whole
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.child_runs import DISPATCH
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.orchestration import (
+    FAN_OUT,
+    FLOOR,
+    JOIN_MODES,
+    MAX_PARALLEL,
+    MODELS,
+    PARALLEL,
+    ROUTINGS,
+)
+
+CONVERSATION: Final = "conversationPrimitive"
+MAX_ITERATIONS: Final = 1_000_000
+ONLY_PARALLEL: Final = ("joinMode", "quorum", "maxParallel")
+
+
+def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
+    """The type, for a host that has conversations or not."""
+
+    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+        return await _dispatch(call, context, conversation)
+
+    def check(config: dict[str, Any]) -> list[Violation]:
+        return _check(config, conversation)
+
+    return (WaitingNode(_declared(check), run),)
+
+
+async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> Outcome:
+    decided, config = call.decided, call.config
+    if decided is None:
+        message = "There is no decision of a supervisor to carry out."
+        return Failed("no_pending_decision", message, retryable=False)
+    decision = decided.decision
+    if decision["kind"] == "ask-user":
+        return await _ask(call, context, decided, conversation)
+    if decision["kind"] == "terminate":
+        return Completed({"kind": "terminate"})
+    fan_out = config.get("fanOutPolicy", "sequential")
+    if fan_out == "reject" and len(decision["nextWorkerIds"]) > 1:
+        message = "The decision names several workers, and this node takes one."
+        return Failed("fan_out_unsupported", message, retryable=False)
+    if is_below_floor(decision):
+        refused = await confirm(call, context, decision, decided.event_id)
+        if refused is not None:
+            return refused
+    workers = Workers(call, context, decided)
+    return await (workers.side_by_side() if fan_out == "parallel" else workers.one_by_one())
+
+
+async def _ask(call: NodeCall, context: NodeContext, decided: Decided, conversation: bool) -> Outcome:
+    """orch-10 (RFC 0007 D): a question of the supervisor goes to a person, as the config says and the host can."""
+    key, text = default_key(call), cut(decided.decision["prompt"], MAX_TEXT)
+    routing = call.config.get("askUserRouting", "auto")
+    if routing == "clarification" or not conversation:
+        question = {"id": "answer", "question": text}
+        answered = await context.ask(Interrupt("clarification", f"{key}:answer", {"questions": [question]}))
+        return Completed({"kind": "ask-user", "answer": answered.value["answers"]["answer"]})
+    known = {"conversationId": f"{call.run_id}:{call.node_id}:{call.visit}"}
+    opening = {**known, "title": "Question", "initialPrompt": text}
+    await context.ask(Interrupt("conversation.start", f"{key}:start", opening, speaker=decided.agent_id))
+    turn = {**known, "prompt": text, "turnIndex": 1}
+    answered = await context.ask(Interrupt("conversation.exchange", f"{key}:1", turn))
+    await context.ask(Interrupt("conversation.close", f"{key}:close", {**known, "reason": "answered"}))
+    return Completed({"kind": "ask-user", "answer": answered.value})
+
+
+def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
+    violations: list[Violation] = []
+    if config.get("askUserRouting") == "conversation" and not conversation:
+        text = f"needs the capability {CONVERSATION}, which this host does not offer"
+        violations.append(Violation("/askUserRouting", "capability", text, CONVERSATION))
+    if config.get("fanOutPolicy") != "parallel":
+        text = "is only for the fanOutPolicy parallel"
+        violations += [Violation(f"/{member}", "not", text) for member in ONLY_PARALLEL if member in config]
+    elif ("quorum" in config) is not (config.get("joinMode") == "quorum"):
+        violations.append(Violation("/quorum", "required", "the joinMode quorum needs a quorum, no other takes one"))
+    return violations
+
+
+def _mappings(to: str, of: str) -> tuple[Schema, Schema]:
+    """A mapping for every worker, and those for single ones."""
+    what = f"Variable of {to} -> variable of {of} whose value it gets"
+    return (
+        by_name(name(f"The variable of {of}."), f"{what}, for every worker.", least=0),
+        by_name(by_name(name(f"The variable of {of}."), f"{what}.", least=0), f"Worker -> its own: {what}.", least=0),
+    )
+
+
+def _declared(check: Any) -> NodeDeclaration:
+    inward, inward_of = _mappings("the worker", "this run")
+    outward, outward_of = _mappings("this run", "the worker")
+    return NodeDeclaration(
+        DISPATCH,
+        "Carries out what a supervisor has decided: runs workers, or asks a person.",
+        instant=False,
+        role="dispatch",
+        maps_in=("/inputMapping", "/perWorkerInputMappings/*"),
+        maps_out=("/outputMapping", "/perWorkerOutputMappings/*"),
+        spoken=("kind", "childRunId", "childStatus", "results"),
+        outputs=fixed(
+            {
+                "kind": {"type": "string", "description": "The kind of the decision."},
+                "childRunId": {"type": "string", "description": "The run of the last worker that decided."},
+                "childStatus": {"type": "string", "description": "How that one ended."},
+                "results": {"type": "array", "description": "Each worker, as {workerId, childRunId, childStatus}."},
+                "answer": anything("What a person answered."),
+            }
+        ),
+        config=closed(
+            {
+                "askUserRouting": {
+                    "type": "string",
+                    "enum": list(ROUTINGS),
+                    "default": "auto",
+                    "description": "How a person is asked; `auto` is a conversation if the host has them.",
+                },
+                "workerDispatchModel": {
+                    "type": "string",
+                    "enum": list(MODELS),
+                    "default": MODELS[0],
+                    "description": "What a worker is: a run of the workflow of that id.",
+                },
+                "fanOutPolicy": {
+                    "type": "string",
+                    "enum": list(FAN_OUT),
+                    "default": "sequential",
+                    "description": "What is done about several workers.",
+                },
+                "joinMode": {
+                    "type": "string",
+                    "enum": list(JOIN_MODES),
+                    "default": "wait-all",
+                    "description": "When parallel workers have done enough.",
+                },
+                "quorum": whole(1, 10_000, "With the join mode `quorum`: how many have to complete."),
+                "maxParallel": {
+                    **whole(1, MAX_PARALLEL, "So many parallel workers at a time."),
+                    "default": PARALLEL,
+                },
+                "iterationCap": whole(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
+                "inputMapping": inward,
+                "outputMapping": outward,
+                "perWorkerInputMappings": inward_of,
+                "perWorkerOutputMappings": outward_of,
+            }
+        ),
+        check=check,
+        notes=notes(
+            _NOTES, DISPATCH, {"fanOutPolicy": "parallel", "joinMode": "first", "outputMapping": {"found": "answer"}}
+        ),
+    )
+
+
+_NOTES: Final = f"""
+Takes the decision of the [core.orchestrator.supervisor](core.orchestrator.supervisor.md) before it, or else the newest
+of the run. Without one it fails with `no_pending_decision`. An edge back to the supervisor makes the next tick.
+
+`next-worker`: each worker is a child run of the workflow of that id. The event `node.dispatched` names it, and
+`core.workflowChain.event` tells each step of the handover; both point at the decision. A worker that is named twice
+runs twice. Its variables start as with [core.subWorkflow](core.subWorkflow.md), by `inputMapping`, and when it has
+completed `outputMapping` is applied; a mapping for one worker replaces the one for all.
+
+- `sequential`: one after another. What a worker has given is there for the next one. The first that fails or is
+  cancelled fails the node with `child_run_failed` or `child_run_cancelled`, whose details hold `workerId`,
+  `childRunId`, `childStatus` and `error`.
+- `reject`: a decision with several workers fails the node with `fan_out_unsupported`.
+- `parallel`: side by side, at most `maxParallel` at a time, until the `joinMode` is met. `wait-all`: all have ended,
+  and the first in their order that failed fails the node. `quorum`: as many as `quorum` says have completed. `first`:
+  one has completed. `race`: one has ended, and if it failed so does the node. Those that ended first count, by the log
+  of this run. When it can no longer be met the node fails as above, and with `quorum_unreachable` if there are too few
+  workers to begin with. Workers that are not needed any more are cancelled, and the node ends when they have ended.
+  Mappings are applied then, for those that counted, in the order of the decision.
+
+An unknown worker fails the node with `unknown_child_workflow`, and a mapped variable that is sensitive in the worker
+with `child_output_hidden`. Workers that still run then are cancelled, and the node fails when they have ended.
+
+With `maxRetries` in its settings, the node carries out the whole decision again, also with workers that have completed.
+If its time is up, its workers are cancelled, and the next attempt does not wait for their end.
+
+A decision whose own `confidence` is below {FLOOR:g} is not carried out at once: the run waits for a person, who answers
+the question `proceed` with `{PROCEED}` or `{STOP}`. `{STOP}` fails the node with `interrupt_rejected`.
+
+`ask-user`: a person is asked, by a conversation of one turn, which the agent of the supervisor opens with the question,
+or by a clarification with one question, whose id is `answer`. The output `answer` has what the person said. An edge
+with `sourceOutput` and `targetInput` `answer` brings it to a port of the supervisor, whose expression asks for it with
+`has(ports.answer)`: [A supervisor of your own](../../extend/supervisor.md).
+
+More starts of dispatch nodes than `iterationCap` says fail the run with `loop_limit_exceeded`.
+"""

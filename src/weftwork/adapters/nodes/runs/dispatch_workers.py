@@ -1,0 +1,197 @@
+"""The workers of one dispatch: child runs, one after another or side by side.
+
+Theory. A dispatch keeps nothing itself: it finds its way by the child runs that it has, whose keys are the places of
+their workers in the decision. Whatever it says of a child goes into the commit that starts the next one or ends the
+node, so it is said once: in a call that comes too often there is nothing left to say. It ends when all of them have,
+also when it fails.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure, told_of
+from weftwork.ports.node_outcome import (
+    Awaits,
+    CancelChild,
+    Completed,
+    EmitEvent,
+    Failed,
+    NodeEffect,
+    Outcome,
+    SetVariable,
+    StartChild,
+)
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, NOT_NEEDED, ChildState
+from weftwork.protocol.workflow.orchestration import (
+    CHAIN,
+    DISPATCHED,
+    PARALLEL,
+    JoinMode,
+    Verdict,
+    harvest,
+    judge,
+    mapping_for,
+)
+
+CANCELLED: Final = {"code": "child_run_cancelled", "message": "The worker was cancelled."}
+
+
+class Workers:
+    """What is to be done about the workers of a decision, as things stand."""
+
+    def __init__(self, call: NodeCall, context: NodeContext, decided: Decided) -> None:
+        self._call = call
+        self._context = context
+        self._decided = decided
+        self._config = call.config
+        self._ids: list[str] = decided.decision["nextWorkerIds"]
+        self._children = [call.children[str(index)] for index in range(len(call.children))]
+        self._all = range(len(self._children))
+
+    async def one_by_one(self) -> Outcome:
+        """orch-09 (RFC 0007 D): the next worker begins when the one before has completed, and sees what that gave."""
+        begun = len(self._children)
+        last = range(max(0, begun - 1), begun)
+        for index in last:
+            if not self._children[index].ended:
+                return Awaits()
+            if (failed := self._failure(index)) is not None:
+                return self._give_up(failed, last)
+        if begun == len(self._ids):
+            return self._complete(last, tuple(last))
+        fresh = {name: value for index in last for name, value in self._values(index).items()}
+        started = await self._start(begun, fresh)
+        if isinstance(started, Failed):
+            return self._give_up(started, last, last)
+        return Awaits((*self._said_of(last, last), *started))
+
+    async def side_by_side(self) -> Outcome:
+        """orch-07 (readings, Fan-out): so many workers at a time, until they have decided; the others are cancelled.
+
+        What comes of it follows from the order in which they ended, however many had ended at a look: each worker is
+        due with a certain end, and only an earlier one can make it needless.
+        """
+        config, begun, total = self._config, len(self._children), len(self._ids)
+        mode: JoinMode = config.get("joinMode", "wait-all")
+        quorum: int = config.get("quorum", 1)
+        if quorum > total:
+            message = "The decision names fewer workers than have to complete."
+            return Failed("quorum_unreachable", message, {"quorum": quorum, "workers": total}, retryable=False)
+        ended = sorted((each.end, index, each.status) for index, each in enumerate(self._children) if each.ended)
+        ends = [(index, status) for _, index, status in ended]
+        room: int = config.get("maxParallel", PARALLEL)
+        effects: list[NodeEffect] = []
+        for index in range(begun, min(room + len(ends), total)):
+            if judge(mode, quorum, total, ends[: max(0, index - room + 1)]) is not None:
+                break
+            started = await self._start(index)
+            if isinstance(started, Failed):
+                return self._give_up(started, self._all)
+            effects += started
+        verdict = judge(mode, quorum, total, ends)
+        return Awaits(tuple(effects)) if verdict is None else self._decided_by(verdict)
+
+    def _decided_by(self, verdict: Verdict) -> Outcome:
+        if verdict.failed is not None:
+            return self._give_up(self._of_worker(verdict.failed, failure(self._children[verdict.failed])), self._all)
+        if (failed := next(filter(None, map(self._failure, verdict.deciding)), None)) is not None:
+            return self._give_up(failed, self._all)
+        return self._dismiss(NOT_NEEDED) or self._complete(self._all, verdict.deciding)
+
+    def _give_up(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> Outcome:
+        """The node fails, once its children have ended; it tells how these did."""
+        if (waits := self._dismiss(FAILED_WITH_PARENT)) is not None:
+            return waits
+        return replace(failed, effects=(*self._said_of(ended, harvested), *failed.effects))
+
+    def _dismiss(self, reason: str) -> Awaits | None:
+        """Cancel the children that are open, and wait for their end; None if there are none."""
+        left = [(str(index), each) for index, each in enumerate(self._children) if not each.ended]
+        wanted = tuple(CancelChild(key, reason) for key, each in left if each.status != "cancelling")
+        return Awaits(wanted) if left else None
+
+    async def _start(self, index: int, fresh: Mapping[str, Any] | None = None) -> list[NodeEffect] | Failed:
+        """What starts a worker, or why it cannot be started. `fresh`: what only the same commit sets."""
+        fresh = fresh or {}
+        worker = self._ids[index]
+        began = self._chain("dispatch.began", index)
+        inward = mapping_for(self._config, "Input", worker)
+        child = await self._context.child(
+            str(index),
+            worker,
+            {name: source for name, source in inward.items() if source not in fresh},
+            {name: fresh[source] for name, source in inward.items() if source in fresh},
+            cause=DISPATCH,
+            variables=tuple(dict.fromkeys(mapping_for(self._config, "Output", worker).values())),
+        )
+        if isinstance(child, Failed):
+            error = {"code": child.code, "message": child.message}
+            said = (began, self._chain("dispatch.failed", index, error=error))
+            return replace(self._of_worker(index, child), effects=said)
+        return [
+            began,
+            StartChild(child),
+            self._emit(DISPATCHED, {"childRunId": child.run_id, "childWorkflowId": worker}),
+            self._chain("dispatch.succeeded", index, childRunId=child.run_id),
+        ]
+
+    def _complete(self, ended: Iterable[int], deciding: tuple[int, ...]) -> Completed:
+        last = self._children[deciding[-1]]
+        outputs = {
+            "kind": "next-worker",
+            "childRunId": last.run_id,
+            "childStatus": last.status,
+            "results": [
+                {"workerId": self._ids[index], "childRunId": each.run_id, "childStatus": each.status}
+                for index, each in enumerate(self._children)
+            ],
+        }
+        return Completed(outputs, tuple(self._said_of(ended, deciding)))
+
+    def _failure(self, index: int) -> Failed | None:
+        """Why a child that has ended fails the node, if it does."""
+        child = self._children[index]
+        if child.status != "completed":
+            return self._of_worker(index, failure(child))
+        outward = mapping_for(self._config, "Output", self._ids[index])
+        hidden = [each for each in dict.fromkeys(outward.values()) if each in child.hidden]
+        return self._of_worker(index, hidden_failure(child, hidden)) if hidden else None
+
+    def _of_worker(self, index: int, failed: Failed) -> Failed:
+        details = {"workerId": self._ids[index], **(failed.details or {})}
+        return replace(failed, details=details)
+
+    def _said_of(self, ended: Iterable[int], harvested: Iterable[int]) -> list[NodeEffect]:
+        """orch-04 (RFC 0037): how these workers ended, each followed by what is taken over from it."""
+        said: list[NodeEffect] = []
+        taken = set(harvested)
+        for index in ended:
+            said.append(self._ended(index, self._children[index]))
+            if index in taken and mapping_for(self._config, "Output", self._ids[index]):
+                values = self._values(index)
+                said += [SetVariable(name, value) for name, value in values.items()]
+                run_id = self._children[index].run_id
+                said.append(self._chain("output.harvested", index, childRunId=run_id, harvestedKeys=list(values)))
+        return said
+
+    def _values(self, index: int) -> dict[str, Any]:
+        """What the run takes over from a worker, by the names of its own variables."""
+        outward = mapping_for(self._config, "Output", self._ids[index])
+        return harvest(outward, self._children[index].variables)
+
+    def _ended(self, index: int, child: ChildState) -> EmitEvent:
+        if child.status == "completed":
+            return self._chain("child.completed", index, childRunId=child.run_id)
+        error = told_of(child).get("error", CANCELLED)
+        return self._chain(f"child.{child.status}", index, childRunId=child.run_id, error=error)
+
+    def _chain(self, phase: str, index: int, /, **members: Any) -> EmitEvent:
+        known = {"phase": phase, "workerId": self._ids[index], "parentRunId": self._call.run_id}
+        return self._emit(CHAIN, {**known, **members})
+
+    def _emit(self, kind: str, payload: dict[str, Any]) -> EmitEvent:
+        return EmitEvent(kind, payload, self._decided.event_id)

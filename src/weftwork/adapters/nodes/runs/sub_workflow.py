@@ -1,0 +1,192 @@
+"""The node type core.subWorkflow: starts another workflow as a child run, and waits for its end."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, name, notes, path_id
+from weftwork.ports.node_outcome import Awaits, Completed, Failed, Outcome, SetVariable, StartChild
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+CHILD: Final = "child"
+ATTESTATION: Final = "agents.subRunAttestation"
+"""The key of the only child."""
+
+
+async def _sub_workflow(call: NodeCall, context: NodeContext) -> Outcome:
+    """kin-01 (OpenWOP node-packs, core.subWorkflow): one child, whose end decides how the node ends."""
+    child = call.children.get(CHILD)
+    if child is None:
+        return await _start(call, context)
+    if not child.awaited:
+        return Completed(_left(child.run_id))
+    if not child.ended:
+        return Awaits()
+    if child.status == "completed":
+        return _completed(child, call.config.get("outputMapping", {}))
+    if call.config.get("onChildFailure") == "absorb":
+        return Completed(told_of(child))
+    return failure(child)
+
+
+async def _start(call: NodeCall, context: NodeContext) -> Outcome:
+    config = call.config
+    waits = config.get("waitForCompletion", True)
+    child = await context.child(
+        CHILD,
+        config["workflowId"],
+        config.get("inputMapping", {}),
+        variables=tuple(dict.fromkeys(config.get("outputMapping", {}).values())),
+        outputs=waits,
+        awaited=waits,
+        cascade=config.get("propagateCancellation", True),
+    )
+    if isinstance(child, Failed):
+        return child
+    start = (StartChild(child),)
+    return Awaits(start) if waits else Completed(_left(child.run_id), start)
+
+
+def _left(run_id: str) -> dict[str, Any]:
+    """The outputs of a node that goes its own way."""
+    return {"childRunId": run_id, "childStatus": "running"}
+
+
+def _completed(child: ChildState, outward: dict[str, str]) -> Outcome:
+    """kin-14 (OpenWOP node-packs, core.subWorkflow): what a completed child has goes to its parent, and only that."""
+    if hidden := [of for of in dict.fromkeys(outward.values()) if of in child.hidden]:
+        return hidden_failure(child, hidden)
+    outputs = told_of(child)
+    if child.outputs is not None:
+        outputs["outputs"] = child.outputs
+    return Completed(
+        outputs,
+        tuple(SetVariable(name, child.variables[of]) for name, of in outward.items() if of in child.variables),
+    )
+
+
+def told_of(child: ChildState) -> dict[str, Any]:
+    """A child that has ended, for outputs and for the details of a failure. Its own details stay with it."""
+    told: dict[str, Any] = {"childRunId": child.run_id, "childStatus": child.status}
+    if child.error is not None:
+        told["error"] = {each: child.error[each] for each in ("code", "message") if each in child.error}
+    return told
+
+
+def failure(child: ChildState) -> Failed:
+    """What becomes of a node whose child has failed, or was cancelled, which another attempt would not change."""
+    if child.status == "cancelled":
+        message = f"The child run {child.run_id} was cancelled."
+        return Failed("child_run_cancelled", message, told_of(child), retryable=False)
+    code = (child.error or {}).get("code", "an unknown error")
+    return Failed("child_run_failed", f"The child run {child.run_id} failed with {code}.", told_of(child))
+
+
+def hidden_failure(child: ChildState, names: list[str]) -> Failed:
+    """hide-03: what is sensitive in the child is not shown to its parent, so it cannot be taken over either."""
+    message = f"The child run {child.run_id} does not give away what is sensitive in it: {', '.join(names)}."
+    return Failed("child_output_hidden", message, told_of(child), retryable=False)
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    if "outputAttestation" in config:
+        text = f"is not offered: this host does not advertise {ATTESTATION}"
+        return [Violation("/outputAttestation", "capability", text, ATTESTATION)]
+    if config.get("outputMapping") and not config.get("waitForCompletion", True):
+        text = "takes nothing from a child that the node does not wait for: leave it out, or waitForCompletion"
+        return [Violation("/outputMapping", "not", text)]
+    return []
+
+
+SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            SUB_WORKFLOW,
+            "Starts another workflow as a child run, and waits for its end.",
+            instant=False,
+            maps_in=("/inputMapping",),
+            maps_out=("/outputMapping",),
+            spoken=("childRunId", "childStatus"),
+            outputs=fixed(
+                {
+                    "childRunId": {"type": "string", "description": "The id of the child run."},
+                    "childStatus": {
+                        "type": "string",
+                        "enum": ["completed", "failed", "cancelled", "running"],
+                        "description": "How it ended; `running` if the node did not wait for that.",
+                    },
+                    "outputs": {"type": "object", "description": "The outputs of a completed child, by node id."},
+                    "error": {"type": "object", "description": "Code and message of a failure that was absorbed."},
+                }
+            ),
+            config=closed(
+                {
+                    "workflowId": path_id("The workflow to run, as it is when the node starts it."),
+                    "waitForCompletion": {
+                        "type": "boolean",
+                        "default": True,
+                        "description": "Whether the node ends when the child has ended, or as soon as it is started.",
+                    },
+                    "onChildFailure": {
+                        "type": "string",
+                        "enum": ["fail-parent", "absorb"],
+                        "default": "fail-parent",
+                        "description": "What a child that fails or is cancelled does to the node.",
+                    },
+                    "inputMapping": by_name(
+                        name("The variable of this run."),
+                        "Variable of the child -> variable of this run whose value it gets.",
+                        least=0,
+                    ),
+                    "outputMapping": by_name(
+                        name("The variable of the child."),
+                        "Variable of this run -> variable of the child whose value it gets.",
+                        least=0,
+                    ),
+                    "propagateCancellation": {
+                        "type": "boolean",
+                        "default": True,
+                        "description": "Whether the child is cancelled when this run is.",
+                    },
+                    "outputAttestation": anything("Refused: attested outputs are not offered."),
+                },
+                "workflowId",
+            ),
+            check=_check,
+            notes=notes(
+                """
+The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its
+definition; above them come the values of `inputMapping`, as they are when the node starts. A variable of this run that
+has no value is left out, so the default of the child stays. What this run changes later does not reach the child.
+
+While the child works, nothing of the parent is in memory. While it waits for people, the parent has the same status
+`waiting-approval`, `waiting-input` or `waiting-external`, and this node is its current one. `childRuns` of the parent
+names the child, `parentRunId` and `parentNodeId` of the child name the parent.
+
+When the child has completed, each variable of `outputMapping` takes its value; one that the child does not have is
+skipped. If the child keeps one of them hidden, because it is sensitive there, the node fails with
+`child_output_hidden`. After a failed or cancelled child nothing is mapped, and the node fails with `child_run_failed`
+or `child_run_cancelled`; the details hold `childRunId`, `childStatus` and the `error` of the child. With `absorb` it
+completes instead, with the same as outputs. A retry after a failed child starts another one; a child that was cancelled
+is not tried again.
+
+Without `waitForCompletion` the node completes as soon as the child is started, with the `childStatus` `running`. The
+child goes its own way; it is still cancelled with this run, if that is open by then, unless `propagateCancellation` is
+false.
+
+An unknown workflow fails the node with `unknown_child_workflow`. Others that keep a child from being started are
+`child_inputs_invalid`, `child_input_hidden`, `child_depth_exceeded` and `child_limit_exceeded`. If the node ends before
+its child, because its time is up or the run fails, the child is cancelled.
+""",
+                SUB_WORKFLOW,
+                {
+                    "workflowId": "check-order",
+                    "inputMapping": {"order": "order"},
+                    "outputMapping": {"state": "verdict"},
+                },
+            ),
+        ),
+        _sub_workflow,
+    ),
+)

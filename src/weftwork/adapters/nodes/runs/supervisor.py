@@ -1,0 +1,176 @@
+"""The node type core.orchestrator.supervisor: decides, tick by tick, what a run does next."""
+
+from typing import Any, Final
+
+from weftwork.adapters.nodes.call_inputs import evaluate, faulty
+from weftwork.adapters.nodes.runs.confidence import confirm, is_below_floor, ratify
+from weftwork.adapters.nodes.schemas import Schema, anything, closed, expression, fixed, notes, ports
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.events import DECIDED
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.orchestration import (
+    HOST_SUPERVISOR,
+    SUPERVISOR,
+    THRESHOLD,
+    check_decision,
+    decision_schema,
+    orchestrator_id,
+    ratification_schema,
+    threshold,
+)
+
+MAX_PLAN: Final = 1_000
+EXHAUSTED: Final = {"kind": "terminate", "reason": "plan-exhausted"}
+MOCK_PLAN: Final = [{"kind": "next-worker", "nextWorkerIds": ["conformance-noop"]}]
+PLANS: Final = ("plan", "mockDispatchPlan", "mockDecisions")
+SOURCES: Final = ("decision", *PLANS, "mockPendingDecision")
+
+
+async def _supervisor(call: NodeCall, context: NodeContext) -> Outcome:
+    """orch-02 (RFC 0006): each tick decides once, before the node completes, or not at all."""
+    agent_id = orchestrator_id(call.agent)
+    try:
+        decision = _pending(call)
+        if (wrong := _invalid(decision)) is not None:
+            return wrong
+        confidence = _confidence(call, decision)
+    except ExpressionFault as fault:
+        return faulty(fault)
+    least = threshold(call.configurable)
+    if confidence is not None and confidence < least:
+        decision = await ratify(call, context, agent_id, (confidence, least), decision, ratification_schema())
+        if isinstance(decision, Failed | Suspended):
+            return decision
+        if (wrong := _invalid(decision)) is not None:
+            return wrong
+    if decision["kind"] == "terminate" and is_below_floor(decision):
+        # Nothing comes after it that could ask.
+        refused = await confirm(call, context, decision, None)
+        if refused is not None:
+            return refused
+    decided = EmitEvent(DECIDED, {"agentId": agent_id, "decision": decision}, event_id=context.event_id())
+    outputs = {"decision": decision, "kind": decision["kind"], "iteration": call.visit}
+    return Completed(outputs, (decided,))
+
+
+def _pending(call: NodeCall) -> Any:
+    """What is about to be decided. Raises ExpressionFault."""
+    config, tick = call.config, call.visit
+    if "decision" in call.inputs:
+        return call.inputs["decision"]
+    if "decision" in config:
+        return evaluate(call, config["decision"], iteration=tick)
+    plan: list[Any] = next((config[member] for member in PLANS if member in config), MOCK_PLAN)
+    if "mockPendingDecision" in config:
+        plan = [config["mockPendingDecision"]]
+    return plan[tick] if tick < len(plan) else EXHAUSTED
+
+
+def _confidence(call: NodeCall, decision: dict[str, Any]) -> float | None:
+    """orch-03 (OpenWOP interrupt, low-confidence): how sure it is, if it says so. Raises ExpressionFault."""
+    config = call.config
+    found: Any = None
+    if "confidence" in config:
+        found = evaluate(call, config["confidence"], iteration=call.visit, decision=decision)
+    elif decision is not EXHAUSTED:
+        found = config.get("mockConfidence")
+    sound = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1
+    return found if sound else None
+
+
+def _invalid(decision: Any) -> Failed | None:
+    if not (wrong := check_decision(decision)):
+        return None
+    message = f"What was decided is no decision: the value at the pointer {wrong[0].message}."
+    return Failed("decision_invalid", message, {"pointer": wrong[0].pointer}, retryable=False)
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    found = [member for member in SOURCES if member in config]
+    return [Violation(f"/{member}", "not", f"only one of {found[0]} and {member} may be there") for member in found[1:]]
+
+
+def _plan(description: str) -> Schema:
+    return {"type": "array", "maxItems": MAX_PLAN, "items": decision_schema(), "description": description}
+
+
+SUPERVISORS: Final[tuple[NodeType, ...]] = (
+    WaitingNode(
+        NodeDeclaration(
+            SUPERVISOR,
+            "Decides what a run does next: which workers, a question, or the end.",
+            instant=False,
+            role="supervisor",
+            spoken=("kind", "iteration"),
+            inputs=ports({"decision": anything("The decision; wins over the config.")}),
+            outputs=fixed(
+                {
+                    "decision": {"type": "object", "description": "The decision."},
+                    "kind": {"type": "string", "description": "Its kind: `next-worker`, `ask-user` or `terminate`."},
+                    "iteration": {"type": "integer", "description": "The number of the tick, from 0 on."},
+                }
+            ),
+            config=closed(
+                {
+                    "plan": _plan("The decisions, one for each tick."),
+                    "decision": expression("Gives the decision of each tick. `iteration` counts from 0."),
+                    "confidence": expression(
+                        "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
+                    ),
+                    "mockDispatchPlan": _plan("The same as `plan`, in published workflows."),
+                    "mockDecisions": _plan("The same as `plan`, in published workflows."),
+                    "mockPendingDecision": {
+                        **decision_schema(),
+                        "description": "The same as a `plan` of one decision, in published workflows.",
+                    },
+                    "mockConfidence": {
+                        "type": "number",
+                        "minimum": 0,
+                        "maximum": 1,
+                        "description": "How sure each decision of the plan is, in published workflows.",
+                    },
+                }
+            ),
+            expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
+            check=_check,
+            notes=notes(
+                f"""
+Each time that the run comes to this node is one tick: one decision, which becomes the event `runOrchestrator.decided`.
+A [core.dispatch](core.dispatch.md) behind it carries the decision out, and an edge back from there makes the next tick.
+After `terminate` the dispatch is skipped, so the loop ends, and with nothing else to do the run completes. How many
+ticks there may be is said by `limits.maxLoopIterations` of the host and `maxLoopIterations` of the run.
+
+A decision is one of these, and has no other members:
+
+- `{{"kind": "next-worker", "nextWorkerIds": [...]}}`: run these workflows; maybe with a `confidence` from 0 to 1.
+- `{{"kind": "ask-user", "prompt": "..."}}`: ask a person.
+- `{{"kind": "terminate"}}`: the work is over; maybe with a `reason`, a `confidence` and `successCriteria`.
+
+It comes from the port `decision`, which a node before this one fills, or from one member of the config: the expression
+`decision`, or the `plan`. After the last decision of a plan the supervisor terminates. With none of them it runs
+`conformance-noop` once. What is no decision fails the node with `decision_invalid`. How a node in Python decides, and
+how answers come back, is shown in [A supervisor of your own](../../extend/supervisor.md).
+
+If `confidence` gives a number below {THRESHOLD:g}, or below `escalationThreshold` of the run's `configurable`, nothing
+is decided yet: the run waits for a person, who is shown the decision. An answer is that decision or another one, or
+`{{"action": "accept"}}`; `{{"action": "reject"}}` fails the node with `interrupt_rejected`. A `terminate` whose own
+`confidence` is below the floor is asked about as [core.dispatch](core.dispatch.md) asks.
+
+The supervisor is known by the `agent` of its node, else as `{HOST_SUPERVISOR}`. A run has one orchestrator: several
+supervisors of a workflow need the same `agentId`, or the workflow is refused.
+""",
+                SUPERVISOR,
+                {
+                    "decision": (
+                        "variables.state == 'new' ? {'kind': 'next-worker', 'nextWorkerIds': ['search']}"
+                        " : {'kind': 'terminate', 'reason': 'goal-reached'}"
+                    )
+                },
+            ),
+        ),
+        _supervisor,
+    ),
+)

@@ -1,0 +1,144 @@
+"""A value that fits a schema, as small as it is easily found: what an offline demo answers for structured output."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from weftwork.protocol.json.values import is_array, is_object
+
+WORD: Final = "scripted"
+MOST_VALUES: Final = 500
+MOST_ITEMS: Final = 100
+MOST_DEPTH: Final = 32
+LONGEST: Final = 4096
+_FORMATS: Final[Mapping[str, str]] = {
+    "date-time": "2026-01-01T00:00:00Z",
+    "date": "2026-01-01",
+    "time": "00:00:00Z",
+    "email": "scripted@example.org",
+    "uri": "https://example.org/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+
+
+def sample(schema: Mapping[str, Any]) -> Any:
+    """The same value for the same schema: constants, defaults, examples and first options where it names them, else the
+    least of the type, with the required members alone.
+
+    Patterns, `not`, conditions and what does not go together are left out of account, so it need not fit.
+    """
+    return _Sampler(schema).value(schema, 0)
+
+
+class _Sampler:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._left = MOST_VALUES
+
+    def value(self, schema: Any, depth: int) -> Any:
+        self._left -= 1
+        if not is_object(schema) or depth > MOST_DEPTH or self._left < 0:
+            return None
+        schema = self._whole(schema, depth)
+        if "const" in schema:
+            return schema["const"]
+        if "default" in schema:
+            return schema["default"]
+        for name in ("examples", "enum"):
+            listed = schema.get(name)
+            if is_array(listed) and listed:
+                return listed[0]
+        return self._of_type(schema, depth)
+
+    def _whole(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        """The schema with its reference, all its parts and the first of its alternatives written into it."""
+        parts: list[Any] = []
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            parts.append(self._definition(reference))
+        for name in ("allOf", "anyOf", "oneOf"):
+            listed = schema.get(name)
+            if is_array(listed):
+                parts += listed if name == "allOf" else listed[:1]
+        merged = {name: value for name, value in schema.items() if name not in ("$ref", "allOf", "anyOf", "oneOf")}
+        for part in parts:
+            self._left -= 1
+            if is_object(part) and depth <= MOST_DEPTH and self._left > 0:
+                merged = _merge(merged, self._whole(part, depth + 1))
+        return merged
+
+    def _definition(self, reference: str) -> Any:
+        place: Any = self._root
+        for token in reference.removeprefix("#").split("/")[1:]:
+            place = place.get(token.replace("~1", "/").replace("~0", "~")) if is_object(place) else None
+        return place
+
+    def _of_type(self, schema: dict[str, Any], depth: int) -> Any:
+        match _type_of(schema):
+            case "object":
+                known = schema.get("properties")
+                members: dict[str, Any] = known if is_object(known) else {}
+                wanted = schema.get("required")
+                names = [name for name in wanted if isinstance(name, str)] if is_array(wanted) else []
+                return {name: self.value(members.get(name, {}), depth + 1) for name in names[:MOST_VALUES]}
+            case "array":
+                first = schema.get("prefixItems")
+                shapes: list[Any] = first if is_array(first) else []
+                count = min(_number(schema, "minItems", 0), MOST_ITEMS)
+                kinds = [shapes[place] if place < len(shapes) else schema.get("items", {}) for place in range(count)]
+                return [self.value(kind, depth + 1) for kind in kinds]
+            case "string":
+                return _text(schema)
+            case "integer":
+                return math.ceil(_least(schema, 1))
+            case "number":
+                return _least(schema, 0.5)
+            case "boolean":
+                return True
+            case _:
+                return None
+
+
+def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    merged = {**other, **one}
+    if is_object(one.get("properties")) and is_object(other.get("properties")):
+        merged["properties"] = {**other["properties"], **one["properties"]}
+    if is_array(one.get("required")) and is_array(other.get("required")):
+        merged["required"] = [*one["required"], *other["required"]]
+    return merged
+
+
+def _type_of(schema: dict[str, Any]) -> Any:
+    kind = schema.get("type")
+    if is_array(kind):
+        return next((each for each in kind if each != "null"), "null")
+    if kind is None and ("properties" in schema or "required" in schema):
+        return "object"
+    return "string" if kind is None else kind
+
+
+def _text(schema: dict[str, Any]) -> str:
+    text = _FORMATS.get(str(schema.get("format")), WORD)
+    least, most = min(_number(schema, "minLength", 0), LONGEST), _number(schema, "maxLength", LONGEST)
+    return text.ljust(least, ".")[: max(most, 0)]
+
+
+def _least(schema: dict[str, Any], above: float) -> int | float:
+    """`above`: what an exclusive bound is passed by."""
+    if (bound := _bound(schema, "exclusiveMinimum")) is not None:
+        return math.floor(bound) + 1 if above == 1 else bound + above
+    if (bound := _bound(schema, "minimum")) is not None:
+        return bound
+    if (bound := _bound(schema, "maximum")) is not None and bound < 0:
+        return math.floor(bound) if above == 1 else bound
+    return 0
+
+
+def _bound(schema: dict[str, Any], name: str) -> int | float | None:
+    value = schema.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _number(schema: dict[str, Any], name: str, otherwise: int) -> int:
+    value = _bound(schema, name)
+    return otherwise if value is None else int(value)

@@ -1,0 +1,1 @@
+"""What one call of a Python node can do through its context."""

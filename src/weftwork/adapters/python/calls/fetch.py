@@ -1,0 +1,62 @@
+"""Requests that a node makes, and the answers that it gets."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from weftwork.adapters.python.values import NotJson, as_json
+from weftwork.ports import outbound
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
+
+Headers = Mapping[str, str] | Iterable[tuple[str, str]]
+
+
+class Response:
+    """The answer to a request. Names of headers are small; those that came more than once are joined by commas."""
+
+    __slots__ = ("content", "headers", "status", "url")
+
+    def __init__(self, found: outbound.Response) -> None:
+        self.status = found.status
+        self.content = found.content
+        self.url = found.url
+        self.headers: dict[str, str] = {}
+        for name, value in found.headers:
+            known = self.headers.get(name.lower())
+            self.headers[name.lower()] = value if known is None else f"{known}, {value}"
+
+    @property
+    def text(self) -> str:
+        """The content as UTF-8; what is none is shown by a mark."""
+        return self.content.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The content as JSON. Raises ValueError for what is none."""
+        try:
+            return decode(self.content)
+        except ClientFault as fault:
+            raise ValueError(f"the answer is not JSON that can be used: {fault.message}") from None
+
+
+def request_of(
+    url: str, method: str, headers: Headers, json: Any, content: bytes | str | None, timeout: float | None
+) -> outbound.Request:
+    """The request that is sent. Raises ValueError for what cannot be one."""
+    pairs = cast("Mapping[str, str]", headers).items() if isinstance(headers, Mapping) else headers
+    listed: list[tuple[str, str]] = [*pairs]
+    body = content.encode() if isinstance(content, str) else content or b""
+    if json is not None:
+        if content is not None:
+            raise ValueError("a request takes json or content, not both")
+        try:
+            body = msgspec.json.encode(as_json(json, bounded=False))
+        except NotJson as error:
+            raise ValueError(f"json is not JSON: {error}") from None
+        if not any(name.lower() == "content-type" for name, _ in listed):
+            listed.append(("content-type", "application/json"))
+    if timeout is not None and not timeout > 0:
+        raise ValueError("timeout takes seconds, more than none")
+    milliseconds = max(1, int(timeout * 1000)) if timeout is not None else 0
+    return outbound.Request(url, method.upper(), tuple(listed), body, milliseconds)

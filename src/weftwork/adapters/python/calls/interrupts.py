@@ -1,0 +1,159 @@
+"""What a node written in Python asks, as an interrupt of its run.
+
+What an author gets back from a question, whatever became of it.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Final, cast
+
+import msgspec
+
+from weftwork.adapters.python.errors import InterruptTimeout, NodeError, misused
+from weftwork.adapters.python.values import NotJson, as_json
+from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.people.interrupt_validation import MAX_MS, check_interrupt
+from weftwork.protocol.run.events import OWN
+from weftwork.protocol.run.interrupts import KINDS, PASSING, Interrupt, Resolution
+
+Seconds = float | timedelta
+
+MISSING: Final[Any] = msgspec.UNSET
+"""Stands for a default that the author did not give; None is one."""
+MAX_KIND: Final = 128
+
+_KEY: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question as its author put it, which nobody has looked at yet."""
+
+    key: Any
+    kind: Any = "custom"
+    data: Any = None
+    custom_kind: Any = None
+    resume_schema: Any = None
+    timeout: Any = None
+    default: Any = MISSING
+    remind_after: Any = ()
+    member: str | None = None
+    """The member of the answer that the author gets, if not the whole."""
+
+
+def wire_key(call: NodeCall, key: str) -> str:
+    """Known outside as `nodeId:visit:key`: each round of a loop asks anew."""
+    return f"{call.node_id}:{call.visit}:{key}"
+
+
+def interrupt_of(call: NodeCall, asked: Question) -> Interrupt:
+    """The interrupt. Raises NodeError, node_misused, that says what to do."""
+    key, kind = asked.key, asked.kind
+    if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+        raise misused("The key of a question takes 1 to 64 letters, digits, dots, dashes and underscores.")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise misused(f"The question {key} needs one of the kinds {', '.join(KINDS)}.")
+    if kind in PASSING and not _is_bare(asked):
+        raise misused(f"Nobody answers a {kind}; it takes its key and its data alone.")
+    if kind == "approval" and asked.default is not MISSING:
+        raise misused(f"The approval {key} takes no default: when its time is over it is rejected.")
+    interrupt = Interrupt(
+        kind,
+        wire_key(call, key),
+        _data(asked),
+        _json(key, "schema", asked.resume_schema),
+        None if asked.timeout is None else _milliseconds(key, "timeout", asked.timeout),
+        _reminders(key, asked.remind_after),
+    )
+    if violations := check_interrupt(interrupt):
+        first = violations[0]
+        raise misused(f"The question {key} does not fit its kind, {kind}: {first.pointer or '/'} {first.message}.")
+    return interrupt
+
+
+def _is_bare(asked: Question) -> bool:
+    timed = asked.timeout is not None or asked.default is not MISSING or bool(asked.remind_after)
+    return not timed and asked.resume_schema is None
+
+
+def _data(asked: Question) -> Any:
+    key = asked.key
+    if asked.kind != "custom":
+        if asked.custom_kind is not None:
+            raise misused(f"The question {key} is of the kind {asked.kind}; only the kind custom takes a custom_kind.")
+        return _json(key, "data", asked.data)
+    named = key if asked.custom_kind is None else asked.custom_kind
+    if not isinstance(named, str) or not 0 < len(named) <= MAX_KIND:
+        raise misused(f"A custom kind takes 1 to {MAX_KIND} characters.")
+    if named.startswith(OWN[0]):
+        raise misused(f"Custom kinds that begin with {OWN[0]} are the host's own.")
+    data = _json(key, "data", {"customKind": named, "payload": asked.data})
+    if asked.data is None:
+        del data["payload"]
+    return data
+
+
+def _json(key: str, what: str, value: Any) -> Any:
+    try:
+        return as_json(value)
+    except NotJson as error:
+        raise misused(f"The {what} of the question {key} is not JSON: {error}.") from None
+
+
+def _milliseconds(key: str, what: str, given: Any) -> int:
+    """Rounded up: nobody gets less time than was said."""
+    if isinstance(given, timedelta):
+        seconds = given.total_seconds()
+    else:
+        seconds = given if isinstance(given, int | float) and not isinstance(given, bool) else math.nan
+    # Compared this way round, so that what is no number fails too.
+    if not 0 < seconds * 1000 <= MAX_MS:
+        most = f"{MAX_MS // 86_400_000:,} days"
+        raise misused(f"{what} of the question {key} takes seconds or a timedelta, more than 0 and up to {most}.")
+    return math.ceil(seconds * 1000)
+
+
+def _reminders(key: str, given: Any) -> tuple[int, ...]:
+    if isinstance(given, int | float | timedelta):
+        given = (given,)
+    if not isinstance(given, Iterable):
+        raise misused(f"remind_after of the question {key} takes numbers of seconds, or timedeltas.")
+    found = cast("Iterable[Any]", given)
+    return tuple(sorted({_milliseconds(key, "remind_after", each) for each in found}))
+
+
+def answered_otherwise(key: str) -> NodeError:
+    """Two questions of different kinds share a key."""
+    return misused(f"The key {key} belongs to a question of another kind; give each question a key of its own.")
+
+
+def received(asked: Question, resolution: Resolution) -> Any:
+    """The answer; a rejection counts as one. Raises InterruptTimeout, or NodeError if it answers something else."""
+    if asked.kind == "approval":
+        return _decision(asked, resolution)
+    if resolution.timed_out:
+        if asked.default is MISSING:
+            raise InterruptTimeout(asked.key)
+        return asked.default
+    if asked.member is None:
+        return resolution.value
+    if not is_object(resolution.value) or asked.member not in resolution.value:
+        raise answered_otherwise(asked.key)
+    return resolution.value[asked.member]
+
+
+def _decision(asked: Question, resolution: Resolution) -> dict[str, Any]:
+    """An approval always comes to a decision: nobody's, when its time is over, is a rejection."""
+    if resolution.timed_out:
+        decision: dict[str, Any] = {"action": "reject", "decidedBy": None}
+    elif is_object(resolution.value) and "action" in resolution.value:
+        decision = {**resolution.value}
+    else:
+        raise answered_otherwise(asked.key)
+    if resolution.reason is not None:
+        decision["reason"] = resolution.reason
+    if resolution.votes:
+        decision["votes"] = {**resolution.votes}
+    return decision

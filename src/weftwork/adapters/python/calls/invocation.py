@@ -1,0 +1,226 @@
+"""One entry of a node: everything that its context can do, in a form that async and plain functions share.
+
+What a node says to those who follow its run: lines of a log, and events of its own.
+"""
+
+import asyncio
+import logging
+import random
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.python.calls.call_state import Fate, step_here
+from weftwork.adapters.python.calls.interrupts import Question, answered_otherwise, interrupt_of, received
+from weftwork.adapters.python.calls.media import NodeMedia
+from weftwork.adapters.python.calls.model_calls import Models
+from weftwork.adapters.python.calls.steps import CallPlain, Steps
+from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused, node_error
+from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.values import NotJson, TooLarge, as_json, is_storable, loggable, shown
+from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, StepFailed
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
+from weftwork.protocol.json.values import MAX_TEXT, is_object
+from weftwork.protocol.run.events import is_authors_type
+from weftwork.protocol.run.versions import version_problem
+from weftwork.protocol.workflow.node_types import Effect
+
+log = logging.getLogger("weftwork.node")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What nodes share: the threads of plain functions, and the way out."""
+
+    threads: Threads
+    outbound: Outbound | None = None
+
+
+class Entry:
+    """Belongs to one call of the function, and is of no more use when that is over."""
+
+    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, tools: Tools) -> None:
+        self.type_id = type_id
+        self.effect: Effect = effect
+        self.call = call
+        self.host = host
+        self.tools = tools
+        self.loop = asyncio.get_running_loop()
+        self.heard_at = self.loop.time()
+        self.fate = Fate()
+        self.steps = Steps(type_id, effect, call, host, self.fate)
+        self.models = Models(effect, call, host, self.fate)
+        self.media = NodeMedia(host, self.fate)
+        self.own_thread = 0
+        """The thread that a plain function runs in."""
+        self._asked: dict[str, str] = {}
+        """Kinds of the questions of this entry, by key."""
+        self._thread = threading.get_ident()
+        self._random: random.Random | None = None
+
+    @property
+    def on_loop(self) -> bool:
+        """Whether this is asked in the thread of the event loop."""
+        return threading.get_ident() == self._thread
+
+    @property
+    def key(self) -> str:
+        """The key of the step that asks, or of the node."""
+        here = step_here.get()
+        if here:
+            return here
+        running = [*self.steps.running]
+        if running and threading.get_ident() not in (self._thread, self.own_thread):
+            # A thread that the author started, which does not know what step it belongs to.
+            if len(running) > 1:
+                raise misused("Several steps are under way; read idempotency_key before you start a thread.")
+            return running[0]
+        return self.host.effect_key()
+
+    @property
+    def random(self) -> random.Random:
+        if self._random is None:
+            # Not for secrets: the same numbers in every attempt are what it is there for.
+            self._random = random.Random(f"random:{self.host.effect_key()}")  # noqa: S311
+        return self._random
+
+    def now(self) -> datetime:
+        self.fate.check()
+        return _EPOCH + timedelta(milliseconds=self.host.now)
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        self.fate.check()
+        if self.on_loop:
+            self._say(effect)
+            self.fate.check()
+        else:
+            self.later(self._say, effect)
+
+    def _say(self, effect: AppendLog | EmitEvent) -> None:
+        try:
+            self.host.say(effect)
+        except StepFailed as error:
+            # Kept, because a thread that said it has gone on.
+            self.fate.failure = node_error(error.failure)
+
+    def later(self, call: Callable[..., object], *arguments: Any) -> None:
+        """Call something on the event loop, from another thread. Raises Abandoned when there is no loop any more."""
+        try:
+            self.loop.call_soon_threadsafe(call, *arguments)
+        except RuntimeError:
+            raise Abandoned from None
+
+    def heartbeat(self, progress: dict[str, Any]) -> None:
+        self.fate.check()
+        if self.on_loop:
+            self._beat()
+        else:
+            # The clock of the loop stands still between its turns, so it is not asked from here.
+            self.later(self._beat)
+        if log.isEnabledFor(logging.DEBUG):
+            told = {"runId": self.call.run_id, "nodeId": self.call.node_id, "progress": repr(progress)}
+            log.debug("heartbeat of a node", extra=told)
+
+    def _beat(self) -> None:
+        self.heard_at = self.loop.time()
+
+    async def step(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: CallPlain) -> Any:
+        """What the step came to, as JSON. Raises StepError, NotDone or Asking."""
+        self.fate.check_going_on()
+        return await self.steps.take(name, function, effect, call_plain)
+
+    def close(self) -> Asking | None:
+        """End the entry, and the steps in it; the question that the node waits for, if it does."""
+        self.steps.cut()
+        self.models.cut()
+        self.media.cut()
+        fate = self.fate
+        asking, fate.asking, fate.failure, fate.over = fate.asking, None, None, True
+        return asking
+
+    async def ask(self, asked: Question) -> Any:
+        """What the author gets for the question. Raises Asking, InterruptTimeout or NodeError."""
+        self.fate.check_going_on()
+        if self.effect == "once":
+            raise misused("A node of the effect once cannot ask; put its effect into a step, and make it pure.")
+        if step_here.get():
+            raise misused("A step cannot ask; ask before it or after it.")
+        interrupt = interrupt_of(self.call, asked)
+        if self._asked.setdefault(interrupt.key, interrupt.kind) != interrupt.kind:
+            raise answered_otherwise(asked.key)
+        try:
+            resolution = await self.host.ask(interrupt)
+        except Asking as asking:
+            self.fate.asking = asking
+            raise
+        except StepFailed as error:
+            raise node_error(error.failure) from None
+        return received(asked, resolution)
+
+    async def fetch(self, request: Request) -> Response:
+        self.fate.check()
+        if self.tools.outbound is None:
+            raise missing("requests to others")
+        try:
+            response = await self.tools.outbound.fetch(request)
+        except FetchRefused as refused:
+            raise NodeError("ssrf_blocked", str(refused), {"blocked": refused.blocked}) from None
+        except FetchFailed as error:
+            raise FetchError(str(error), error.sent) from None
+        self.host.distrust()
+        return response
+
+    async def get_version(self, change_id: str, least: int, most: int) -> int:
+        self.fate.check_going_on()
+        if not isinstance(change_id, str) or not is_storable(change_id):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise misused("The id of a change is a text without NUL.")
+        wrong = version_problem(change_id, least, most, None)
+        if wrong is None:
+            pinned = await self.host.pin_version(change_id, most)
+            wrong = version_problem(change_id, least, most, pinned)
+            if wrong is None:
+                return pinned
+        raise NodeError(*wrong)
+
+
+class NodeLog:
+    """Lines in the log of the run, as `log.appended` events. Fields that are not JSON are written as text."""
+
+    __slots__ = ("_entry",)
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+
+    def debug(self, message: str, **fields: Any) -> None:
+        self._entry.say(AppendLog("debug", shown(message, MAX_TEXT), loggable(fields)))
+
+    def info(self, message: str, **fields: Any) -> None:
+        self._entry.say(AppendLog("info", shown(message, MAX_TEXT), loggable(fields)))
+
+    def warning(self, message: str, **fields: Any) -> None:
+        self._entry.say(AppendLog("warn", shown(message, MAX_TEXT), loggable(fields)))
+
+    def error(self, message: str, **fields: Any) -> None:
+        self._entry.say(AppendLog("error", shown(message, MAX_TEXT), loggable(fields)))
+
+
+def event_of(event_type: str, payload: Any) -> EmitEvent:
+    """An event of the author's own type. Raises ValueError for types of others and for what is no JSON object."""
+    if not is_authors_type(event_type):
+        raise ValueError(
+            f"{event_type!r} is no event type of your own: it needs a prefix such as acme. that nobody else has"
+        )
+    try:
+        made = as_json(payload)
+    except TooLarge as error:
+        raise NodeError("node_output_too_large", f"The payload of {event_type} {error.why}.") from None
+    except NotJson as error:
+        raise ValueError(f"the payload of {event_type} is not JSON: {error}") from None
+    if not is_object(made):
+        raise ValueError(f"the payload of {event_type} is not an object")
+    return EmitEvent(event_type, made)

@@ -1,0 +1,144 @@
+"""Media in one entry of a node: what it sends, each once however often the node is entered, and what it reads."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from weftwork.adapters.python.calls.call_state import Fate, step_here
+from weftwork.adapters.python.errors import NodeError, misused, node_error
+from weftwork.ports.media import MediaKind, MediaSent
+from weftwork.ports.node_outcome import StepFailed
+from weftwork.ports.nodes import NodeContext
+from weftwork.protocol.media.asset_references import digest_of, media_ref
+
+T = TypeVar("T")
+
+
+class Media(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An asset of the run's tenant. As JSON it is a reference, and never its bytes; a port that brings such an object
+    can be annotated with this type."""
+
+    media_ref: str
+    mime_type: str = ""
+    bytes: int = msgspec.field(default_factory=int)
+    """How many there are; 0 if only its name is known. Always in the JSON: what is made by a factory is."""
+    url: str | None = None
+    """Opens it, as long as a run refers to it; None if the bytes stand in the event themselves."""
+    envelope_id: str = ""
+
+
+class MediaContent(msgspec.Struct, frozen=True):
+    """The bytes of an asset, and what they look like."""
+
+    data: bytes
+    mime_type: str
+    media_ref: str
+
+
+Source = bytes | bytearray | memoryview | Path | str | Media | MediaContent | Mapping[str, Any]
+"""Bytes, a file, or what names an asset: a mediaRef, or an object that has one."""
+Reference = str | Media | MediaContent | Mapping[str, Any]
+
+
+class NodeMedia:
+    """Of one entry."""
+
+    def __init__(self, host: NodeContext, fate: Fate) -> None:
+        self._host = host
+        self._fate = fate
+        self._sending: set[asyncio.Task[Any]] = set()
+
+    async def emit(self, turn: str, source: Source, kind: MediaKind, said: dict[str, Any]) -> Media:
+        """media-65 (RFC 0055 B): send it, and get what became of it, now or in an earlier entry. Raises NodeError."""
+        self._fate.check_going_on()
+        if step_here.get():
+            raise misused("A step cannot emit media; emit before it or after it. An emission is recorded by itself.")
+        sent = MediaSent(kind, await self._taken(source), **said)
+        self._fate.check_going_on()
+        made = await self._told(self._host.emit_media(sent, turn))
+        payload = made.payload
+        return Media(made.media_ref, payload["mimeType"], payload["bytes"], made.url, made.envelope_id)
+
+    async def read(self, ref: Reference, most: int | None) -> MediaContent:
+        """media-66 (RFC 0091): the bytes behind a mediaRef; from here on the node is untrusted. Raises NodeError."""
+        self._fate.check()
+        limit = self._host.limits.max_upload_bytes
+        found = await self._told(self._host.read_media(named(ref), limit if most is None else most))
+        return MediaContent(found.data, found.media_type, media_ref(found.sha256))
+
+    def cut(self) -> None:
+        """The entry is over: nobody hears what becomes of it."""
+        for task in self._sending:
+            task.cancel()
+
+    async def _taken(self, source: Source) -> bytes | str:
+        """What the host is given: bytes, or the text of a reference."""
+        limit = self._host.limits.max_upload_bytes
+        if isinstance(source, Path):
+            return _something(await asyncio.to_thread(_read, source, limit))
+        if not isinstance(source, bytes | bytearray | memoryview):
+            ref = named(source)
+            if digest_of(ref) is None:
+                raise misused(f"Media are bytes, a pathlib.Path or a mediaRef, and not {_what(source)}.")
+            return cast("str", ref)
+        if (size := source.nbytes if isinstance(source, memoryview) else len(source)) > limit:
+            raise too_large(size, limit)
+        return _something(bytes(source))
+
+    async def _told(self, work: Awaitable[T]) -> T:
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        self._sending.add(task)
+        try:
+            return await work
+        except StepFailed as error:
+            raise node_error(error.failure) from None
+        finally:
+            self._sending.discard(task)
+
+
+def named(ref: object) -> object:
+    """The mediaRef that this is, or has; anything else as it is."""
+    if isinstance(ref, Media | MediaContent):
+        return ref.media_ref
+    if isinstance(ref, Mapping):
+        return cast("Mapping[str, Any]", ref).get("mediaRef")
+    return ref
+
+
+def _what(source: object) -> str:
+    if isinstance(source, str):
+        return "a text that is none"
+    has_one = isinstance(source, Mapping | Media | MediaContent)
+    return "an object that has none" if has_one else f"an object of type {type(source).__name__}"
+
+
+def _something(data: bytes) -> bytes:
+    if not data:
+        raise misused("There is nothing to show: the media have no bytes.")
+    return data
+
+
+def too_large(size: int, limit: int) -> NodeError:
+    return NodeError("media_too_large", f"Media of a node have at most {limit} bytes.", {"bytes": size, "limit": limit})
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """A file that is not larger than it may be. Raises NodeError, or OSError."""
+    # Not blocking: to open a pipe would wait for whoever writes to it.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise misused("Media can be read from a regular file, and from nothing else.")
+        if found.st_size > limit:
+            raise too_large(found.st_size, limit)
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        # It has grown.
+        raise too_large(len(data), limit)
+    return data

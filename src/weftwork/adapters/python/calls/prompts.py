@@ -1,0 +1,186 @@
+"""What an author asks of a model, checked before any model is.
+
+What an author shows a model: parts of messages, and media beside a prompt.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from weftwork.adapters.python.calls.media import Media, MediaContent
+from weftwork.adapters.python.declaration.type_schemas import is_record, object_of
+from weftwork.adapters.python.errors import misused
+from weftwork.adapters.python.values import NotJson, as_json, is_storable
+from weftwork.engine.models.message_media import given_message, with_media
+from weftwork.engine.models.model_request import MAX_MESSAGES, MAX_NAME, MAX_STOP, MAX_STOPS, MAX_TOKENS
+from weftwork.ports.models import Message, Role
+from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.media.asset_references import digest_of
+from weftwork.protocol.media.message_parts import part_of
+
+Shown = str | Media | MediaContent | Mapping[str, Any]
+"""A part; or media, by their mediaRef or an object that has one, whose type says how they are shown."""
+
+
+def parts_of(name: str, media: Any) -> list[Any]:
+    """What stands beside a prompt. Raises NodeError."""
+    if isinstance(media, Media | MediaContent | Mapping) or digest_of(media) is not None:
+        media = [media]
+    if not isinstance(media, Collection) or isinstance(media, str | bytes):
+        raise misused(f"{name} takes media as a mediaRef, as a part, or as a list of them.")
+    return [part_of(_part(name, each)) for each in cast("Collection[Any]", media)]
+
+
+def content_of(what: str, content: Any) -> Any:
+    """The content of a message as JSON: a text, or parts. Raises NodeError."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Collection) and not isinstance(content, bytes | Mapping):
+        parts = [_part(what, each) for each in cast("Collection[Any]", content)]
+        if all(map(_is_part, parts)):
+            return parts
+    raise misused(f"{what} needs a text as its content, or a list of parts with a type.")
+
+
+def _is_part(part: Any) -> bool:
+    if not is_object(part) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
+
+
+def _part(what: str, given: Any) -> Any:
+    if isinstance(given, Media | MediaContent):
+        return {"mediaRef": given.media_ref, "mimeType": given.mime_type}
+    document: Any = given
+    data: Any = None
+    if isinstance(given, Mapping):
+        document = {**cast("Mapping[str, Any]", given)}
+        data = document.get("data")
+    if isinstance(data, bytes | bytearray):
+        # No value of a run, so that the bounds of those do not count; and nobody has to write it as text.
+        document["data"] = ""
+    try:
+        made = as_json(document)
+    except NotJson as error:
+        raise misused(f"{what} holds a part that is not JSON: {error}.") from None
+    return {**made, "data": bytes(data)} if isinstance(data, bytes | bytearray) else made
+
+
+Messages = str | Collection[Mapping[str, Any]]
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
+UNNAMED: Final = "structured-output"
+MAX_TITLE: Final = 128
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A question to a model. `given` are the wishes about who answers and how, under the names of the config."""
+
+    messages: tuple[Message, ...]
+    system: str
+    given: dict[str, Any]
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """The shape of a value that a model is to fill, and the type that the author gets it in."""
+
+    name: str
+    document: dict[str, Any]
+    kind: Any = Any
+
+
+def prompt_of(name: str, prompt: Any, messages: Any, system: Any, media: Any = (), **wishes: Any) -> Prompt:
+    """The question. Raises NodeError, node_misused; `name` is the call that the author made."""
+    told = _text(f"{name} takes system as a text", system)
+    listed = [*_conversation(name, messages)]
+    if prompt is not None:
+        listed.append(Message("user", _text(f"{name} takes prompt as a text", prompt)))
+    shown = parts_of(name, media)
+    if shown:
+        last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
+        listed.append(with_media(last, shown))
+    if len(listed) > MAX_MESSAGES:
+        raise misused(f"{name} takes up to {MAX_MESSAGES:,} messages.")
+    return Prompt(tuple(listed), told, _given(name, **wishes))
+
+
+def _conversation(name: str, messages: Any) -> list[Message]:
+    if messages is None:
+        return []
+    if isinstance(messages, str):
+        return [Message("user", _text(name, messages))]
+    if not isinstance(messages, Collection) or isinstance(messages, Mapping | bytes):
+        raise misused(f"{name} takes messages as a text, or as a list of objects with role and content.")
+    return [_message(f"{name}: the message {at}", each) for at, each in enumerate(cast("Collection[Any]", messages))]
+
+
+def _message(what: str, given: Any) -> Message:
+    if not is_object(given) or not {"role", "content"} <= given.keys():
+        raise misused(f"{what} is no object with role and content.")
+    if given["role"] not in ROLES:
+        raise misused(f"{what} needs one of the roles {', '.join(ROLES)}.")
+    message = given_message(given["role"], content_of(what, given["content"]))
+    _text(what, message.text)
+    return message
+
+
+def _text(what: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise misused(f"{what}, and not as an object of type {type(given).__name__}.")
+    if not is_storable(given):
+        raise misused(f"{what}, without NUL and lone surrogates.")
+    return str(given)
+
+
+def _given(
+    name: str, provider: Any = None, model: Any = None, temperature: Any = None, max_tokens: Any = None, stop: Any = ()
+) -> dict[str, Any]:
+    for what, value in (("provider", provider), ("model", model)):
+        if value is not None and not (isinstance(value, str) and 0 < len(value) <= MAX_NAME and is_storable(value)):
+            raise misused(f"{name} takes {what} as a text of 1 to {MAX_NAME} characters.")
+    # Compared this way round, so that what is no number fails too.
+    if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
+        raise misused(f"{name} takes temperature as a number from 0 to 2.")
+    if max_tokens is not None and not (
+        isinstance(max_tokens, int) and _is_number(max_tokens) and 0 < max_tokens <= MAX_TOKENS
+    ):
+        raise misused(f"{name} takes max_tokens as an integer from 1 to {MAX_TOKENS:,}.")
+    stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
+    if len(stops) > MAX_STOPS or not all(isinstance(each, str) and 0 < len(each) <= MAX_STOP for each in stops):
+        raise misused(f"{name} takes stop as up to {MAX_STOPS} texts of 1 to {MAX_STOP} characters.")
+    wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
+    return {**{what: value for what, value in wishes.items() if value is not None}, "stopSequences": stops}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def shape_of(schema: Any) -> Shape:
+    """The shape that an author wants: a JSON Schema, or a struct, dataclass or TypedDict. Raises NodeError."""
+    if is_record(schema):
+        try:
+            document, name, kind = object_of(schema), getattr(schema, "__name__", UNNAMED), schema
+        except TypeError as error:
+            raise misused(f"There is no JSON Schema of this type: {error}.") from None
+    else:
+        document, kind = _document(schema), Any
+        title = document.get("title")
+        name = title[:MAX_TITLE] if isinstance(title, str) and title else UNNAMED
+    # References never leave the schema, so the name that it goes by elsewhere is of no use.
+    document.pop("$id", None)
+    if violations := check_caller_schema(document, ""):
+        first = violations[0]
+        raise misused(f"The schema cannot be used: {first.pointer or '/'} {first.message}.")
+    return Shape(name, document, kind)
+
+
+def _document(schema: Any) -> dict[str, Any]:
+    try:
+        document = as_json(schema)
+    except NotJson as error:
+        raise misused(f"The schema is not JSON: {error}.") from None
+    if not is_object(document):
+        raise misused("A schema is a JSON Schema, or a struct, a dataclass or a TypedDict.")
+    return document

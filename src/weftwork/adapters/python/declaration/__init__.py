@@ -1,0 +1,1 @@
+"""From a decorated function to the declaration of a node type."""

@@ -1,0 +1,55 @@
+"""Envelope kinds that a Python module declares."""
+
+import inspect
+from typing import Any
+
+import msgspec
+
+from weftwork.adapters.python.declaration.type_schemas import is_record, object_of
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.kind_registry import check_name
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.values import is_object
+
+
+class EnvelopeKind:
+    """A kind of envelope of the author's own: `plan = weftwork.EnvelopeKind("vendor.acme.plan", schema={...})`.
+
+    The schema is a JSON Schema, or a struct, dataclass or TypedDict that it is made of. A host that loads the module
+    takes envelopes of this kind and advertises it. What cannot work is refused here, with the place.
+    """
+
+    __slots__ = ("kind", "module", "place")
+
+    def __init__(self, name: str, *, schema: Any, version: int = 1) -> None:
+        here = inspect.currentframe()
+        around = here.f_back if here is not None else None
+        self.place = f"{around.f_code.co_filename}:{around.f_lineno}" if around is not None else ""
+        self.module: str = around.f_globals.get("__name__", "") if around is not None else ""
+        """The module that it was made in."""
+        del here, around
+        _check(name, version, self.place)
+        self.kind = Kind(name, version, self._document(name, schema), own=True)
+
+    def _document(self, name: str, schema: Any) -> dict[str, Any]:
+        """A copy that holds JSON alone, so that nothing that the author does later changes it."""
+        try:
+            given = object_of(schema) if is_record(schema) else schema
+            document: Any = msgspec.json.decode(encode_stored(given))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{self.place}: the kind {name!r}: its schema is no JSON: {error}") from None
+        if not is_object(document):
+            raise TypeError(f"{self.place}: the kind {name!r}: its schema is no object")
+        return document
+
+    def __repr__(self) -> str:
+        return f"<EnvelopeKind {self.kind.name} {self.kind.version}>"
+
+
+def _check(name: Any, version: Any, place: str) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f'{place}: a kind takes its name: weftwork.EnvelopeKind("vendor.acme.plan", schema=...)')
+    if (wrong := check_name(name)) is not None:
+        raise ValueError(f"{place}: {name!r} cannot be the name of a kind: it {wrong}")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError(f"{place}: the kind {name!r}: {version!r} is no version; write 1, 2 and so on")

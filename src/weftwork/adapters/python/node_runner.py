@@ -1,0 +1,295 @@
+"""A decorated function as a node type that the engine can run.
+
+All nodes of a host that are written in Python, with what they share.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.python.calls.call_state import step_here
+from weftwork.adapters.python.calls.invocation import Entry, Tools
+from weftwork.adapters.python.context import Context
+from weftwork.adapters.python.declaration.decorator import NodeFunction
+from weftwork.adapters.python.declaration.signature import Signature, described
+from weftwork.adapters.python.errors import (
+    Abandoned,
+    FetchError,
+    NodeError,
+    exhausted,
+    exited,
+    failed,
+    misused,
+)
+from weftwork.adapters.python.loopwatch import LoopWatch
+from weftwork.adapters.python.node_tasks import Branch, branch, ended, guard_tasks, in_node
+from weftwork.adapters.python.plain_context import PlainContext, Ways
+from weftwork.adapters.python.threads import Threads, ThreadsExhausted
+from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted
+from weftwork.ports.node_outcome import AppendLog, Asking, Completed, EmitEvent, Failed, NotDone, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.outbound import Outbound
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_object
+
+log = logging.getLogger("weftwork.node")
+
+_OPEN: Final[dict[str, Any]] = {"type": "object"}
+
+
+def waiting_node(node: NodeFunction, tools: Tools) -> WaitingNode:
+    """The node type of a decorated function."""
+    return WaitingNode(node.declaration, _Runner(node, tools).run)
+
+
+class _Runner:
+    """Calls the function of one node type."""
+
+    def __init__(self, node: NodeFunction, tools: Tools) -> None:
+        self._node = node
+        self._tools = tools
+
+    async def run(self, call: NodeCall, host: NodeContext) -> Outcome:
+        node = self._node
+        try:
+            arguments = _arguments(node.signature, call)
+        except NodeError as error:
+            return failed(error)
+        entry = Entry(node.declaration.type_id, node.declaration.effect, call, host, self._tools)
+        # Whoever launched this may have been told by a step of another node.
+        around, outside = in_node.set(True), step_here.set("")
+        outcome: Outcome
+        try:
+            outcome = await _heard(entry, self._call(entry, arguments), node.heartbeat_timeout)
+        except NodeError as error:
+            if error.__cause__ is not None:
+                told = {"runId": call.run_id, "nodeId": call.node_id, "code": error.code}
+                log.info("node failed", exc_info=error, extra=told)
+            outcome = failed(error)
+            if isinstance(error, FetchError) and error.sent and entry.effect == "once":
+                outcome = msgspec.structs.replace(outcome, retryable=False)
+        except NotDone:
+            outcome = Failed("step_not_done", "A step of the node says that its effect did not happen.")
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and entry.fate.stopped:
+                raise
+            if entry.fate.asking is None:
+                _say(entry)
+                if isinstance(error, Exception | Asking):
+                    raise
+                raise exited(error) from error
+            outcome = Completed({})
+        finally:
+            in_node.reset(around)
+            step_here.reset(outside)
+            asking = entry.close()
+        if asking is None:
+            outcome = _with_unsaid(entry, outcome)
+            if entry.fate.undone and entry.effect == "once" and isinstance(outcome, Failed):
+                # The step did not happen, but what stands around it may have.
+                return msgspec.structs.replace(outcome, retryable=False)
+            return outcome
+        # Whatever the function made of it: the node waits for its answer.
+        try:
+            raise asking.with_traceback(None)
+        finally:
+            del asking
+
+    async def _call(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
+        """What the function comes to, once its steps are over: what they do is recorded."""
+        node = self._node
+        branch.set(Branch())
+        try:
+            if node.is_async:
+                result = await node.function(Context(entry), **arguments)
+            else:
+                result = await self._call_plain(entry, arguments)
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except Abandoned as error:
+            if entry.fate.over:
+                raise
+            await entry.steps.settle()
+            raise misused("The node uses the context of another call, which is over.") from error
+        except (SystemExit, KeyboardInterrupt) as error:
+            await entry.steps.settle()
+            # Not as it is: asyncio would end the process.
+            raise exited(error) from error
+        except BaseException:
+            await entry.steps.settle()
+            raise
+        await entry.fate.check_all_called()
+        await entry.steps.settle()
+        if entry.fate.failure is not None:
+            raise entry.fate.failure
+        return _completed(node, entry.call, result) if node.is_async else result
+
+    async def _call_plain(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
+        entry.steps.plain = True
+        node, ways = self._node, Ways(entry)
+        context = PlainContext(ways)
+
+        def call() -> Outcome:
+            entry.own_thread = threading.get_ident()
+            # Checked here as well, where it keeps nobody waiting, however large it is.
+            return _completed(node, entry.call, node.function(context, **arguments))
+
+        try:
+            return await self._tools.threads.run(call, entry.type_id)
+        except ThreadsExhausted:
+            raise exhausted() from None
+        except asyncio.CancelledError:
+            ways.leave()
+            raise
+
+
+def _with_unsaid(entry: Entry, outcome: Outcome) -> Outcome:
+    """What models that failed leave to be said is said once, with the end of the node, whatever that is."""
+    unsaid = entry.models.unsaid
+    if not unsaid or not isinstance(outcome, Completed | Failed):
+        return outcome
+    if entry.call.part:
+        _say(entry)
+        return outcome
+    return msgspec.structs.replace(outcome, effects=(*outcome.effects, *unsaid))
+
+
+def _say(entry: Entry) -> None:
+    """The same where the end of the node has no place for it: with an error of its own, and in a part of a map."""
+    for effect in entry.models.unsaid:
+        if isinstance(effect, AppendLog | EmitEvent):
+            entry.host.say(effect)
+
+
+async def _heard(entry: Entry, work: Coroutine[Any, Any, Outcome], limit: float | None) -> Outcome:
+    """The outcome, or a failure once nothing has been heard of the node for so many seconds. It is left behind then.
+
+    The function has a task of its own: what cancels that is the author's doing, what cancels this is the run's.
+    """
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_ended)
+    try:
+        if limit is None:
+            await ended(task)
+        elif not await _is_heard(entry, task, limit):
+            entry.fate.over = True
+            message = f"Nothing was heard of the node for {limit:g} s."
+            # It may still happen.
+            return Failed("node_heartbeat_lost", message, retryable=entry.effect != "once")
+    except asyncio.CancelledError:
+        # The run is to end. The node may still clean up, and what it did in the end counts.
+        entry.fate.stopped = True
+        task.cancel()
+        await asyncio.wait((task, *entry.steps.cut()))
+    finally:
+        task.cancel()
+    try:
+        return task.result()
+    finally:
+        # What the task raised knows this frame, which is not to know the task.
+        del task
+
+
+async def _is_heard(entry: Entry, task: "asyncio.Future[Outcome]", limit: float) -> bool:
+    """Whether the task ends before it was silent for too long."""
+    while not task.done():
+        left = entry.heard_at + limit - entry.loop.time()
+        if left <= 0:
+            return False
+        await asyncio.wait((task,), timeout=left)
+    return True
+
+
+def _ended(task: "asyncio.Future[Outcome]") -> None:
+    """Nobody asks a task that was left behind what it came to."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
+    """What the function is called with. Raises NodeError if something does not fit its annotation."""
+    if signature.whole is not None:
+        arguments = {"inputs": _taken("inputs", call.inputs, signature.whole)}
+    else:
+        arguments = {
+            name: _taken(f"the input {name}", described(call.inputs[name], kind), kind)
+            for name, kind in signature.ports.items()
+            if name in call.inputs
+        }
+        for name in signature.inputs_schema.get("required", ()):
+            if name not in arguments:
+                raise NodeError("node_input_missing", f"The input {name} has no value.")
+    if signature.config is not None:
+        arguments["config"] = _taken("config", call.config, signature.config)
+    return arguments
+
+
+def _taken(what: str, value: Any, kind: Any) -> Any:
+    try:
+        return converted(value, kind)
+    except msgspec.ValidationError as error:
+        where = str(error).rpartition(" - at `$")[2].rstrip("`") if " - at `$" in str(error) else ""
+        place = f" at {where.lstrip('.')}" if where else ""
+        code = "node_config_invalid" if what == "config" else "node_input_invalid"
+        raise NodeError(code, f"The value of {what} does not fit its type{place}.") from None
+
+
+def _completed(node: NodeFunction, call: NodeCall, result: Any) -> Outcome:
+    gives = node.signature.gives
+    try:
+        outputs = _outputs(gives, result)
+    except TooLarge as error:
+        return Failed("node_output_too_large", f"What the node returned {error.why}.", retryable=False)
+    except NotJson as error:
+        # A single value is the port output.
+        where = f"/outputs{'/output' if gives == 'value' else ''}{error.pointer}"
+        message = f"The node returned what cannot be its output: {where} {error.why}."
+        told = {"runId": call.run_id, "nodeId": call.node_id, "typeId": node.declaration.type_id}
+        log.error("the output of a node is not JSON", extra={**told, "place": node.place, "reason": message})
+        return Failed("node_output_invalid", message, {"pointer": where}, retryable=False)
+    if node.declaration.outputs != _OPEN:
+        violations = schema.check_inline(node.declaration.outputs, outputs, "/outputs")
+        if violations:
+            first = violations[0]
+            message = f"An output does not fit what the node declares: {first.message}."
+            return Failed("node_output_invalid", message, {"pointer": first.pointer}, retryable=False)
+    return Completed(outputs)
+
+
+def _outputs(gives: str, result: Any) -> dict[str, Any]:
+    """The outputs by port. Raises NotJson."""
+    if gives == "nothing" or (gives == "any" and result is None):
+        return {}
+    made = as_json(result)
+    if gives == "value" or (gives == "any" and not is_object(made)):
+        return {"output": made}
+    if not is_object(made):
+        what = "is nothing" if made is None else "is no object"
+        raise NotJson("", f"{what}, and the annotation of the function promises one")
+    return made
+
+
+class Library:
+    """The node types of decorated functions. Their threads are there when needed; the loop is watched once started."""
+
+    def __init__(self, nodes: Iterable[NodeFunction], threads: Threads, outbound: Outbound | None) -> None:
+        self.nodes = [*nodes]
+        self.threads = threads
+        tools = Tools(threads, outbound)
+        self.types: dict[str, NodeType] = {node.declaration.type_id: waiting_node(node, tools) for node in self.nodes}
+        self._watch = LoopWatch(self.nodes)
+
+    def start(self) -> None:
+        """Watch the loop that runs now, if any node could block it, and keep their tasks from ending it."""
+        if self.nodes:
+            guard_tasks(asyncio.get_running_loop())
+            self._watch.start()
+
+    def stop(self) -> None:
+        """Let go of everything, and wait for nothing."""
+        self._watch.stop()
+        self.threads.close()

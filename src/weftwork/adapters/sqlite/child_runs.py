@@ -1,0 +1,155 @@
+"""Which run is whose child, and how many a tree has.
+
+Word of children that their parents have not heard, one per child, in the order in which the children were made.
+
+Orders for children to end, one per child, in the order in which the children were made.
+"""
+
+from typing import Final
+
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import snapshot
+from weftwork.adapters.sqlite.run_queries import find_numbered, number_of
+from weftwork.ports.storage.event_log import Instruction, News
+from weftwork.protocol.run.batch import Cascade, Order, Told
+from weftwork.protocol.run.header import Parent, RunKey
+from weftwork.protocol.run.projection import Stored
+
+_ADOPT = "INSERT INTO kinship (run_no, parent_no, partition, root, awaited, cascades) VALUES (?, ?, ?, ?, ?, ?)"
+_HAS_CHILDREN = "UPDATE runs SET has_children = 1 WHERE run_no = ?"
+_LEAVE = "DELETE FROM kinship WHERE run_no = ?"
+CHILDREN = """
+    SELECT k.run_no FROM runs p CROSS JOIN kinship k ON k.parent_no = p.run_no AND k.run_no > ?
+    WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no LIMIT ?
+"""
+COUNT = "SELECT count(*) FROM kinship WHERE partition = ? AND root = ?"
+
+
+def adopt(connection: Connection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
+    """Note a new run as the child of another one."""
+    values = (run_no, parent_no, partition, parent.root, int(parent.awaited), int(parent.cascade))
+    connection.execute(_ADOPT, values)
+
+
+def has_children(connection: Connection, run_no: int) -> None:
+    """Note that a run has started others."""
+    connection.execute(_HAS_CHILDREN, (run_no,))
+
+
+def leave(connection: Connection, run_no: int) -> None:
+    """A child is deleted."""
+    connection.execute(_LEAVE, (run_no,))
+
+
+def children(run: RunKey, after: str | None, limit: int, connection: Connection) -> list[Stored]:
+    """EventLog.children; behind an unknown run there is nothing."""
+    with snapshot(connection):
+        number = -1 if after is None else number_of(connection, RunKey(run.partition, after))
+        if number is None:
+            return []
+        found = connection.execute(CHILDREN, (number, run.partition, run.run_id, max(limit, 0))).fetchall()
+        return list(find_numbered(connection, run.partition, [row[0] for row in found]))
+
+
+def descendants(run: RunKey, connection: Connection) -> int:
+    """EventLog.descendants."""
+    return connection.execute(COUNT, (run.partition, run.run_id)).fetchall()[0][0]
+
+
+_TELL = """
+    INSERT INTO news (run_no, parent_no, node_id, key, sequence, status, outcome)
+    SELECT k.run_no, k.parent_no, ?, ?, ?, ?, ?
+    FROM kinship k CROSS JOIN runs p ON p.run_no = k.parent_no AND p.completed_at IS NULL WHERE k.run_no = ?
+    ON CONFLICT (run_no) DO UPDATE SET node_id = excluded.node_id, key = excluded.key, sequence = excluded.sequence,
+      status = excluded.status, outcome = excluded.outcome
+"""
+_UNHEARD = "SELECT 1 FROM news WHERE run_no = ?"
+_HEAR = """
+    DELETE FROM news WHERE run_no = (SELECT run_no FROM runs WHERE partition = ? AND run_id = ?) AND sequence <= ?
+"""
+_DELETE_RESULTS = "DELETE FROM news WHERE parent_no = ?"
+RESULTS_PAGE = """
+    SELECT p.partition, p.run_id, c.run_id, n.node_id, n.key, n.sequence, n.status, n.outcome
+    FROM news n CROSS JOIN runs c ON c.run_no = n.run_no CROSS JOIN runs p ON p.run_no = n.parent_no
+    WHERE n.run_no > ? ORDER BY n.run_no LIMIT ?
+"""
+
+
+def tell(connection: Connection, run_no: int, told: Told) -> None:
+    """Keep the word of a child instead of its last one, if its parent is there and has not ended."""
+    connection.execute(_TELL, (told.node_id, told.key, told.sequence, told.status, told.outcome, run_no))
+
+
+def is_unheard(connection: Connection, run_no: int) -> bool:
+    """Whether there is word of this child."""
+    return bool(connection.execute(_UNHEARD, (run_no,)).fetchall())
+
+
+def delete_results(connection: Connection, parent_no: int) -> None:
+    """A parent has ended: nobody will hear of its children."""
+    connection.execute(_DELETE_RESULTS, (parent_no,))
+
+
+def news(after: News | None, limit: int, connection: Connection) -> list[News]:
+    """EventLog.news; behind an unknown child there is nothing."""
+    with snapshot(connection):
+        number = -1
+        if after is not None:
+            known = number_of(connection, RunKey(after.parent.partition, after.told.child))
+            if known is None:
+                return []
+            number = known
+        found = connection.execute(RESULTS_PAGE, (number, max(limit, 0))).fetchall()
+    return [News(RunKey(partition, parent), Told(*told)) for partition, parent, *told in found]
+
+
+def hear(heard: tuple[News, ...], connection: Connection) -> None:
+    """EventLog.hear."""
+    values = [(each.parent.partition, each.told.child, each.told.sequence) for each in heard]
+    connection.executemany(_HEAR, values)
+
+
+_ORDER = """
+    INSERT INTO orders (run_no, parent, reason)
+    SELECT c.run_no, ?, ? FROM runs c CROSS JOIN kinship k ON k.run_no = c.run_no AND k.parent_no = ?
+    WHERE c.partition = ? AND c.run_id = ? AND c.completed_at IS NULL ON CONFLICT (run_no) DO NOTHING
+"""
+_CASCADE: Final = """
+    INSERT INTO orders (run_no, parent, reason)
+    SELECT c.run_no, ?, ? FROM kinship k CROSS JOIN runs c ON c.run_no = k.run_no AND c.completed_at IS NULL
+    WHERE k.parent_no = ? AND k.{which} = 1 ON CONFLICT (run_no) DO NOTHING
+"""
+CANCELLED_WITH_IT = _CASCADE.format(which="cascades")
+WAITED_FOR = _CASCADE.format(which="awaited")
+_DELETE_CANCEL_REQUEST = "DELETE FROM orders WHERE run_no = ?"
+CANCEL_REQUESTS_PAGE = """
+    SELECT c.partition, c.run_id, o.parent, o.reason FROM orders o CROSS JOIN runs c ON c.run_no = o.run_no
+    WHERE o.run_no > ? ORDER BY o.run_no LIMIT ?
+"""
+
+
+def order(connection: Connection, run: RunKey, run_no: int, orders: tuple[Order, ...]) -> None:
+    """Keep the orders of a run for those children of it that have not ended."""
+    values = [(run.run_id, each.reason, run_no, run.partition, each.child) for each in orders]
+    connection.executemany(_ORDER, values)
+
+
+def cascade(connection: Connection, run: RunKey, run_no: int, given: Cascade) -> None:
+    """Keep an order for all children of a run that this is about."""
+    statement = WAITED_FOR if given.awaited else CANCELLED_WITH_IT
+    connection.execute(statement, (run.run_id, given.reason, run_no))
+
+
+def delete_cancel_request(connection: Connection, run_no: int) -> None:
+    """A child has ended: there is nothing to follow."""
+    connection.execute(_DELETE_CANCEL_REQUEST, (run_no,))
+
+
+def instructions(after: RunKey | None, limit: int, connection: Connection) -> list[Instruction]:
+    """EventLog.instructions; behind an unknown child there is nothing."""
+    with snapshot(connection):
+        number = -1 if after is None else number_of(connection, after)
+        if number is None:
+            return []
+        found = connection.execute(CANCEL_REQUESTS_PAGE, (number, max(limit, 0))).fetchall()
+    return [Instruction(RunKey(partition, run_id), parent, reason) for partition, run_id, parent, reason in found]

@@ -1,0 +1,207 @@
+"""How connections to the store file are made, and which of their errors mean that the store is out of order.
+
+What is used of an apsw connection. Its own annotations need a newer Python than ours, hence this copy.
+
+Numbered, forward-only migrations: `migrations/NNNN_name.sql`, one transaction each.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import apsw
+
+from weftwork.ports.fault_points import point
+from weftwork.protocol.errors import HostFault
+
+
+class Rows(Protocol):
+    """The result of a statement. It must be read to its end or closed, or it holds its view of the store open."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def close(self, force: bool = False) -> None: ...
+
+
+class Connection(Protocol):
+    """One connection, used by one thread."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, statements: str, bindings: Sequence[Any] | None = None) -> Rows: ...
+
+    def executemany(self, statements: str, sequenceofbindings: Iterable[Sequence[Any]]) -> Rows: ...
+
+    def changes(self) -> int: ...
+
+    def total_changes(self) -> int: ...
+
+    def last_insert_rowid(self) -> int: ...
+
+    def pragma(self, name: str, value: Any = None) -> Any: ...
+
+    def config(self, op: int, *args: int) -> int: ...
+
+    def set_busy_timeout(self, milliseconds: int) -> None: ...
+
+    def set_wal_hook(self, callable: Callable[["Connection", str, int], int] | None) -> None: ...  # noqa: A002
+
+    def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]: ...
+
+    def close(self, force: bool = False) -> None: ...
+
+
+class Migration(NamedTuple):
+    """One step. A store whose user_version is `number` has had it."""
+
+    number: int
+    script: str
+
+
+def shipped() -> list[Migration]:
+    """The migrations of this release, in order."""
+    folder = resources.files("weftwork.adapters.sqlite") / "migrations"
+    scripts = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
+    return [Migration(int(entry.name.partition("_")[0]), entry.read_text("utf-8")) for entry in scripts]
+
+
+def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+    """Bring the store up to date. A step that was cut short has left nothing and is done again.
+
+    Raises HostFault when a newer release has written the store.
+    """
+    newest = migrations[-1].number
+    found = _version(connection)
+    if found > newest:
+        raise HostFault(
+            f"the store has version {found} and this release knows {newest} at most: "
+            "start the release that wrote it, or a newer one"
+        )
+    for migration in migrations:
+        if migration.number > found:
+            _apply(connection, migration)
+
+
+def _apply(connection: Connection, migration: Migration) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Looked at again under the lock: somebody else may have been faster.
+        if _version(connection) < migration.number:
+            connection.execute(migration.script)
+            point("migration.applied")
+            connection.pragma("user_version", migration.number)
+            point("migration.stamped")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _version(connection: Connection) -> int:
+    return int(connection.pragma("user_version"))
+
+
+OLDEST: Final = (3, 51, 3)
+"""Earlier libraries can corrupt a file in WAL mode when a checkpoint meets a writer (the WAL-reset bug)."""
+
+BUSY_TIMEOUT: Final = 5000
+
+OUTAGES: Final[tuple[type[Exception], ...]] = (
+    OSError,
+    apsw.IOError,
+    apsw.FullError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.NoMemError,
+    apsw.PermissionsError,
+    apsw.ProtocolError,
+    apsw.AbortError,
+    apsw.InterruptError,
+    apsw.ConnectionClosedError,
+)
+"""The file or the machine is at fault. Every other error is the fault of the statement or of its values."""
+
+
+def open_writer(path: Path, vfs: str | None) -> Connection:
+    """The writing connection, on a store that exists and is up to date. Checkpoints are left to the writer."""
+    check_library(apsw.sqlite_lib_version())
+    _make_private(path)
+    sync_left_behind(path)
+    connection: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT)
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", "full")
+        connection.pragma("wal_autocheckpoint", 0)
+        _tune(connection, cache_kib=8192)
+        migrate(connection, shipped())
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def open_reader(path: Path, vfs: str | None) -> Connection:
+    """A connection that cannot write and never checkpoints."""
+    connection: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs)
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT)
+        _tune(connection, cache_kib=2048)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def check_library(version: str) -> None:
+    """Raises HostFault when the SQLite that apsw carries is older than OLDEST."""
+    if tuple(int(part) for part in version.split(".")) < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        raise HostFault(f"SQLite {version} can corrupt the store: install an apsw that carries {needed} or newer")
+
+
+def _make_private(path: Path) -> None:
+    """Create a missing file for its owner only. SQLite gives its side files the mode of the main file."""
+    # A file that is there is left alone: closing it would drop every lock that this process holds on it, and the
+    # next program that looks into the store would take itself for the last one and delete the write-ahead log.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        for folder in path.absolute().parents[1:]:
+            # SQLite syncs the folder of the file; those above may be new too, if they are ours at all.
+            with suppress(OSError):
+                _sync(folder)
+
+
+def sync_left_behind(path: Path) -> None:
+    """Make durable what a killed process has written and not synced. It is in the store as soon as that is open."""
+    with suppress(FileNotFoundError):
+        _sync(path.with_name(f"{path.name}-wal"))
+        _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _tune(connection: Connection, cache_kib: int) -> None:
+    # Without this promise SQLite looks at the values that are bound and prepares half of our statements anew
+    # for every new value, which costs several times as much as running them.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.pragma("cache_size", -cache_kib)
+    connection.pragma("mmap_size", 0)
+    connection.pragma("temp_store", "memory")
+    connection.pragma("trusted_schema", 0)

@@ -1,0 +1,102 @@
+"""Reads: a few read-only connections, each on a thread of its own. A read sees every commit settled before it."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+import apsw
+
+from weftwork.adapters.sqlite.database.connection import OUTAGES, Connection
+from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
+from weftwork.ports.storage.event_log import StoreUnavailable
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+MOST_READS: Final = 8
+"""Reads answered together: waking the event loop costs as much as a small read."""
+
+
+@contextmanager
+def snapshot(connection: Connection) -> Generator[None, None, None]:
+    """All statements inside see the same state of the store."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        # An I/O error may have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
+class Readers:
+    """The threads share one queue, so a slow listing holds up one of them only."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._workers: list[Worker] = []
+        self._accepting = False
+
+    async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
+        self._workers = []
+        for number in range(THREADS):
+            worker = Worker(f"weftwork-reader-{number}", self._queue, _Reader(self._connect), MOST_READS)
+            await worker.start()
+            self._workers.append(worker)
+        self._accepting = True
+
+    async def close(self) -> None:
+        """Finish what is queued, then end. Safe to call twice, and after an `open` that failed."""
+        self._accepting = False
+        workers, self._workers = self._workers, []
+        for _ in workers:
+            self._queue.put(None)
+        for worker in workers:
+            await worker.ended()
+
+    def submit(self, job: Callable[[Connection], T]) -> "asyncio.Future[T]":
+        """The future settles with what the job returns or raises; an outage raises StoreUnavailable."""
+        if not self._accepting:
+            raise StoreUnavailable("the store is closed")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put([Task(future, job)])
+        return future
+
+
+class _Reader:
+    """One connection. After an outage it is made anew for the next read."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+
+    def begin(self) -> None:
+        try:
+            self._connection = self._connect()
+        except OUTAGES as error:
+            raise StoreUnavailable(f"the store cannot be opened: {error}") from error
+
+    def serve(self, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+        settle([self._read(task) for task in tasks])
+
+    def end(self) -> None:
+        if self._connection is not None:
+            with suppress(apsw.Error):
+                self._connection.close(True)
+            self._connection = None
+
+    def _read(self, task: Task) -> Settled:
+        settled = partial(Settled, task.future)
+        try:
+            connection = self._connection = self._connection or self._connect()
+            return settled(task.job(connection))
+        except OUTAGES as error:
+            self.end()
+            return settled(None, StoreUnavailable(f"{type(error).__name__}: {error}"))
+        except Exception as error:  # whatever a job may raise belongs to its caller
+            return settled(None, error)

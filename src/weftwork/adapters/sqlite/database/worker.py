@@ -1,0 +1,118 @@
+"""A thread that serves a queue of tasks and settles their futures on the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, NamedTuple, Protocol
+
+from weftwork.adapters.sqlite.database.connection import Connection
+
+Job = Callable[[Connection], Any]
+
+
+class Task(NamedTuple):
+    """A job and the future of the caller who waits for it."""
+
+    future: asyncio.Future[Any]
+    job: Job
+
+
+class Settled(NamedTuple):
+    """How a task ended: with `value`, or with `error` if there is one."""
+
+    future: asyncio.Future[Any]
+    value: Any
+    error: BaseException | None = None
+
+
+class Duty(Protocol):
+    """What the thread does. All three are called on the thread and on no other."""
+
+    def begin(self) -> None:
+        """Called once, first. What it raises is raised by `Worker.start`."""
+        ...
+
+    def serve(self, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+        """Settle every task; those that are open when it raises get what it raised."""
+        ...
+
+    def end(self) -> None:
+        """Called once, last, after every queued task was served. Raises nothing."""
+        ...
+
+
+class Worker:
+    """One thread. It takes whatever is queued, up to about `most` tasks at once, in order."""
+
+    def __init__(self, name: str, queue: "SimpleQueue[list[Task] | None]", duty: Duty, most: int) -> None:
+        self._name = name
+        self._queue = queue
+        self._duty = duty
+        self._most = most
+
+    async def start(self) -> None:
+        """Return when the duty has begun. A None in the queue ends the thread."""
+        self._loop = asyncio.get_running_loop()
+        begun: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        Thread(target=self._run, args=(begun,), name=self._name, daemon=True).start()
+        try:
+            await begun
+        except asyncio.CancelledError:
+            self._queue.put(None)
+            raise
+
+    async def ended(self) -> None:
+        """Return when the thread has served everything before its None and is gone."""
+        await asyncio.shield(self._ended)
+
+    def _run(self, begun: "asyncio.Future[None]") -> None:
+        try:
+            self._duty.begin()
+        except BaseException as error:  # it belongs to whoever waits for start()
+            self._settle([Settled(begun, None, error)])
+            return
+        self._settle([Settled(begun, None)])
+        more = True
+        while more:
+            tasks, more = self._take()
+            try:
+                self._duty.serve(tasks, self._settle)
+            except Exception as error:  # a thread that died would leave every later caller waiting
+                self._settle([Settled(task.future, None, error) for task in tasks])
+            # Else the frame would keep the last callers and their data alive until the next task comes.
+            del tasks
+        self._duty.end()
+        self._settle([Settled(self._ended, None)])
+
+    def _take(self) -> tuple[list[Task], bool]:
+        """What is queued, at least one task; and whether to go on after it."""
+        queue = self._queue
+        given = queue.get()
+        tasks: list[Task] = []
+        while given is not None:
+            tasks += given
+            if len(tasks) >= self._most:
+                return tasks, True
+            try:
+                given = queue.get_nowait()
+            except Empty:  # asking `empty()` first would not do: workers may share a queue
+                return tasks, True
+        return tasks, False
+
+    def _settle(self, settled: list[Settled]) -> None:
+        # A loop that was closed has nobody left who waits.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(_deliver, settled)
+
+
+def _deliver(settled: list[Settled]) -> None:
+    for future, value, error in settled:
+        if future.done():  # the caller was cancelled; the write has happened all the same
+            continue
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,196 @@
+"""The only hand that writes: one thread, one connection, one commit for everything that queued up meanwhile.
+
+Theory. While a commit waits for the disk, callers queue up; the next transaction takes them all, so one
+fsync serves many. A job is a function of the connection over immutable data. It must find out whether it is
+refused before it writes anything; then the refusal is its own and the rest of the batch is committed. If a
+job fails in any other way, the batch is rolled back and every job is run again in a transaction of its own,
+so a bad job harms nobody else.
+
+An outage (I/O error, full disk, lock held by another program) fails the whole batch, and the connection is
+not used again: a commit whose fsync failed may have left complete frames in the WAL. They are not part of
+the store while any connection is open, because the shared index does not name them, but a recovery after a
+crash would find them. Therefore the old connection is closed only after a fresh one has made a commit of its
+own, which overwrites those frames. Until that works, every batch is answered with StoreUnavailable.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+import apsw
+
+from weftwork.adapters.sqlite.database.connection import OUTAGES, Connection
+from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import SequenceConflict, StillLive, StoreUnavailable
+from weftwork.protocol.errors import HostFault
+
+T = TypeVar("T")
+
+MOST_JOBS: Final = 512
+CHECKPOINT_PAGES: Final = 1024
+"""4 MiB of WAL: copy it into the main file between two batches."""
+LARGEST_WAL_PAGES: Final = 16 * CHECKPOINT_PAGES
+"""64 MiB of WAL: readers have been in the way for too long, wait for them."""
+
+_REFUSALS = (SequenceConflict, StillLive, HostFault)
+_OVERWRITE = """
+    INSERT INTO meta (name, value) VALUES ('reopened', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1
+"""
+
+
+class Writer:
+    """Runs jobs in the order of submission. `forget` is called when rolled-back jobs may have left traces."""
+
+    def __init__(self, connect: Callable[[], Connection], forget: Callable[[], None]) -> None:
+        self._connect = connect
+        self._forget = forget
+        self._connection: Connection | None = None
+        self._sound = False
+        self._wal_pages = 0
+        self._checkpoint_at = CHECKPOINT_PAGES
+        self._accepting = False
+        self._waiting: list[Task] = []
+
+    async def open(self) -> None:
+        self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
+        self._worker = Worker("weftwork-writer", self._queue, self, MOST_JOBS)
+        await self._worker.start()
+        self._loop = asyncio.get_running_loop()
+        self._accepting = True
+
+    async def close(self) -> None:
+        """Finish what is queued, then end. Safe to call twice."""
+        if self._accepting:
+            self._accepting = False
+            self._hand_over()
+            self._queue.put(None)
+            await self._worker.ended()
+
+    def submit(self, job: Callable[[Connection], T]) -> "asyncio.Future[T]":
+        """The future settles when the job's transaction is durable or has failed."""
+        if not self._accepting:
+            raise StoreUnavailable("the store is closed")
+        future: asyncio.Future[T] = self._loop.create_future()
+        if not self._waiting:
+            self._loop.call_soon(self._hand_over)
+        self._waiting.append(Task(future, job))
+        return future
+
+    def _hand_over(self) -> None:
+        """All that one turn of the event loop wants written goes to the thread at once: waking it is dear."""
+        if self._waiting:
+            self._queue.put(self._waiting)
+            self._waiting = []
+
+    def begin(self) -> None:
+        self._forget()
+        try:
+            self._use(self._connect())
+        except OUTAGES as error:
+            raise StoreUnavailable(f"the store cannot be opened: {error}") from error
+
+    def serve(self, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+        try:
+            settled = self._transact(tasks)
+        except OUTAGES as error:
+            self._condemn()
+            settled = [
+                Settled(task.future, None, StoreUnavailable(f"{type(error).__name__}: {error}")) for task in tasks
+            ]
+        except Exception as error:  # whatever a job may raise
+            self._roll_back()
+            if len(tasks) > 1:
+                for task in tasks:
+                    self.serve([task], settle)
+                return
+            fault = HostFault(f"the store refused a write: {type(error).__name__}: {error}")
+            fault.__cause__ = error
+            settled = [Settled(tasks[0].future, None, fault)]
+        settle(settled)
+        if self._wal_pages >= self._checkpoint_at:
+            self._checkpoint()
+
+    def end(self) -> None:
+        if self._connection is not None:
+            with suppress(apsw.Error):
+                self._connection.close(True)
+            self._connection = None
+
+    def _transact(self, tasks: list[Task]) -> list[Settled]:
+        point("writer.begin")
+        connection = self._usable()
+        connection.execute("BEGIN IMMEDIATE")
+        settled: list[Settled] = []
+        for future, job in tasks:
+            before = connection.total_changes()
+            try:
+                settled.append(Settled(future, job(connection)))
+            except _REFUSALS as refusal:
+                if connection.total_changes() != before:
+                    raise RuntimeError("a job was refused after it had written") from refusal
+                settled.append(Settled(future, None, refusal))
+        point("writer.commit")
+        connection.execute("COMMIT")
+        point("writer.committed")
+        return settled
+
+    def _usable(self) -> Connection:
+        if self._sound and self._connection is not None:
+            return self._connection
+        fresh = self._connect()
+        try:
+            fresh.execute(_OVERWRITE)
+        except BaseException:
+            fresh.close(True)
+            raise
+        self.end()
+        self._use(fresh)
+        return fresh
+
+    def _use(self, connection: Connection) -> None:
+        connection.set_wal_hook(self._committed)
+        self._connection = connection
+        self._sound = True
+
+    def _condemn(self) -> None:
+        self._sound = False
+        self._roll_back()
+
+    def _roll_back(self) -> None:
+        self._forget()
+        connection = self._connection
+        if connection is not None and connection.in_transaction:
+            try:
+                connection.execute("ROLLBACK")
+            except apsw.Error:
+                # It may hold the write lock; then the fresh connection would wait for it for ever.
+                self._sound = False
+                self.end()
+
+    def _committed(self, _connection: Connection, _database: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _checkpoint(self) -> None:
+        connection = self._connection
+        if connection is None or not self._sound:
+            return
+        large = self._wal_pages >= LARGEST_WAL_PAGES
+        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if large else apsw.SQLITE_CHECKPOINT_PASSIVE
+        try:
+            point("writer.checkpoint")
+            in_wal, copied = connection.wal_checkpoint(mode=mode)
+            point("writer.checkpointed")
+        except apsw.BusyError:
+            in_wal, copied = self._wal_pages, 0
+        except OUTAGES:
+            self._condemn()
+            return
+        self._wal_pages = 0
+        if copied >= in_wal:  # the next commit starts the WAL anew
+            self._checkpoint_at = CHECKPOINT_PAGES
+        else:  # each wait for readers may take as long as BUSY_TIMEOUT, so they become rare
+            self._checkpoint_at = in_wal + (in_wal if large else CHECKPOINT_PAGES)

@@ -1,0 +1,132 @@
+"""The event log port on one SQLite file."""
+
+from functools import partial
+
+import msgspec
+
+from weftwork.adapters.sqlite import child_runs, idempotency, interrupts, retention, run_queries
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.reader import Readers
+from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.run_queries import find_projection, find_run, read_events, read_hidden
+from weftwork.adapters.sqlite.transactions import Heads, append, create
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import (
+    Active,
+    Created,
+    Instruction,
+    InterruptPage,
+    InterruptQuery,
+    News,
+    Page,
+    Recorded,
+    RunQuery,
+)
+from weftwork.protocol.run.batch import Batch, Hidden, Record, check_batch, check_first, check_record
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, Stored
+
+_encode_header = msgspec.json.Encoder().encode
+
+
+class SqliteEventLog:
+    """Implements ports.eventlog.EventLog. What a job needs is encoded and checked before it is queued."""
+
+    def __init__(self, writer: Writer, readers: Readers, heads: Heads) -> None:
+        self._write = writer.submit
+        self._read = readers.submit
+        self._heads = heads
+
+    async def create(
+        self,
+        header: RunHeader,
+        hidden: tuple[Hidden, ...] = (),
+        record: Record | None = None,
+        exclusive: bool = False,
+        first: Batch | None = None,
+    ) -> Created | Recorded | Active:
+        check_first(header, record, first)
+        document = _encode_header(header)
+        return await self._write(partial(create, self._heads, header, document, hidden, record, exclusive, first))
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+        check_batch(run, expected, batch)
+        brood = tuple((each, _encode_header(each.header)) for each in batch.spawns) if batch.spawns else ()
+        point("append.begin")
+        taken = await self._write(partial(append, self._heads, run, expected, batch, brood))
+        point("append.durable")
+        return taken
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+        return await self._read(partial(child_runs.children, run, after, limit))
+
+    async def descendants(self, run: RunKey) -> int:
+        return await self._read(partial(child_runs.descendants, run))
+
+    async def news(self, after: News | None, limit: int) -> list[News]:
+        return await self._read(partial(child_runs.news, after, limit))
+
+    async def hear(self, heard: tuple[News, ...]) -> None:
+        await self._write(partial(child_runs.hear, heard))
+
+    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+        return await self._read(partial(child_runs.instructions, after, limit))
+
+    async def remember(self, record: Record) -> Recorded | None:
+        return await self._write(partial(idempotency.remember, record))
+
+    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+        return await self._read(partial(idempotency.recall, partition, slot, not_before))
+
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
+        return await self._read(partial(read_events, run, after, limit, budget=budget))
+
+    async def stored(self, run: RunKey) -> Stored | None:
+        return await self._read(partial(find_run, run))
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        return await self._read(partial(find_projection, run))
+
+    async def hidden(self, run: RunKey) -> list[Hidden]:
+        return await self._read(partial(read_hidden, run))
+
+    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+        return await self._read(partial(run_queries.list_runs, partition, query))
+
+    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+        return await self._read(partial(run_queries.unfinished, after, limit))
+
+    async def next_wake(self, after: int = -1) -> int | None:
+        return await self._read(partial(run_queries.next_wake, after))
+
+    async def due(self, until: int, limit: int) -> list[RunKey]:
+        return await self._read(partial(run_queries.due, until, limit))
+
+    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
+        return await self._read(partial(interrupts.list_interrupts, partition, query))
+
+    async def ready(self) -> None:
+        # An empty transaction: it waits its turn, takes the lock, and mends a writer that had an outage.
+        await self._write(lambda _connection: None)
+
+    async def sweep(self, created_before: int) -> int:
+        return await self._write(partial(_sweep, created_before))
+
+    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+        check_record(run, record)
+        return await self._write(partial(retention.delete, run, now, record))
+
+    async def purge(self) -> bool:
+        # Most of the time there is nothing to do, and then nobody has to wait for the writer.
+        return await self._read(retention.is_left) and await self._write(retention.purge)
+
+    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        return await self._read(partial(retention.ended_before, completed_before, limit, partition))
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        return await self._read(partial(retention.count_ended, completed_before, partition))
+
+
+def _sweep(created_before: int, connection: Connection) -> int:
+    return idempotency.sweep(created_before, connection) + retention.forget(created_before, connection)

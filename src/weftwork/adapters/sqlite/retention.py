@@ -1,0 +1,202 @@
+"""Deleting a run: first it is not there any more, then what it left behind goes, in pieces.
+
+Theory. A run is found through its row in `runs` and in no other way; with that row gone, in one transaction
+with a mark in `deleted_runs`, nobody sees any of it. The rest may be millions of rows, and the writer serves
+everybody, so it goes by pieces of bounded size: the first one in the same transaction, which is all there is to
+most runs, and the others whenever `purge` is called, also by the next process.
+
+Ended runs by their end. The index has them by partition, so a search over all of them hops from one to the next.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from weftwork.adapters.sqlite import child_runs, idempotency
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
+from weftwork.ports.storage.event_log import Recorded, StillLive
+from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.header import TERMINAL, RunKey
+
+PIECE_ROWS: Final = 500
+PIECE_BYTES: Final = 1_048_576
+"""A piece ends with the row that reaches either."""
+FORGET_MOST: Final = 1000
+
+_FIND = """
+    SELECT r.run_no, r.status, r.is_child, h.header FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    WHERE r.partition = ? AND r.run_id = ?
+"""
+_DROP_RUN = "DELETE FROM runs WHERE run_no = ?"
+_DROP_TAG = "DELETE FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?"
+_MARK = "INSERT INTO deleted_runs (run_no, partition, run_id, deleted_at, purged) VALUES (?, ?, ?, ?, ?)"
+_UNPURGED = "SELECT run_no FROM deleted_runs WHERE purged = 0 ORDER BY run_no LIMIT 1"
+_PURGED = "UPDATE deleted_runs SET purged = 1 WHERE run_no = ?"
+_FORGET = """
+    DELETE FROM deleted_runs WHERE run_no IN
+    (SELECT run_no FROM deleted_runs WHERE purged = 1 AND deleted_at < ? ORDER BY deleted_at LIMIT ?)
+"""
+
+
+class _Rows(NamedTuple):
+    """Where rows of a run are: how the first are found, each with its key and weight, and how one is deleted."""
+
+    find: str
+    drop: str
+
+
+_FIRST_EVENT: Final = f"id >= ?1 << {SEQUENCE_BITS} AND id < (?1 + 1) << {SEQUENCE_BITS}"
+
+BELONGINGS: Final[dict[str, _Rows]] = {
+    # What must not be seen goes first.
+    "hidden": _Rows(
+        "SELECT hidden_no, length(value) FROM hidden WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM hidden WHERE hidden_no = ?",
+    ),
+    # What nobody refers to any more can go, and with most runs it can at once.
+    "asset_refs": _Rows(
+        "SELECT run_no, asset_no, 0 FROM asset_refs WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM asset_refs WHERE run_no = ? AND asset_no = ?",
+    ),
+    "annotations": _Rows(
+        "SELECT annotation_no, length(document) FROM annotations WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM annotations WHERE annotation_no = ?",
+    ),
+    "run_headers": _Rows(
+        "SELECT run_no, length(header) FROM run_headers WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM run_headers WHERE run_no = ?",
+    ),
+    "open_interrupts": _Rows(
+        "SELECT run_no, interrupt_id, 0 FROM open_interrupts WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM open_interrupts WHERE run_no = ? AND interrupt_id = ?",
+    ),
+    "run_state": _Rows(
+        "SELECT rowid, length(value) FROM run_state WHERE run_no = ?1 LIMIT ?2",
+        "DELETE FROM run_state WHERE rowid = ?",
+    ),
+    "events": _Rows(
+        f"SELECT id, length(payload) FROM events WHERE {_FIRST_EVENT} ORDER BY id LIMIT ?2",  # noqa: S608 - constants
+        "DELETE FROM events WHERE id = ?",
+    ),
+}
+"""Tables with rows of runs, beside `runs` and its tags."""
+
+
+class _Tagged(msgspec.Struct):
+    """What must be known of a header to find the run's tags."""
+
+    tags: tuple[str, ...] = ()
+
+
+_decode_tags = msgspec.json.Decoder(_Tagged).decode
+
+
+def delete(run: RunKey, now: int, record: Record | None, connection: Connection) -> bool | Recorded:
+    """EventLog.delete. Heads are kept of live runs only, so there is none to forget."""
+    known = idempotency.taken(connection, record) if record is not None else None
+    if known is not None:
+        return known
+    found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
+    if not found:
+        return False
+    run_no, status, is_child, header = found[0]
+    if status not in TERMINAL:
+        raise StillLive(f"the run is {status}")
+    if is_child:
+        if child_runs.is_unheard(connection, run_no):
+            raise StillLive("its parent has not heard that the run is over")
+        child_runs.leave(connection, run_no)
+    connection.execute(_DROP_RUN, (run_no,))
+    tags = {(run.partition, tag, run_no) for tag in _decode_tags(header).tags}
+    connection.executemany(_DROP_TAG, tags)
+    left = _take_away(connection, run_no)
+    connection.execute(_MARK, (run_no, run.partition, run.run_id, now, 0 if left else 1))
+    if record is not None:
+        idempotency.insert(connection, record)
+    return True
+
+
+def is_left(connection: Connection) -> bool:
+    """Whether there is anything to purge."""
+    return bool(connection.execute(_UNPURGED).fetchall())
+
+
+def purge(connection: Connection) -> bool:
+    """EventLog.purge: a piece of the deleted run with the lowest number."""
+    found = connection.execute(_UNPURGED).fetchall()
+    if not found:
+        return False
+    run_no = found[0][0]
+    if not _take_away(connection, run_no):
+        connection.execute(_PURGED, (run_no,))
+    return True
+
+
+def forget(deleted_before: int, connection: Connection) -> int:
+    """Forget where purged runs stood that were deleted before that, FORGET_MOST at once."""
+    connection.execute(_FORGET, (deleted_before, FORGET_MOST))
+    return connection.changes()
+
+
+def _take_away(connection: Connection, run_no: int) -> bool:
+    """Delete one piece of what carries this number; whether there may be more."""
+    rows, weight = 0, 0
+    for table in BELONGINGS.values():
+        piece: list[list[Any]] = []
+        found: Any = connection.execute(table.find, (run_no, PIECE_ROWS - rows))
+        for *key, size in found:
+            piece.append(key)
+            rows += 1
+            weight += size
+            if weight >= PIECE_BYTES:
+                found.close()
+                break
+        connection.executemany(table.drop, piece)
+        if rows >= PIECE_ROWS or weight >= PIECE_BYTES:
+            return True
+    return False
+
+
+# One that its parent has not heard of cannot be deleted yet.
+_HEARD = "NOT EXISTS (SELECT 1 FROM news n WHERE n.run_no = r.run_no)"
+OF_ONE = f"""
+    SELECT partition, run_id FROM runs r WHERE partition = ? AND completed_at < ? AND {_HEARD}
+    ORDER BY completed_at LIMIT ?
+"""  # noqa: S608 - nothing but constants
+COUNT_OF_ONE = f"SELECT count(*) FROM runs r WHERE partition = ? AND completed_at < ? AND {_HEARD}"  # noqa: S608
+
+_PARTITIONS = """
+    WITH RECURSIVE partitions (name) AS (
+      SELECT min(partition) FROM runs
+      UNION ALL
+      SELECT (SELECT min(partition) FROM runs WHERE partition > name) FROM partitions WHERE name IS NOT NULL
+    )
+"""
+OF_ALL = f"""
+    {_PARTITIONS} SELECT r.partition, r.run_id FROM partitions CROSS JOIN runs r
+    ON r.partition = name AND r.completed_at < ? AND {_HEARD} LIMIT ?
+"""  # noqa: S608 - nothing but constants
+COUNT_OF_ALL = f"""
+    {_PARTITIONS} SELECT count(*) FROM partitions CROSS JOIN runs r
+    ON r.partition = name AND r.completed_at < ? AND {_HEARD}
+"""  # noqa: S608 - nothing but constants
+
+
+def ended_before(completed_before: int, limit: int, partition: str | None, connection: Connection) -> list[RunKey]:
+    """EventLog.ended_before."""
+    most = max(limit, 0)
+    if partition is None:
+        found = connection.execute(OF_ALL, (completed_before, most))
+    else:
+        found = connection.execute(OF_ONE, (partition, completed_before, most))
+    return [RunKey(*row) for row in found.fetchall()]
+
+
+def count_ended(completed_before: int, partition: str | None, connection: Connection) -> int:
+    """EventLog.count_ended."""
+    if partition is None:
+        found = connection.execute(COUNT_OF_ALL, (completed_before,))
+    else:
+        found = connection.execute(COUNT_OF_ONE, (partition, completed_before))
+    return found.fetchall()[0][0]

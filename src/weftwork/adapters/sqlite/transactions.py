@@ -1,0 +1,376 @@
+"""The transaction that makes a run.
+
+What a batch adds to a run's log, with the rows that are cached of it.
+
+What the writer must know of a run before it appends: its number, and how it stands.
+
+Child runs that come into being with an append of their parent.
+
+The transaction that adds events to a run, with everything that is cached of them.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+from weftwork.adapters.sqlite import child_runs, idempotency
+from weftwork.adapters.sqlite.assets import refer
+from weftwork.adapters.sqlite.child_runs import adopt, has_children
+from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.interrupts import set_listed
+from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
+from weftwork.ports.storage.event_log import Active, Created, Recorded, SequenceConflict
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.batch import Batch, Hidden, Record, Spawn
+from weftwork.protocol.run.header import TERMINAL, Parent, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection
+
+T = TypeVar("T")
+
+MOST_AT_ONCE: Final = 8
+"""Rows that one statement inserts. Every step of a statement gives up the interpreter and has to get it back."""
+
+
+@cache
+def _insert_events(count: int) -> str:
+    into = """
+        INSERT INTO events
+        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version, interrupt_id,
+        content_trust)
+        VALUES
+    """
+    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+
+
+@cache
+def _set_rows(count: int) -> str:
+    into = "INSERT INTO run_state (run_no, kind, name, value) VALUES "
+    update = " ON CONFLICT (run_no, kind, name) DO UPDATE SET value = excluded.value"
+    return into + ", ".join(["(?, ?, ?, ?)"] * count) + update
+
+
+_INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
+
+
+def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
+    """Events, rows and hidden values of a checked batch; the projection is the caller's."""
+    base = run_no << SEQUENCE_BITS
+    for events in _pieces(batch.events):
+        values: list[Any] = []
+        for event in events:
+            values += (
+                base + event.sequence,
+                event.event_id,
+                event.type,
+                event.timestamp,
+                event.payload,
+                event.node_id,
+                event.causation_id,
+                event.schema_version,
+                event.engine_version,
+                event.interrupt_id,
+                event.content_trust,
+            )
+        connection.execute(_insert_events(len(events)), values)
+    for rows in _pieces(batch.rows):
+        values = []
+        for row in rows:
+            values += (run_no, row.kind, row.name, row.value)
+            if row.kind == "interrupt":
+                set_listed(connection, run_no, row)
+        connection.execute(_set_rows(len(rows)), values)
+    if batch.hidden:
+        insert_hidden(connection, run_no, batch.hidden)
+
+
+def insert_hidden(connection: Connection, run_no: int, hidden: tuple[Hidden, ...]) -> None:
+    connection.executemany(_INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
+
+
+def _pieces(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    for at in range(0, len(items), MOST_AT_ONCE):
+        yield items[at : at + MOST_AT_ONCE]
+
+
+MOST_HEADS: Final = 4096
+
+_FIND = """
+    SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children FROM runs
+    WHERE partition = ? AND run_id = ?
+"""
+
+
+class Head(NamedTuple):
+    """Where a run stands."""
+
+    run_no: int
+    last_sequence: int
+    status: str
+    parked: bool
+    wake_at: int | None
+    is_child: bool
+    has_children: bool
+
+
+def head_of(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> Head:
+    """The head of a run that stands like this."""
+    return Head(
+        run_no,
+        projection.last_sequence,
+        projection.status,
+        projection.parked,
+        projection.wake_at,
+        is_child,
+        has_children,
+    )
+
+
+class Heads:
+    """Heads of live runs, kept between appends. The writer is the only one who changes runs, and it forgets
+    all of them when a transaction is rolled back, so a head that is kept is the one in the store."""
+
+    def __init__(self) -> None:
+        self._kept: dict[RunKey, Head] = {}
+
+    def find(self, connection: Connection, run: RunKey) -> Head | None:
+        """The head of a run of that partition, or None."""
+        kept = self._kept.get(run)
+        if kept is not None:
+            return kept
+        found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
+        if not found:
+            return None
+        run_no, last_sequence, status, parked, wake_at, is_child, has_children = found[0]
+        return Head(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children))
+
+    def keep(self, run: RunKey, head: Head) -> None:
+        """Remember a head that was just written; an ended run takes no more appends and is dropped,
+        and so is a parked one, which takes none for long."""
+        kept = self._kept
+        if head.parked or head.status in TERMINAL:
+            kept.pop(run, None)
+            return
+        if len(kept) >= MOST_HEADS and run not in kept:
+            del kept[next(iter(kept))]
+        kept[run] = head
+
+    def forget(self) -> None:
+        """Drop everything: what was written since the last commit did not happen."""
+        self._kept.clear()
+
+
+def join(connection: Connection, heads: Heads, run_no: int, partition: str, parent: Parent) -> None:
+    """Note a run that was created by itself as the child that it says it is; its parent may be gone."""
+    key = RunKey(partition, parent.run_id)
+    head = heads.find(connection, key)
+    adopt(connection, run_no, 0 if head is None else head.run_no, partition, parent)
+    if head is not None and not head.has_children:
+        has_children(connection, head.run_no)
+        heads.keep(key, head._replace(has_children=True))
+
+
+_LIVE_IN_SCOPE = """
+    SELECT run_id FROM runs WHERE partition = ? AND scope_id IS ? AND completed_at IS NULL ORDER BY run_no LIMIT 1
+"""
+# The number of a deleted run is not given out again while anything of that run may be there, or while it marks
+# a place in listings; the newest run may be deleted, too.
+_INSERT_RUN = """
+    INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
+    completed_at, current_node, executions, error, outputs, parked, wake_at, is_child)
+    VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
+"""
+_INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
+_INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
+
+PENDING: Final = Projection("pending")
+
+_CREATED = Created()
+
+
+def create(
+    heads: Heads,
+    header: RunHeader,
+    document: bytes,
+    hidden: tuple[Hidden, ...],
+    record: Record | None,
+    exclusive: bool,
+    first: Batch | None,
+    connection: Connection,
+) -> Created | Recorded | Active:
+    """EventLog.create of a checked first batch; `document` is the encoded header."""
+    known = idempotency.taken(connection, record) if record is not None else None
+    if known is not None:
+        return known
+    partition = header.partition
+    if exclusive:
+        live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
+        if live:
+            return Active(live[0][0])
+    now = first.projection if first is not None else PENDING
+    run_no = insert_run(connection, heads, header, document, hidden, now)
+    if header.parent is not None:
+        join(connection, heads, run_no, partition, header.parent)
+    if first is not None:
+        insert_batch(connection, run_no, first)
+        if first.assets:
+            refer(connection, run_no, partition, first.assets)
+    if record is not None:
+        idempotency.insert(connection, record)
+    return _CREATED
+
+
+def insert_run(
+    connection: Connection,
+    heads: Heads,
+    header: RunHeader,
+    document: bytes,
+    hidden: tuple[Hidden, ...],
+    now: Projection,
+) -> int:
+    """A run that stands like this, with what belongs to its header; its number. Raises HostFault for an id in use."""
+    partition, is_child = header.partition, header.parent is not None
+    connection.execute(
+        _INSERT_RUN,
+        (
+            partition,
+            header.run_id,
+            header.workflow_id,
+            header.scope_id,
+            now.status,
+            now.last_sequence,
+            now.started_at,
+            now.completed_at,
+            now.current_node,
+            now.executions,
+            now.error,
+            now.outputs,
+            int(now.parked),
+            now.wake_at,
+            int(is_child),
+        ),
+    )
+    if not connection.changes():
+        raise HostFault(f"the run id {header.run_id} is in use")
+    run_no = connection.last_insert_rowid()
+    connection.execute(_INSERT_HEADER, (run_no, document))
+    if header.tags:
+        connection.executemany(_INSERT_TAG, [(partition, tag, run_no) for tag in set(header.tags)])
+    if hidden:
+        insert_hidden(connection, run_no, hidden)
+    if header.assets:
+        refer(connection, run_no, partition, header.assets)
+    heads.keep(header.key, head_of(run_no, now, is_child, False))
+    return run_no
+
+
+Brood = tuple[tuple[Spawn, bytes], ...]
+"""Children to make, each with its encoded header."""
+
+_IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
+
+
+def check_free(connection: Connection, brood: Brood) -> None:
+    """Raises HostFault, before anything is written, if a run id is in use."""
+    asked: set[RunKey] = set()
+    for spawn, _ in brood:
+        run = spawn.header.key
+        if run in asked or connection.execute(_IN_USE, (run.partition, run.run_id)).fetchall():
+            raise HostFault(f"the run id {run.run_id} is in use")
+        asked.add(run)
+
+
+def spawn_all(connection: Connection, heads: Heads, parent: Head, brood: Brood) -> None:
+    """Make the children of a run, pending."""
+    for spawn, document in brood:
+        header = spawn.header
+        run_no = insert_run(connection, heads, header, document, spawn.hidden, PENDING)
+        assert header.parent is not None, "the batch was checked"
+        child_runs.adopt(connection, run_no, parent.run_no, header.partition, header.parent)
+    if not parent.has_children:
+        child_runs.has_children(connection, parent.run_no)
+
+
+# SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
+_PROGRESS = """
+    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
+    WHERE run_no = ?
+"""
+_MOVE = """
+    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?
+    WHERE run_no = ?
+"""
+_PARK = "UPDATE runs SET parked = ?, wake_at = ? WHERE run_no = ?"
+_END = """
+    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?,
+    completed_at = ?, outputs = ? WHERE run_no = ?
+"""
+
+
+def append(
+    heads: Heads, run: RunKey, expected: int, batch: Batch, brood: Brood, connection: Connection
+) -> Recorded | None:
+    """EventLog.append for a checked batch. The slot is looked at first: a retry expects what is long past."""
+    record = batch.record
+    known = idempotency.taken(connection, record) if record is not None else None
+    if known is not None:
+        return known
+    head = heads.find(connection, run)
+    if head is None or is_conflict(head, expected):
+        raise SequenceConflict(f"the run does not stand at {expected}")
+    if brood:
+        check_free(connection, brood)
+    insert_batch(connection, head.run_no, batch)
+    _project(connection, head, batch)
+    if batch.assets:
+        refer(connection, head.run_no, run.partition, batch.assets)
+    if brood:
+        spawn_all(connection, heads, head, brood)
+        head = head._replace(has_children=True)
+    if head.is_child or head.has_children:
+        _reach_kin(connection, run, head, batch)
+    if record is not None:
+        idempotency.insert(connection, record)
+    heads.keep(run, head_of(head.run_no, batch.projection, head.is_child, head.has_children))
+    return None
+
+
+def is_conflict(head: Head, expected: int) -> bool:
+    """Whether an append that expects this last sequence comes too late, or after the end."""
+    return head.last_sequence != expected or head.status in TERMINAL
+
+
+def _reach_kin(connection: Connection, run: RunKey, head: Head, batch: Batch) -> None:
+    """What a run has to say to its parent and to its children; and nobody speaks to one that has ended."""
+    if batch.orders:
+        child_runs.order(connection, run, head.run_no, batch.orders)
+    if batch.cascade is not None:
+        child_runs.cascade(connection, run, head.run_no, batch.cascade)
+    if batch.tells is not None:
+        child_runs.tell(connection, head.run_no, batch.tells)
+    if batch.projection.completed_at is not None:
+        if head.is_child:
+            child_runs.delete_cancel_request(connection, head.run_no)
+        if head.has_children:
+            child_runs.delete_results(connection, head.run_no)
+
+
+def _project(connection: Connection, head: Head, batch: Batch) -> None:
+    projection = batch.projection
+    progress = (
+        projection.last_sequence,
+        projection.started_at,
+        projection.current_node,
+        projection.executions,
+        projection.error,
+    )
+    if projection.parked != head.parked or projection.wake_at != head.wake_at:
+        connection.execute(_PARK, (int(projection.parked), projection.wake_at, head.run_no))
+    if projection.completed_at is not None:
+        connection.execute(
+            _END, (*progress, projection.status, projection.completed_at, projection.outputs, head.run_no)
+        )
+    elif projection.status != head.status:
+        connection.execute(_MOVE, (*progress, projection.status, head.run_no))
+    else:
+        connection.execute(_PROGRESS, (*progress, head.run_no))

@@ -1,0 +1,52 @@
+"""The executor's seat as a lock on a file: the kernel gives it to one process and takes it back at its death."""
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+from weftwork.ports.storage.host_lock import SeatTaken
+
+
+class LockFileSeat:
+    """Implements ports.seat.Seat. The file says who holds the seat; it is never deleted, because a process
+    that waits for a deleted file and one that makes a new one would both get a lock."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._descriptor: int | None = None
+        self.token = secrets.token_hex(16)
+        """Names this boot in the file: process ids come round again."""
+
+    def take(self) -> None:
+        if self._descriptor is not None:
+            return
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {self.token}\n".encode(), 0)
+        except BlockingIOError:
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            raise SeatTaken(
+                f"{self._path} is locked by {holder}: stop it first, or give this one a store of its own"
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            # Emptied while it is still ours, so that no reader takes us for the next holder.
+            try:
+                os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    written = os.pread(descriptor, 64, 0).split(b" ")[0].decode("ascii", "replace")
+    return f"process {written}" if written.isdecimal() else "another process"

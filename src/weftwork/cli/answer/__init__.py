@@ -1,0 +1,1 @@
+"""Answering interrupts from the command line."""

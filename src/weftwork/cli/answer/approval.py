@@ -1,0 +1,151 @@
+"""The answer to an approval: from what was given on the command line, or asked for at a terminal."""
+
+import json
+from typing import Any, Final
+
+import click
+import msgspec
+
+from weftwork.cli.answer.form import Form
+from weftwork.cli.answer.prompt import Prompt
+from weftwork.cli.console.option_values import json_or_text, read_file
+from weftwork.cli.console.text import say, shown
+from weftwork.cli.render.schema_text import problems
+from weftwork.protocol.json.values import is_array, is_object
+
+_ABOUT: Final = {
+    "refine": "What is to be changed?",
+    "ask": "What do you want to know?",
+    "accept": "A comment",
+    "reject": "Why? A comment",
+    "edit-accept": "A comment",
+}
+_NEEDED: Final = ("refine", "ask")
+
+
+class Vote(msgspec.Struct, frozen=True):
+    """What the command line says about an approval."""
+
+    action: str = ""
+    comment: str = ""
+    data: str | None = None
+    """The file that holds what is accepted instead of the artifact."""
+    voter: str | None = None
+    override: bool = False
+    reason: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.comment or self.voter or self.override) and self.data is None
+
+    def members(self) -> dict[str, Any]:
+        """Who answers, and in whose place."""
+        named = {} if self.voter is None else {"voter": self.voter}
+        return {**named, **({"override": True, "reason": self.reason} if self.override else {})}
+
+
+def actions_of(question: dict[str, Any]) -> list[str]:
+    """What the gate takes, as far as it says so."""
+    data = question.get("data")
+    listed = data.get("actions") if is_object(data) else None
+    found = [each for each in listed if isinstance(each, str)] if is_array(listed) else []
+    return found or ["accept", "reject"]
+
+
+def given(question: dict[str, Any], vote: Vote) -> dict[str, Any]:
+    """The answer that the command line gives. Raises UsageError for one that lacks something."""
+    actions = actions_of(question)
+    if vote.action not in actions:
+        listed = ", ".join(shown(each, 40) for each in actions)
+        raise click.UsageError(f"this gate does not take {shown(vote.action, 40)}; it takes {listed}.")
+    if vote.action in _NEEDED and not vote.comment.strip():
+        raise click.UsageError(f"{vote.action} needs --comment TEXT: {_ABOUT[vote.action].lower()}")
+    edited = _edited_file(vote) if vote.action == "edit-accept" else msgspec.UNSET
+    return _answer(vote, vote.action, vote.comment, edited)
+
+
+def asked(question: dict[str, Any], vote: Vote, prompt: Prompt) -> dict[str, Any]:
+    """The answer that somebody at a terminal gives."""
+    while True:
+        action = prompt.choice("Your answer", actions_of(question))
+        edited: Any = msgspec.UNSET
+        if action == "edit-accept":
+            edited = _edited_file(vote) if vote.data is not None else _edit(_artifact(question), prompt)
+            if edited is msgspec.UNSET:
+                say("  nothing was changed.", err=True)
+                continue
+        about = _ABOUT.get(action, "A comment")
+        comment = vote.comment or prompt.text(about, required=action in _NEEDED)
+        answer = {**_answer(vote, action, comment, edited), **_more(question, prompt)}
+        schema = question.get("resumeSchema")
+        wrong = problems(schema, answer) if is_object(schema) else []
+        if not wrong:
+            return answer
+        say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
+
+
+def _answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = {"action": action, **vote.members()}
+    if action == "refine":
+        answer["refineFeedback"] = {"scope": "whole", "text": comment}
+    elif action == "ask":
+        answer["question"] = comment
+    elif comment:
+        answer["comment"] = comment
+    if edited is not msgspec.UNSET:
+        answer["editedArtifactData"] = edited
+    return answer
+
+
+def _more(question: dict[str, Any], prompt: Prompt) -> dict[str, Any]:
+    """What the gate wants to know beside the decision."""
+    from weftwork.cli.answer.form import form_of
+
+    schema = question.get("resumeSchema")
+    if not is_object(schema):
+        return {}
+    known = {"action", "comment", "feedback", "voter", "decidedBy", "decidedAt", "override", "reason", "question"}
+    known |= {"refineFeedback", "editedArtifactData"}
+    form = form_of({"kind": "custom", "resumeSchema": schema})
+    wanted = tuple(each for each in form.fields if each.name and each.required and each.name not in known)
+    return prompt.form(Form(wanted)) if wanted else {}
+
+
+def _artifact(question: dict[str, Any]) -> Any:
+    data = question.get("data")
+    return data.get("artifactData") if is_object(data) else None
+
+
+def _edited_file(vote: Vote) -> Any:
+    if vote.data is None:
+        raise click.UsageError("edit-accept needs --data FILE: what is accepted instead, as JSON or text.")
+    return json_or_text("--data", read_file("--data", vote.data))
+
+
+def _edit(artifact: Any, prompt: Prompt) -> Any:
+    """What somebody made of it in an editor; UNSET if nothing was changed."""
+    is_text = isinstance(artifact, str) and all(each.isprintable() or each in "\n\t" for each in artifact)
+    before = artifact if is_text else _document(artifact)
+    text = before
+    while True:
+        after = click.edit(text, extension=".txt" if is_text else ".json", require_save=False)
+        if after is None or after.rstrip("\n") == before.rstrip("\n"):
+            return msgspec.UNSET
+        if is_text:
+            return after if before.endswith("\n") else after.removesuffix("\n")
+        from weftwork.protocol.errors import ClientFault
+        from weftwork.protocol.json.decoder import decode
+
+        try:
+            return decode(after.encode("utf-8", "surrogatepass"))
+        except ClientFault as fault:
+            say(f"  what you wrote is no JSON: {fault.message}", err=True)
+            if not prompt.confirm("  Edit it again?"):
+                return msgspec.UNSET
+            text = after
+
+
+def _document(value: Any) -> str:
+    """JSON to edit, in which nothing can move a cursor."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text) + "\n"

@@ -1,0 +1,122 @@
+"""Which question is meant: of any OpenWOP host, by its run and node, as they stand now."""
+
+from typing import Any, Final
+
+import click
+import msgspec
+
+from weftwork.cli.client.errors import Refused
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.interrupts import open_questions, waiting
+from weftwork.cli.console.text import shown
+from weftwork.cli.render.interrupt_text import word
+from weftwork.protocol.json.values import is_object
+
+PREFIX: Final = 4
+"""Characters that a beginning of a run's id has at least."""
+SOUGHT: Final = 1000
+"""Questions among which a run is looked for by the beginning of its id."""
+PROMPT: Final = 3.0
+"""Seconds to find out which run below asks."""
+_LISTED: Final = 20
+
+
+class Target(msgspec.Struct, frozen=True):
+    """An open question."""
+
+    run_id: str
+    node_id: str
+    workflow_id: str
+    question: dict[str, Any]
+
+    @property
+    def path(self) -> str:
+        return f"runs/{segment(self.run_id)}/interrupts/{segment(self.node_id)}"
+
+    @property
+    def interrupt_id(self) -> str | None:
+        """What makes it this question, and not the next one of the node."""
+        found = self.question.get("interruptId")
+        return found if isinstance(found, str) and found else None
+
+    @property
+    def word(self) -> str:
+        """As the command takes it, to be pasted into a shell."""
+        return word(f"{self.run_id}/{self.node_id}")
+
+
+def find(client: Client, name: str) -> Target:
+    """The question of RUN/NODE, or the only one of RUN. Raises UsageError if that may be several."""
+    run_id, slash, node_id = name.partition("/")
+    if not run_id or (slash and not node_id):
+        raise click.UsageError("name a run, or a run and a node: RUN or RUN/NODE.")
+    run = _run(client, run_id)
+    run_id = str(run.get("runId") or run_id)
+    rows = [each for each in open_questions(run) if not node_id or each.get("nodeId") == node_id]
+    if not rows:
+        raise _nothing(client, run, run_id, node_id)
+    nodes = {str(each.get("nodeId", "")) for each in rows}
+    if len(nodes) > 1:
+        listed = "".join(f"\n  {word(f'{run_id}/{each}')}" for each in sorted(nodes)[:_LISTED])
+        raise click.UsageError(f"several nodes of {shown(run_id)} ask something; name one:{listed}")
+    return Target(run_id, nodes.pop(), str(run.get("workflowId") or ""), _whole(client, run_id, rows[0]))
+
+
+def _run(client: Client, run_id: str) -> dict[str, Any]:
+    """The run's snapshot; its id may be the beginning of one, if only one run that waits begins so."""
+    try:
+        found = client.get(f"/v1/runs/{segment(run_id)}")
+    except Refused as refused:
+        if refused.status != 404 or len(run_id) < PREFIX:
+            raise
+        whole = _begins(client, run_id)
+        if whole is None:
+            raise
+        found = client.get(f"/v1/runs/{segment(whole)}")
+    if not is_object(found):
+        raise click.ClickException("the host's answer is not a run.")
+    return found
+
+
+def _begins(client: Client, begin: str) -> str | None:
+    try:
+        named = [str(each.get("runId", "")) for each in waiting(client, SOUGHT)]
+    except click.ClickException:
+        return None
+    found = sorted({each for each in named if each.startswith(begin)})
+    if len(found) > 1:
+        listed = "".join(f"\n  {word(each)}" for each in found[:_LISTED])
+        raise click.UsageError(f"several runs that wait begin with {shown(begin, 60)}:{listed}")
+    return found[0] if found else None
+
+
+def _nothing(client: Client, run: dict[str, Any], run_id: str, node_id: str) -> Refused:
+    """As a host refuses an answer that comes too late, so that a script need not tell the two apart."""
+    asks = sorted({str(each["nodeId"]) for each in open_questions(run)})
+    if asks:
+        listed = ", ".join(shown(each, 60) for each in asks[:_LISTED])
+        return Refused(404, "interrupt_not_found", f"{shown(node_id, 60)} asks nothing; what asks is {listed}")
+    status = shown(run.get("status", "?"), 40)
+    if below := _below(client, run, run_id):
+        return Refused(409, "", f"{shown(run_id)} waits for runs below it; what asks is {below}")
+    return Refused(409, "", f"{shown(run_id)} waits for no answer; it is {status}")
+
+
+def _below(client: Client, run: dict[str, Any], run_id: str) -> str:
+    """Who asks in place of a run that has started others, as the command takes it."""
+    from weftwork.cli.client.run_tree import askers, read_tree, tree_path
+
+    top = read_tree(client.peek(tree_path(run_id), PROMPT)) if run.get("childRuns") else None
+    found = askers(top)[:_LISTED] if top is not None else []
+    return ", ".join(word(f"{each.run_id}/{each.at}" if each.at else each.run_id) for each in found)
+
+
+def _whole(client: Client, run_id: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The question with what only the events say of it, where a snapshot is brief."""
+    if "data" in row and "interruptId" in row:
+        return row
+    from weftwork.cli.follow.run_history import read_past
+
+    past = read_past(client, run_id).nodes.get(row["nodeId"])
+    more = (past.asked if past is not None else None) or {}
+    return {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row

@@ -1,0 +1,1 @@
+"""Requests to a host, and streams of its events."""

@@ -1,0 +1,134 @@
+"""What goes wrong between a command and a host, in words that say what to do next.
+
+Exit codes of every command that talks to a host: 6 when it cannot be reached, 7 when it refuses. Texts of the host
+are made printable before they are shown.
+"""
+
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.console.text import shown
+from weftwork.protocol.json.values import is_array, is_object
+
+UNREACHABLE: Final = 6
+REFUSED: Final = 7
+MAX_TEXT: Final = 500
+_KEY: Final = "give another with --key or WEFTWORK_KEY"
+_PROBLEMS: Final = 10
+_SUPPORTED: Final = 50
+
+
+class Unreachable(click.ClickException):
+    """No host answers there, or what answers does not speak HTTP or JSON."""
+
+    exit_code = UNREACHABLE
+
+
+class Refused(click.ClickException):
+    """The host answered with an error. `code` is empty when the answer was none of the protocol's documents."""
+
+    exit_code = REFUSED
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        *,
+        keyed: bool = True,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.details: dict[str, Any] = details or {}
+        self.retry_after = retry_after
+        self.advice = ""
+        """What to do next, where a command knows better than the status; can be printed."""
+        self._keyed = keyed
+
+    def format_message(self) -> str:
+        """What happened, what is wrong with what was sent, and what to do next."""
+        said = shown(self.message, MAX_TEXT).rstrip(" .") or "the host refuses"
+        name = f" ({shown(self.code, 60)})" if self.code else ""
+        then = self._next_step()
+        if self.status == 401:
+            return f"{then}{name}."
+        return f"{said}{name}{f'; {then}' if then else ''}." + "".join(
+            f"\n  {line}" for line in (*self._problems(), *self._supported())
+        )
+
+    def _next_step(self) -> str:
+        if self.advice:
+            return self.advice
+        if self.status == 401:
+            return self._about_the_key()
+        if self.status == 403:
+            return "this key may not do that; see its scopes with `weftwork keys list`, or " + _KEY
+        if self.status in (404, 405) and not self.code:
+            return "this does not look like an OpenWOP v1 host, or it has no such route; see --url"
+        if self.status == 404:
+            return "see that the id is right, and that --url and --key are those of its host and tenant"
+        if self.status in (429, 503):
+            when = f" in {self.retry_after:g} s" if self.retry_after is not None else " later"
+            return f"try again{when}"
+        if self.status == 501:
+            return "this host does not offer it"
+        if 300 <= self.status < 400:
+            return "name that address with --url"
+        if self.status >= 500 and isinstance(self.details.get("correlationId"), str):
+            return f"the host's log has more under {shown(self.details['correlationId'], 80)}"
+        return ""
+
+    def _about_the_key(self) -> str:
+        if not self._keyed:
+            return (
+                "this host wants a key: give one with --key or WEFTWORK_KEY; "
+                "on the machine of a weftwork host, `weftwork keys create` makes one"
+            )
+        if self.code == "key_expired":
+            return f"this key has expired; {_KEY}"
+        if self.code == "key_revoked":
+            return f"this key was revoked; {_KEY}"
+        return f"the host does not know this key; {_KEY}"
+
+    def _problems(self) -> list[str]:
+        """Where in the request the mistake is, as far as the host says so."""
+
+        found = next((self.details[name] for name in ("violations", "errors") if name in self.details), None)
+        rows: list[Any] = found if is_array(found) else [self.details]
+        lines: list[str] = []
+        for row in rows[:_PROBLEMS]:
+            where = row.get("pointer") if is_object(row) else None
+            if isinstance(where, str) and (where or row is not self.details):
+                said = f": {shown(row['message'])}" if isinstance(row.get("message"), str) else ""
+                lines.append(f"at {shown(where or '/', 200)}{said}")
+        more = len(rows) - _PROBLEMS
+        return [*lines, f"and {more} more"] if more > 0 else lines
+
+    def _supported(self) -> list[str]:
+        """What the host would have taken instead, as far as it says so."""
+
+        listed = self.details.get("supported")
+        found: list[Any] = listed if is_array(listed) else []
+        words = [shown(each, 100) for each in found[:_SUPPORTED]]
+        if all(word in self.message for word in words):
+            return []
+        return [f"it takes {', '.join(words)}{' and others' if len(found) > _SUPPORTED else ''}"]
+
+
+class Broken(Unreachable):
+    """The host was there and the connection to it broke, or it was silent for too long: worth another try."""
+
+
+class Silent(Broken):
+    """The host was there and said nothing for as long as it may."""
+
+
+class TimeUp(Exception):
+    """The time that the user gave is over."""
+
+
+ABSENT: Final = (404, 405, 501)

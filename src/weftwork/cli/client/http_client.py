@@ -1,0 +1,141 @@
+"""The client of every command that talks to a host: any OpenWOP v1 host, by its address and a key.
+
+Connections are direct: no proxies, no redirects, so that the key goes nowhere else. Nothing here is printed but notes
+through `notify`, and no text holds the key.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from weftwork.cli.client.errors import Refused, Unreachable
+
+if TYPE_CHECKING:
+    from weftwork.cli.client.sse import Frame
+    from weftwork.cli.client.upload import Upload
+
+
+T = TypeVar("T")
+
+MAX_TRIES: Final = 4
+MAX_WAIT: Final = 10.0
+"""Seconds. A host that asks for more patience than this is told about instead of waited for."""
+
+
+def segment(text: str) -> str:
+    """An id as one segment of a path, whatever it holds."""
+    from urllib.parse import quote
+
+    return quote(text, safe="")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+class Client:
+    """Asks one host. Paths start with a slash and are already quoted; see `segment`.
+
+    Answers are decoded strictly and up to a size. Raises Refused for an answer that is an error and Unreachable for
+    none; both say what to do next.
+    """
+
+    def __init__(self, url: str, key: str | None, timeout: float = 30) -> None:
+        # Imported late: `weftwork --help` needs none of it.
+        from weftwork.cli.client.transport import Connection
+
+        self._connection = Connection(url, key, timeout)
+        self.notify: Callable[[str], None] = _say
+        """Where to say what happens meanwhile, such as a broken connection."""
+        self.deadline: float | None = None
+        """On the monotonic clock: when streams end with TimeUp, and nothing is waited for any more."""
+
+    @property
+    def url(self) -> str:
+        """The address of the host, without a slash at its end."""
+        return self._connection.url
+
+    @property
+    def has_key(self) -> bool:
+        return self._connection.keyed
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The document there. Members of the query that are None are left out, lists are repeated."""
+        return self._ask("GET", path, query, None, None)
+
+    def download(self, path: str, heard: Callable[[int], None], **query: Any) -> bytes:
+        """What is there, as the host sent it; `heard` is told how many bytes have come."""
+        return self._repeat(lambda: self._connection.fetch(path, query, heard), MAX_TRIES)
+
+    def peek(self, path: str, seconds: float) -> Any:
+        """The document there if the host gives it without further ado, else None. For what is nice to know."""
+        left = self.time_left()
+        try:
+            return self._connection.ask("GET", path, {}, None, {}, seconds if left is None else min(seconds, left))
+        except (Refused, Unreachable):
+            return None
+
+    def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None, **query: Any) -> Any:
+        """The document of the answer, None if it is empty. With a key it may be sent again, and then is if need be."""
+        return self._ask("POST", path, query, body, idempotency_key)
+
+    def upload(self, path: str, body: "Upload", **query: Any) -> Any:
+        """The document of the answer. Sending the same bytes again does no harm, so it is done if need be."""
+        return self._repeat(lambda: self._connection.ask("POST", path, query, body, {}), MAX_TRIES)
+
+    def delete(self, path: str) -> Any:
+        """The document of the answer; most hosts give none."""
+        return self._ask("DELETE", path, {}, None, None)
+
+    def stream(self, path: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[Frame]":
+        """The frames of an event stream, over broken connections, until the run has ended and the host closes."""
+        from weftwork.cli.client.event_stream import EventStream
+
+        return iter(EventStream(self, self._connection, path, last_event_id, query))
+
+    def time_left(self) -> float | None:
+        """Seconds to the deadline, at least 0; None without one."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def sleep(self, seconds: float) -> None:
+        """At most until the deadline."""
+        from weftwork.cli.client.errors import TimeUp
+
+        left = self.time_left()
+        time.sleep(seconds if left is None else min(seconds, left))
+        if self.time_left() == 0:
+            raise TimeUp
+
+    def _ask(self, method: str, path: str, query: dict[str, Any], body: Any, idempotency_key: str | None) -> Any:
+        repeatable = method == "GET" or idempotency_key is not None
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key is not None else {}
+        ask = partial(self._connection.ask, method, path, query, body, headers)
+        return self._repeat(ask, MAX_TRIES if repeatable else 1)
+
+    def _repeat(self, ask: Callable[[], T], tries: int) -> T:
+        from weftwork.cli.client.errors import Broken, Silent
+
+        while True:
+            tries -= 1
+            try:
+                return ask()
+            except Broken as broken:
+                if not tries or isinstance(broken, Silent):
+                    raise
+            except Refused as refused:
+                wait = _pause(refused)
+                if not tries or wait is None:
+                    raise
+                self.notify(f"the host asks to wait {wait:g} s")
+                self.sleep(wait)
+
+
+def _pause(refused: Refused) -> float | None:
+    """How long to wait before the same request; None if that does not help, or for too long."""
+    if refused.status in (429, 503) or refused.code == "idempotency_in_flight":
+        wait = refused.retry_after
+        return wait if wait is not None and wait <= MAX_WAIT else None
+    return None

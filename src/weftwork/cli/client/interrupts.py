@@ -1,0 +1,51 @@
+"""The tenant's open questions, page by page."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client.errors import ABSENT, Refused
+from weftwork.cli.client.http_client import Client
+from weftwork.protocol.json.values import is_array, is_object
+
+INBOX: Final = "/v1/host/weftwork/interrupts"
+PAGE: Final = 200
+"""Most questions that are asked for at once."""
+
+
+def waiting(client: Client, most: int | None, **wanted: Any) -> Iterator[dict[str, Any]]:
+    """Up to so many open questions, oldest first, of those that are wanted; None is all of them."""
+    cursor: Any = None
+    count = 0
+    while True:
+        left = PAGE if most is None else most - count
+        try:
+            page = client.get(INBOX, **wanted, cursor=cursor, limit=min(PAGE, left))
+        except Refused as refused:
+            if refused.status in ABSENT:
+                text = "this host has no inbox: only a weftwork host lists what its runs ask"
+                raise click.ClickException(
+                    f"{text}. `weftwork runs ls --status waiting-approval` may list runs that wait."
+                ) from None
+            raise
+        found = page.get("interrupts") if is_object(page) else None
+        if not is_array(found):
+            raise click.ClickException(f"the host's answer to GET {INBOX} is not a list of questions.")
+        yield from (each if is_object(each) else {} for each in found[:left])
+        count += len(found)
+        again, cursor = cursor, page.get("nextCursor")
+        # A host that gives the same page again would never come to an end.
+        if not cursor or cursor == again or (most is not None and count >= most):
+            return
+
+
+def open_questions(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a snapshot says is asked; a host may say so of one question or of several."""
+    listed = run.get("interrupts")
+    rows = [each for each in listed if is_object(each)] if is_array(listed) else []
+    if not rows and is_object(run.get("interrupt")):
+        rows = [run["interrupt"]]
+    now = run.get("currentNodeId")
+    named = [each if each.get("nodeId") else {**each, "nodeId": now} for each in rows]
+    return [each for each in named if isinstance(each["nodeId"], str) and each.get("status", "open") == "open"]

@@ -1,0 +1,37 @@
+"""The options of every command that talks to a host, and the client that they make."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+DEFAULT_URL: Final = "http://127.0.0.1:8787"
+
+
+def connected(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --url, --key and --json; the command gets `client` and `as_json`."""
+
+    @click.option(
+        "--url",
+        envvar="WEFTWORK_URL",
+        default=DEFAULT_URL,
+        show_default=True,
+        metavar="URL",
+        help="The host to ask: any OpenWOP v1 host. Also WEFTWORK_URL.",
+    )
+    @click.option(
+        "--key",
+        envvar="WEFTWORK_KEY",
+        metavar="KEY",
+        help="An API key of that host. Better as WEFTWORK_KEY: other users can see a command line.",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @wraps(command)
+    def with_client(url: str, key: str | None, **arguments: Any) -> Any:
+        # Imported late: `weftwork --help` needs none of it.
+        from weftwork.cli.client.http_client import Client
+
+        return command(client=Client(url, key), **arguments)
+
+    return with_client

@@ -1,0 +1,80 @@
+"""What a shell offers to complete: ids that the host names, if it says so at once. Never fails, never asks."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.run.header import STATUSES
+
+SECONDS: Final = 1.0
+"""A shell that waits longer is worse than one that offers nothing."""
+_FEW: Final[Mapping[str, int]] = {"limit": 50}
+NODE_TYPES: Final = "/v1/host/weftwork/node-types"
+_SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What comes from a host goes into a command line: nothing that a shell could take for more than a word."""
+
+
+def suggest_statuses(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    return [each for each in STATUSES if each.startswith(typed)]
+
+
+def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The newest runs."""
+    return _suggest(context, typed, "/v1/runs", "runs", "runId")
+
+
+def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Kinds of questions that somebody answers."""
+    from weftwork.protocol.run.interrupts import WAITING
+
+    return [each for each in WAITING if each.startswith(typed)]
+
+
+def suggest_waiting(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The runs that have waited longest for an answer."""
+    return list(dict.fromkeys(_suggest(context, typed, "/v1/host/weftwork/interrupts", "interrupts", "runId")))
+
+
+def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The first workflows by id."""
+    return _suggest(context, typed, "/v1/workflows", "workflows", "workflowId")
+
+
+def suggest_nodes(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Node types, which only a host of ours names."""
+    return _suggest(context, typed, NODE_TYPES, "nodeTypes", "typeId", {})
+
+
+def _suggest(
+    context: click.Context, typed: str, path: str, member: str, name: str, query: Mapping[str, int] = _FEW
+) -> list[str]:
+    typed_url, typed_key = (
+        context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in ("url", "key")
+    )
+    url: Any = context.params.get("url") or os.environ.get("WEFTWORK_URL")
+    key: Any = context.params.get("key") or os.environ.get("WEFTWORK_KEY")
+    # A key of the environment goes to no address on a line that nobody has sent off yet.
+    if not key or (typed_url and not typed_key):
+        return []
+    try:
+        found = _asked(url, key, path, query)
+    except Exception:
+        # Whatever goes wrong, the shell only wants words.
+        return []
+    rows = found.get(member) if is_object(found) else None
+    ids = [str(row.get(name)) for row in rows if is_object(row)] if is_array(rows) else []
+    return [each for each in ids if each.startswith(typed) and _SAFE.fullmatch(each)]
+
+
+def _asked(url: str | None, key: str, path: str, query: Mapping[str, int]) -> Any:
+    # Imported late: only a shell that completes an id needs it.
+    from weftwork.cli.client.options import DEFAULT_URL
+    from weftwork.cli.client.transport import Connection
+
+    # Not through a client, which would try again.
+    return Connection(url or DEFAULT_URL, key, SECONDS).ask("GET", path, query, None, {})

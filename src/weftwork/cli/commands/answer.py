@@ -1,0 +1,159 @@
+"""`weftwork answer`: answer what a run asks, at a terminal, from a script, or by a link for somebody else."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import suggest_waiting
+from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.units import length
+
+if TYPE_CHECKING:
+    from weftwork.cli.answer.target import Target
+
+_BODY: Final = 400
+_HOW: Final = (
+    "nobody can be asked here: this is no terminal. Give the answer: --approve, --reject or --action for an approval "
+    "or a decision in doubt, --set NAME=VALUE for questions, --value or --value-file for anything else."
+)
+
+
+@click.command()
+@click.argument("name", metavar="RUN[/NODE]", shell_complete=suggest_waiting)
+@click.option("--approve", is_flag=True, help="Accept what is to be approved, or a decision that is in doubt.")
+@click.option("--reject", is_flag=True, help="Reject it.")
+@click.option("--action", metavar="ACTION", help="An action of the gate: accept, reject, refine, edit-accept or ask.")
+@click.option(
+    "--comment", metavar="TEXT", help="What you have to say; what to change with refine, what to ask with ask."
+)
+@click.option("--data", metavar="FILE", help="What is accepted instead with edit-accept, as JSON or text; - is stdin.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="The answer to one question; repeatable.")
+@click.option("--value", metavar="VALUE", help="The whole answer: JSON if it reads as JSON, else text.")
+@click.option("--value-file", metavar="FILE", help="The whole answer from a file; - is standard input.")
+@click.option("--as", "voter", metavar="NAME", help="Whose answer to an approval it is.  [default: the key's]")
+@click.option("--override", is_flag=True, help="Decide in place of the approvers; needs --reason.")
+@click.option("--reason", metavar="TEXT", help="Why the gate is overridden.")
+@click.option("--yes", is_flag=True, help="Send what was asked for at the terminal without asking once more.")
+@click.option("--follow", is_flag=True, help="Show the run until it ends, as `weftwork run --follow` does.")
+@click.option("--link", is_flag=True, help="Do not answer: print a signed link with which somebody else can.")
+@click.option(
+    "--for", "for_whom", metavar="NAME", help="With --link: who will answer; an approver, where the gate names them."
+)
+@click.option("--inspect", is_flag=True, help="With --link: the question can be seen and not answered.")
+@click.option("--expires", callback=length, metavar="TIME", help="With --link: how long it works: 90s, 30m, 12h, 2d.")
+@connected
+def answer(
+    client: Client,
+    as_json: bool,
+    name: str,
+    approve: bool,
+    reject: bool,
+    action: str | None,
+    pairs: tuple[str, ...],
+    value: str | None,
+    value_file: str | None,
+    yes: bool,
+    follow: bool,
+    link: bool,
+    for_whom: str | None,
+    inspect: bool,
+    expires: int | None,
+    **more: Any,
+) -> None:
+    """Answer what a run asks.
+
+    At a terminal the question is shown and asked part by part, and the answer is sent once you say so. With an answer
+    on the command line nothing is asked. Without NODE it is the only question of the run. RUN may be the beginning of
+    an id, if only one run that waits begins so. An answer is never taken for one to the node's next question.
+
+    \b
+    Examples:
+      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb
+      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --reject --comment "too expensive"
+      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --set colour=blue --set count=3
+      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --link --for ada --expires 2d
+
+    \b
+    Exit codes, besides those of all commands:
+        1  the input ended before everything was answered, or you did not want to send it; nothing was sent
+        2  no terminal is there and no answer was given, or it is not clear which question is meant
+        7  the host refused: the value does not fit, or somebody has answered already
+    With --follow the exit code is that of `weftwork run --follow`.
+    """
+    # Imported late, here and below: `weftwork --help` needs none of it.
+    from weftwork.cli.answer.command_line import check, is_given
+    from weftwork.cli.answer.target import find
+
+    actions = [word for word, is_said in (("accept", approve), ("reject", reject), (action, bool(action))) if is_said]
+    if len(actions) > 1:
+        raise click.UsageError("give one of --approve, --reject and --action.")
+    vote: dict[str, Any] = {"action": actions[0] if actions else None, **more}
+    whole = [each for each in (value, value_file) if each is not None]
+    check(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
+    if link:
+        from weftwork.cli.answer.link import print_link
+
+        print_link(client, find(client, name), for_whom, inspect, expires, as_json)
+        return
+    has_answer = is_given(vote, pairs, whole)
+    # Whether there is a question at all is worth more to know than that nobody can be asked.
+    target = find(client, name)
+    if not has_answer and not sys.stdin.isatty():
+        raise click.UsageError(_HOW)
+    if has_answer:
+        from weftwork.cli.answer.command_line import given
+
+        made = given(target.question, vote, pairs, value, value_file)
+    else:
+        try:
+            made = _asked(target, vote, yes)
+        except KeyboardInterrupt:
+            say("\nnothing was sent.", err=True)
+            raise
+    _send(client, target, made, as_json, follow)
+
+
+def _send(client: Client, target: "Target", made: Any, as_json: bool, follow: bool) -> None:
+    from weftwork.cli.answer.submission import outcome, send
+
+    answered = send(client, target, made)
+    if not as_json:
+        say(outcome(client, target, made, answered), err=follow)
+    elif not follow:
+        say(json.dumps(answered, indent=2))
+    if follow:
+        from weftwork.cli.follow.follow_run import follow as follow_run
+
+        raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, begun=True))
+
+
+def _asked(target: "Target", vote: dict[str, Any], yes: bool) -> Any:
+    """The answer of somebody at the terminal, who has seen the question and then what is sent."""
+    from weftwork.cli.answer import approval
+    from weftwork.cli.answer.command_line import vote_of
+    from weftwork.cli.answer.form import form_of
+    from weftwork.cli.answer.prompt import Prompt
+    from weftwork.cli.follow.interrupt_notices import show_question
+    from weftwork.cli.render import low_confidence
+
+    prompt = Prompt()
+    show_question(target.node_id, target.question, in_parts=True)
+    if target.question.get("kind") == "approval":
+        made = approval.asked(target.question, vote_of(vote), prompt)
+    else:
+        if not vote_of(vote).is_empty:
+            raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
+        is_short = low_confidence.takes_actions(target.question)
+        words = "Your answer; another decision goes with --value"
+        made = (
+            {"action": prompt.choice(words, low_confidence.ACTIONS)}
+            if is_short
+            else prompt.form(form_of(target.question))
+        )
+    if not yes and not prompt.confirm(f"Send {shown(json.dumps(made, ensure_ascii=False), _BODY)}?"):
+        raise click.ClickException("nothing was sent.")
+    return made

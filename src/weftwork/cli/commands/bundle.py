@@ -1,0 +1,264 @@
+"""`weftwork bundle`: a run in one file, for somebody else to look at.
+
+`weftwork bundle open`: a bundle that somebody has passed on, shown without any host.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.console.progress import progress
+from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.units import size
+
+if TYPE_CHECKING:
+    from weftwork.cli.render.bundle_file import BundleFile
+
+
+MOST: Final = 50
+"""Spans and media that are shown without --all."""
+
+
+@click.command("open")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    help="Only events of this type, or of this family: node is every node.*. Repeatable.",
+)
+@click.option("--node", "nodes", multiple=True, metavar="ID", help="Only events of this node. Repeatable.")
+@click.option("--last", type=click.IntRange(0), metavar="N", help="Only the last N of them; 0 for none.")
+@click.option("--all", "every", is_flag=True, help=f"Show every span and all media, not just {MOST} of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print what the bundle says of itself as JSON.")
+def open_bundle(
+    file: str, types: tuple[str, ...], nodes: tuple[str, ...], last: int | None, every: bool, as_json: bool
+) -> None:
+    """Show a bundle that is saved in FILE, without any host; - is standard input.
+
+    Shows the run and why it failed, its events as `weftwork events` does, its spans, and its media with their URLs,
+    which only the host can open. What is missing or not as it should be is said on standard error.
+
+    \b
+    Examples:
+      weftwork bundle open bundle.json
+      weftwork bundle open bundle.json --type node --type run --last 20
+    """
+    # Imported late: `weftwork --help` needs none of it.
+    from weftwork.cli.render.bundle_file import read_bundle
+
+    found = read_bundle(file)
+    kept = _chosen(found.events, types, nodes)
+    if as_json:
+        say(json.dumps({**found.summary(), "shown": len(kept)} if types or nodes else found.summary(), indent=2))
+        return
+    _tell(found, kept if last is None else kept[len(kept) - min(last, len(kept)) :], None if every else MOST)
+    for line in found.problems:
+        say(f"warning: {line}", err=True)
+
+
+def _tell(found: "BundleFile", kept: list[Any], most: int | None) -> None:
+    from weftwork.cli.render.bundle_file import event_lines, head_lines, media_lines, span_lines
+
+    for line in head_lines(found):
+        say(line)
+    if kept:
+        left = f", {len(kept)} of {len(found.events)}" if len(kept) < len(found.events) else ""
+        say(f"\nevents{left}")
+        for line in event_lines(found, kept):
+            say(line)
+    for title, lines in (("spans", span_lines(found, most)), ("media", media_lines(found, most))):
+        if lines:
+            say(f"\n{title}")
+        for line in lines:
+            say(line)
+
+
+def _chosen(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -> list[Any]:
+    from weftwork.protocol.json.values import is_object
+
+    def fits(event: Any) -> bool:
+        known: dict[str, Any] = event if is_object(event) else {}
+        kind = str(known.get("type", ""))
+        of_type = not types or any(kind == each or kind.startswith(f"{each.rstrip('.*')}.") for each in types)
+        return of_type and (not nodes or known.get("nodeId") in nodes)
+
+    kept = [event for event in events if fits(event)]
+    if events and not kept:
+        say(f"no event fits; there are {len(events)}, as of {shown(str(events[0].get('type')), 60)}", err=True)
+    return kept
+
+
+MAX_NAME: Final = 100
+
+
+class _Bundles(click.Group):
+    """What is none of its commands is a run to save, so that the usual case needs no word for it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, with the word put in."""
+        known = args[:1] and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if known or (ctx.resilient_parsing and not args) else ["save", *args])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Its commands, and runs."""
+        runs = suggest_runs(ctx, self.commands["save"].params[0], incomplete)
+        return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, runs)]
+
+
+@click.group(cls=_Bundles)
+def bundle() -> None:
+    """Save a run in one file, or look at such a file.
+
+    `weftwork bundle RUN` is short for `weftwork bundle save RUN`.
+    """
+
+
+bundle.add_command(open_bundle)
+
+
+@bundle.command()
+@click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write it; - is standard output.  [default: bundle-RUN.json in this folder]",
+)
+@click.option("--max-events", type=click.IntRange(1), metavar="N", help="Most events to put in.  [default: what fits]")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@connected
+def save(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
+    """Save a run with its events and spans in one file.
+
+    It is for passing on: what the host hides is not in it, nor what looks like a credential. Look through it all the
+    same. Only you can read the file. What did not fit is said. --json prints what was written where.
+
+    \b
+    Examples:
+      weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb
+      weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb -o - | jq .run
+    """
+    to_stdout = output == "-"
+    place = Path(output or f"bundle-{_safe(run_id)}.json")
+    if not to_stdout:
+        _check(place, force)
+    data = _download(client, run_id, max_events)
+    told = _told(client, data)
+    if to_stdout:
+        click.echo(data, nl=False)
+    else:
+        _write(place, data, force)
+    summary = {"runId": run_id, "file": "-" if to_stdout else str(place), "bytes": len(data), **told}
+    if as_json:
+        say(json.dumps(summary, indent=2), err=to_stdout)
+        return
+    where = "" if to_stdout else f"{shown(str(place))}: "
+    say(f"{where}{_count(told['events'])}, {size(len(data))}", err=to_stdout)
+    for line in _missing(run_id, told):
+        say(line, err=True)
+
+
+def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
+    path = f"/v1/runs/{segment(run_id)}/debug-bundle"
+    heard, clear = progress("received")
+    try:
+        return client.download(path, heard, maxEvents=max_events)
+    except Refused as refused:
+        if refused.status in (404, 405, 501) and not _is_offered(client):
+            raise click.ClickException("this host does not offer debug bundles.") from None
+        raise
+    finally:
+        clear()
+
+
+def _is_offered(client: Client) -> bool:
+    from weftwork.protocol.json.values import is_object
+
+    found = client.get("/.well-known/openwop")
+    block = found.get("debugBundle") if is_object(found) else None
+    return is_object(block) and block.get("supported") is True
+
+
+def _told(client: Client, data: bytes) -> dict[str, Any]:
+    """What the bundle says of itself. Raises Unreachable for what is none."""
+    # Imported late: `weftwork --help` needs none of it.
+    import msgspec
+
+    from weftwork.protocol.json.values import is_array, is_object
+
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        events = msgspec.json.decode(found["events"], type=list[msgspec.Raw])
+        run, truncated, reason = (msgspec.json.decode(found.get(name, b"null")) for name in _MEMBERS)
+    except (msgspec.DecodeError, KeyError, RecursionError):
+        text = f"{client.url} answers with something that is no debug bundle; see that --url names an OpenWOP v1 host."
+        raise Unreachable(text) from None
+    told: dict[str, Any] = {"events": len(events), "truncated": truncated is True}
+    if truncated is True and isinstance(reason, str):
+        told["truncatedReason"] = reason
+    omitted = run.get("omitted") if is_object(run) else None
+    if is_array(omitted):
+        told["omitted"] = [each for each in omitted if isinstance(each, str)]
+    return told
+
+
+_MEMBERS: Final = ("run", "truncated", "truncatedReason")
+
+
+def _missing(run_id: str, told: dict[str, Any]) -> list[str]:
+    """What is not in the bundle, and how to get at it."""
+    lines: list[str] = []
+    if told.get("omitted"):
+        names = ", ".join(shown(each, 60) for each in told["omitted"][:20])
+        lines.append(f"too large for it: {names} of the run; see `weftwork runs show {shown(run_id)} --json`")
+    if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
+        why = f" ({shown(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
+        then = f"weftwork events {shown(run_id)} --json --from {told['events']}"
+        lines.append(f"it has only the first {_count(told['events'])}{why}; `{then}` prints the others")
+    return lines
+
+
+def _check(place: Path, force: bool) -> None:
+    if place.is_dir():
+        raise click.UsageError(f"{place} is a folder; name a file with -o.")
+    if not force and place.exists():
+        raise click.UsageError(f"{place} is there; write over it with --force, or name another file with -o.")
+
+
+def _write(place: Path, data: bytes, force: bool) -> None:
+    """Whole or not at all; nobody else may read it."""
+    import contextlib
+    import os
+
+    made = place.with_name(f".{place.name}.{os.getpid()}") if force else place
+    try:
+        # Fails if somebody has made it meanwhile.
+        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            try:
+                file.write(data)
+                file.flush()
+                if force:
+                    made.replace(place)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    made.unlink()
+                raise
+    except OSError as error:
+        raise click.ClickException(f"{place} cannot be written: {error.strerror}.") from None
+
+
+def _safe(run_id: str) -> str:
+    return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)[:MAX_NAME]
+
+
+def _count(events: int) -> str:
+    return f"{events} event{'' if events == 1 else 's'}"

@@ -1,0 +1,227 @@
+"""`weftwork envelope`: what the gate makes of an envelope and why, and the kinds that it knows."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weftwork.cli.console.text import say, shown
+
+if TYPE_CHECKING:
+    from weftwork.protocol.envelopes.gate_rules import Said
+    from weftwork.protocol.envelopes.kind import Kinds
+    from weftwork.protocol.envelopes.outcome import Outcome
+    from weftwork.protocol.privacy.secret_matcher import Copies
+
+# What else is needed is imported late: `weftwork --help` needs none of it.
+
+_kinds = click.option(
+    "--envelope-kinds",
+    metavar="PATH",
+    multiple=True,
+    help="Know the kinds whose schemas are in PATH too, a folder or a file. Repeatable.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def envelope() -> None:
+    """Explain what becomes of an envelope that a model sends, and list the kinds there are.
+
+    No host is needed: the judgement is the function that hosts judge with, and these commands call it themselves.
+    """
+
+
+@envelope.command()
+@click.argument("file", metavar="FILE")
+@_kinds
+@click.option(
+    "--supported", metavar="KIND", multiple=True, help="A kind that the host takes. Repeatable.  [default: any]"
+)
+@click.option(
+    "--node-accepts", metavar="KIND", multiple=True, help="A kind that the node takes. Repeatable.  [default: any]"
+)
+@click.option("--strict", is_flag=True, help="Refuse what was written for an older version of its kind.")
+@click.option("--approval", is_flag=True, help="Judge it as what is to advance an approval.")
+@click.option("--untrusted", is_flag=True, help="Content from outside went into the turn.")
+@click.option(
+    "--secret",
+    "secrets",
+    metavar="ID=VARIABLE",
+    multiple=True,
+    help="A secret by its id, with its value in that environment variable. Repeatable.",
+)
+@click.option("--fill", is_flag=True, help="Fill in first what a run fills in: ids, origin, time and trust.")
+@click.option("--payload", "with_payload", is_flag=True, help="Print the payload of an accepted one, without secrets.")
+@_json
+def accept(
+    file: str,
+    envelope_kinds: tuple[str, ...],
+    supported: tuple[str, ...],
+    node_accepts: tuple[str, ...],
+    strict: bool,
+    approval: bool,
+    untrusted: bool,
+    secrets: tuple[str, ...],
+    fill: bool,
+    with_payload: bool,
+    as_json: bool,
+) -> None:
+    """Say step by step what the gate decides about the envelope in FILE, and why.
+
+    FILE may be - for standard input. Exits with 0 if the envelope is accepted, with 1 if it is refused or no JSON, and
+    with 2 if FILE cannot be read. Nothing of its payload is printed, unless --payload asks for it. Universal kinds are
+    always taken and need not be named.
+
+    \b
+    Examples:
+      weftwork envelope accept answer.json
+      weftwork envelope accept - --node-accepts vendor.acme.plan --secret token=ACME_TOKEN < answer.json
+    """
+    from weftwork.protocol.envelopes.contract import Contract
+    from weftwork.protocol.envelopes.gate import explain
+    from weftwork.protocol.envelopes.gate_rules import Rules
+    from weftwork.protocol.envelopes.outcome import Accepted
+
+    rules = Rules(
+        _known(envelope_kinds),
+        supported=frozenset(supported) if supported else None,
+        contract=Contract(frozenset(node_accepts) if node_accepts else None),
+        strict=strict,
+        secrets=_learnt(secrets),
+        trust="untrusted" if untrusted else None,
+        approval=approval,
+    )
+    document = _read(file)
+    verdict, said = explain(_filled(document, untrusted) if fill else document, rules)
+    if as_json:
+        say(json.dumps(_as_json(verdict.outcome, said, with_payload), indent=2))
+    else:
+        for line in _lines(verdict.outcome, said):
+            say(line)
+        if not fill and said[-1].step == "shape" and not said[-1].passed:
+            say("a run fills in ids, origin and time itself; --fill does the same here.", err=True)
+        if with_payload and isinstance(verdict.outcome, Accepted):
+            say(json.dumps(verdict.outcome.payload, indent=2))
+    if not isinstance(verdict.outcome, Accepted):
+        raise SystemExit(1)
+
+
+@envelope.command()
+@_kinds
+@_json
+def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
+    """List the kinds of envelopes that come with the package, and those of --envelope-kinds.
+
+    \b
+    Example:
+      weftwork envelope kinds --envelope-kinds kinds/
+    """
+    from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+
+    versions = _known(envelope_kinds).versions
+    words = {**dict.fromkeys(UNIVERSAL, "universal: always taken"), **dict.fromkeys(SHOWN, "of the protocol: checked")}
+    rows = [(name, version, words.get(name, "of others")) for name, version in versions.items()]
+    if as_json:
+        listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL} for name, version, _ in rows]
+        say(json.dumps({"kinds": listed}, indent=2))
+        return
+    from weftwork.cli.console.table import print_table
+
+    print_table(("kind", "version", "what it is"), [[name, str(version), word] for name, version, word in rows])
+
+
+@envelope.command()
+@click.argument("kind", metavar="KIND")
+@_kinds
+def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
+    """Print the JSON Schema of the payload of a kind, as hosts serve it.
+
+    \b
+    Example:
+      weftwork envelope schema clarification.request
+    """
+    found = _known(envelope_kinds).find(kind)
+    if found is None:
+        text = f"there is no kind {shown(kind, 100)}; `weftwork envelope kinds` lists what there is."
+        raise click.ClickException(text)
+    say(json.dumps(found.schema, indent=2))
+
+
+def _known(paths: tuple[str, ...]) -> "Kinds":
+    from weftwork.settings import Settings, SettingsError
+    from weftwork.wiring.envelope_kinds import host_kinds
+
+    try:
+        return host_kinds(Settings(envelope_kinds=paths))
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _learnt(secrets: tuple[str, ...]) -> "Copies | None":
+    from weftwork.protocol.privacy.secret_matcher import Copies
+
+    if not secrets:
+        return None
+    copies = Copies()
+    for each in secrets:
+        name, _, variable = each.partition("=")
+        if not name or not variable:
+            raise click.UsageError("--secret takes an id and the name of an environment variable: ID=VARIABLE.")
+        value = os.environ.get(variable)
+        if not value:
+            raise click.UsageError(f"--secret: there is nothing in the environment variable {shown(variable, 100)}.")
+        copies.learn_secret(name, value)
+    return copies
+
+
+def _read(name: str) -> Any:
+    from weftwork.cli.render.definition_file import parse, read, told
+
+    try:
+        document, problems = parse(name, read(name))
+    except OSError as error:
+        # 1 is what a refusal exits with.
+        raise click.UsageError(f"{shown(name)} cannot be read: {error.strerror}") from None
+    if problems:
+        raise click.ClickException(told(problems[0]))
+    return document
+
+
+def _filled(document: Any, untrusted: bool) -> Any:
+    import time
+
+    from weftwork.protocol.envelopes.defaults import Origin, filled
+
+    trust = "untrusted" if untrusted else "trusted"
+    return filled(document, Origin("run", "node", "0", 0, int(time.time() * 1000), trust))
+
+
+def _lines(outcome: "Outcome", said: "list[Said]") -> Iterator[str]:
+    from weftwork.cli.console.table import colour
+    from weftwork.protocol.envelopes.gate import STEPS
+    from weftwork.protocol.envelopes.outcome import Invalid, document_of
+
+    for step in said:
+        state = "ok" if step.passed else "fail"
+        mark = click.style(f"{state:<4}", fg=colour(state))
+        yield f"{mark}  {step.step:<10}  {shown(step.note)}"
+    # The first of them is what the step said.
+    for each in outcome.details[1:] if isinstance(outcome, Invalid) else ():
+        yield f"{'':16}  {shown(each.instance_path) or 'the document'} {shown(each.message)}"
+    rest = [name for name, _ in STEPS[len(said) :]]
+    if rest:
+        yield f"not reached: {', '.join(rest)}"
+    yield str(document_of(outcome)["status"])
+
+
+def _as_json(outcome: "Outcome", said: "list[Said]", with_payload: bool) -> dict[str, Any]:
+    from weftwork.protocol.envelopes.outcome import document_of
+
+    document = document_of(outcome)
+    if not with_payload:
+        document.pop("redactedPayload", None)
+    steps = [{"step": each.step, "passed": each.passed, "note": each.note} for each in said]
+    return {"steps": steps, "outcome": document}

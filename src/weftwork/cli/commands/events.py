@@ -1,0 +1,100 @@
+"""`weftwork events`: the events of a run, as they are or as they come."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.console.text import say
+
+MODES: Final = ("updates", "values", "messages", "debug")
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+@click.option("--follow", is_flag=True, help="Go on until the run ends. Without, the events so far are printed.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="debug",
+    show_default=True,
+    help="debug: every event; updates: those that matter to most; values: snapshots; messages: texts of models.",
+)
+@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="SEQ", help="Begin with this sequence.")
+@connected
+def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, start: int) -> None:
+    """Print the events of a run, one on each line.
+
+    A line has the time, the sequence, the type and the node, and what matters of the payload as name=value. With
+    --json it is the event's document. What the run asks is said on standard error, with a command that answers, if it
+    is still open. Ctrl-C exits with 130, and the run goes on.
+    """
+    # Imported late, here and below: `weftwork --help` needs none of it.
+    from weftwork.cli.console.text import json_line
+
+    frames = _followed(client, run_id, mode, start) if follow else _so_far(client, run_id, mode, start)
+    if as_json:
+        for frame in frames:
+            say(json_line(frame.data))
+    else:
+        _tell(client, run_id, frames, follow)
+
+
+def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
+    """A line for each event; a question where it comes if more events will, else at the end."""
+    from weftwork.cli.follow.interrupt_notices import still_open, tell_question
+    from weftwork.cli.render.event_line import is_again, line_in
+    from weftwork.cli.render.run_progress import QUESTIONS, RunTree
+
+    tree = RunTree(run_id)
+    for frame in frames:
+        if is_again(tree, frame):
+            continue
+        known = {row.node_id for row in tree.waiting}
+        tree.apply(frame)
+        say(line_in(tree, frame))
+        if follow and frame.kind in QUESTIONS:
+            for row in tree.waiting:
+                if row.node_id not in known and still_open(client, tree, row):
+                    tell_question(client.url, run_id, row)
+    if not follow and tree.status not in ("completed", "failed", "cancelled"):
+        for row in tree.waiting:
+            tell_question(client.url, run_id, row)
+
+
+def _followed(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
+    from weftwork.cli.client.http_client import segment
+
+    last = str(start - 1) if start else None
+    return client.stream(f"/v1/runs/{segment(run_id)}/events", last_event_id=last, streamMode=mode)
+
+
+def _so_far(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
+    """Read by polling, which every host offers and which ends; the mode is applied here."""
+    from weftwork.cli.client.http_client import segment
+    from weftwork.cli.client.sse import Frame, batched
+    from weftwork.protocol.json.values import is_array, is_object
+    from weftwork.protocol.wire.streams import UPDATES
+
+    path = f"/v1/runs/{segment(run_id)}"
+    if mode == "values":
+        yield Frame("state.snapshot", client.get(path), "")
+        return
+    last = start - 1
+    while True:
+        page = client.get(f"{path}/events/poll", lastSequence=last, timeout=1)
+        listed = page.get("events") if is_object(page) else None
+        found = [batched(each, "") for each in listed] if is_array(listed) else []
+        new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]
+        for frame in new:
+            last = max(last, frame.sequence or 0)
+            if mode == "messages":
+                if frame.kind == "output.chunk":
+                    yield Frame(frame.event, {**frame.data, "type": "ai.message.chunk"}, frame.id)
+            elif mode == "debug" or frame.kind in UPDATES:
+                yield frame
+        if not new or page.get("isComplete") is True:
+            return

@@ -1,0 +1,153 @@
+"""`weftwork keys`: create, list and revoke API keys, on a running host or on its store.
+
+`weftwork signing`: the keys that links are signed with, on a running host or on its store.
+"""
+
+import json
+import time
+from typing import Any
+
+import click
+
+from weftwork.cli.client.admin_session import Operator
+
+_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def keys() -> None:
+    """Create, list and revoke API keys.
+
+    Talks to the running host through the socket in its data folder; without one, works on the store.
+    """
+
+
+@keys.command()
+@click.option("--tenant", default="default", show_default=True, help="The tenant the key belongs to.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    help="A scope to grant; repeatable.  [default: all, those to decide for others included]",
+)
+@click.option("--test", is_flag=True, help="Make a test key: it has data of its own and may use test features.")
+@click.option("--label", default="", help="A name for the key. At approvals it is the name of who answers with it.")
+@click.option(
+    "--expires-in",
+    type=click.IntRange(1, 3650),
+    metavar="DAYS",
+    help="Days until it expires.  [default: never]",
+)
+@_data
+@_json
+def create(
+    tenant: str,
+    scopes: tuple[str, ...],
+    test: bool,
+    label: str,
+    expires_in: int | None,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Make a key and show it, this once.
+
+    \b
+    For a person who approves:
+      weftwork keys create --label ada --scope runs:read --scope approvals:respond
+    """
+    arguments: dict[str, Any] = {"tenant": tenant, "mode": "test" if test else "live", "label": label}
+    if scopes:
+        arguments["scopes"] = scopes
+    if expires_in is not None:
+        arguments["expires_at"] = int(time.time() * 1000) + expires_in * 86_400_000
+    made = _ask(data, "keys.create", arguments, makes_store=True)
+    if as_json:
+        click.echo(json.dumps(made, indent=2))
+        return
+    click.echo(made["key"])
+    click.echo(f"{made['keyId']} for tenant {made['tenant']}, {made['mode']}; the key is not shown again.", err=True)
+
+
+@keys.command("list")
+@_data
+@_json
+def list_keys(data: str | None, as_json: bool) -> None:
+    """Show the keys: never the key itself, which is not kept."""
+    found = _ask(data, "keys.list", {})
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for row in found["keys"]:
+        state = "revoked" if "revokedAt" in row else f"until {row['expiresAt']}" if "expiresAt" in row else "valid"
+        click.echo(
+            f"{row['keyId']}  {row['tenant']:<16} {row['mode']}  {state}  {row['label']}  {'+'.join(row['scopes'])}"
+        )
+
+
+@keys.command()
+@click.argument("key_id")
+@_data
+@_json
+def revoke(key_id: str, data: str | None, as_json: bool) -> None:
+    """Stop a key from working, at once."""
+    row = _ask(data, "keys.revoke", {"key_id": key_id})
+    click.echo(json.dumps(row, indent=2) if as_json else f"{row['keyId']} is revoked.")
+
+
+def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
+    with Operator(data) as operator:
+        return operator.ask(operation, arguments, makes_store)
+
+
+@click.group()
+def signing() -> None:
+    """List, renew and drop the keys that links are signed with.
+
+    Talks to the running host through the socket in its data folder; without one, works on the store.
+    """
+
+
+@signing.command("ls")
+@_data
+@_json
+def list_signing_keys(data: str | None, as_json: bool) -> None:
+    """Show the keys by their ids: never their secrets."""
+    found = _ask_signing(data, "signing.list", {})
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for row in found["keys"]:
+        retired = f", retired {row['retiredAt']}" if "retiredAt" in row else ""
+        click.echo(f"{row['kid']}  made {row['createdAt']}  {'signs' if row['signs'] else 'verifies'}{retired}")
+
+
+@signing.command()
+@_data
+@_json
+def rotate(data: str | None, as_json: bool) -> None:
+    """Sign with a new key from now on.
+
+    Links that were made before go on to work until they expire.
+    """
+    made = _ask_signing(data, "signing.rotate", {})
+    click.echo(json.dumps(made, indent=2) if as_json else f"{made['kid']} signs from now on; older keys still verify.")
+
+
+@signing.command()
+@click.argument("kid")
+@_data
+@_json
+def drop(kid: str, data: str | None, as_json: bool) -> None:
+    """Make nothing count that the key KID has signed, at once.
+
+    For a key that others may know. If it is the one that signs, a new one is made first.
+    """
+    done = _ask_signing(data, "signing.drop", {"kid": kid})
+    text = f"{done['dropped']} is dropped, and every link that it signed; {done['signs']} signs."
+    click.echo(json.dumps(done, indent=2) if as_json else text)
+
+
+def _ask_signing(data: str | None, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    with Operator(data) as operator:
+        return operator.ask(operation, arguments)

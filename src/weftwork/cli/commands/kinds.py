@@ -1,0 +1,113 @@
+"""`weftwork kinds`: the kinds of envelopes that a host takes from models."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client.errors import Refused
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.options import connected
+from weftwork.cli.console.text import say, shown
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+from weftwork.protocol.json.values import is_array, is_object
+
+DISCOVERY: Final = "/.well-known/openwop"
+_CELL: Final = 120
+
+
+@click.group()
+def kinds() -> None:
+    """List and explain the kinds of envelopes that a host takes from models.
+
+    Asks any OpenWOP v1 host, which says so without a key. Kinds that only one workflow knows are not among them.
+    """
+
+
+@kinds.command()
+@connected
+def ls(client: Client, as_json: bool) -> None:
+    """List the kinds that the host advertises.
+
+    \b
+    Example:
+      weftwork kinds ls --url https://host.example
+    """
+    rows = [{"kind": name, "version": version, "from": _origin(name)} for name, version in _advertised(client).items()]
+    if as_json:
+        say(json.dumps({"kinds": rows}, indent=2))
+        return
+    from weftwork.cli.console.table import print_table
+
+    head = ["kind", "version", "from"]
+    print_table(head, [["" if row[each] is None else str(row[each]) for each in head] for row in rows], cut=("kind",))
+
+
+@kinds.command()
+@click.argument("kind", metavar="KIND")
+@connected
+def show(client: Client, as_json: bool, kind: str) -> None:
+    """Show what the payload of a kind holds; with --json, its schema.
+
+    \b
+    Example:
+      weftwork kinds show clarification.request
+    """
+    try:
+        schema = client.get(f"/schemas/envelopes/{segment(kind)}.schema.json")
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        raise click.ClickException(_missing(client, kind)) from None
+    if not is_object(schema):
+        raise click.ClickException("the host's answer is no schema.")
+    if as_json:
+        say(json.dumps(schema, indent=2))
+        return
+    for line in _sheet(kind, _advertised(client), schema):
+        say(line)
+
+
+def _advertised(client: Client) -> dict[str, int | None]:
+    """Kinds with their versions, in the order of the host."""
+    answer = client.get(DISCOVERY)
+    found: Any = answer.get("supportedEnvelopes") if is_object(answer) else None
+    if not is_array(found):
+        raise click.ClickException(f"the host's answer to GET {DISCOVERY} does not list kinds of envelopes.")
+    versions: Any = answer.get("schemaVersions")
+    known: dict[str, Any] = versions if is_object(versions) else {}
+    numbers = {name: known.get(name) for name in found if isinstance(name, str)}
+    return {name: number if isinstance(number, int) else None for name, number in numbers.items()}
+
+
+def _origin(name: str) -> str:
+    return "the protocol" if name in UNIVERSAL or name in SHOWN else "the host"
+
+
+def _missing(client: Client, kind: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(kind, _advertised(client), 3)
+    hint = f"; there is {shown(', '.join(close))}" if close else "; `weftwork kinds ls` lists what there is"
+    return f"the host serves no schema of a kind {shown(kind, 100)}{hint}."
+
+
+def _sheet(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:
+    from weftwork.cli.console.table import aligned
+    from weftwork.cli.render.schema_text import Schema
+
+    version = advertised.get(kind)
+    head = [["kind", shown(kind)], ["from", _origin(kind)]]
+    head.insert(1, ["version", str(version) if version is not None else "not advertised"])
+    yield from aligned(head)
+    payload = Schema(schema)
+    if payload.meaning():
+        yield ""
+        yield shown(payload.meaning())
+    yield ""
+    yield "payload"
+    rows = [[shown(cell, _CELL) for cell in row] for row in payload.rows()]
+    yield from aligned(rows, "  ") if rows else (f"  {shown(payload.words(), _CELL)}",)
+    if rows and payload.is_open:
+        yield "  others may be there too"

@@ -1,0 +1,123 @@
+"""`weftwork nodes`: the node types that a host has, or that come with the package."""
+
+import json
+import re
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import NODE_TYPES as ROUTE
+from weftwork.cli.client.suggestions import suggest_nodes
+from weftwork.cli.console.text import say, shown
+from weftwork.protocol.json.values import is_array, is_object
+
+_FOR_TESTS: Final = ("conformance.", "core.conformance.", "local.sample.")
+"""Types that hosts have for those who test hosts."""
+_OTHER_NAME: Final = re.compile(r"Same as `([^`]+)`\.")
+_offline = click.option("--offline", is_flag=True, help="Ask no host: show the types that come with the package.")
+
+
+@click.group()
+def nodes() -> None:
+    """List and explain the node types that definitions can use.
+
+    Asks a weftwork host, which may have types of its own. Without --url, and if no host runs on this machine, the
+    types that come with the package are shown.
+    """
+
+
+@nodes.command()
+@_offline
+@click.option("--all", "every", is_flag=True, help="List conformance.* and local.sample.* too, which are for tests.")
+@connected
+def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
+    """List the node types.
+
+    \b
+    Examples:
+      weftwork nodes ls --offline
+      weftwork nodes ls --url https://host.example --json
+    """
+    known = _found(client, offline)
+    found = [row for row in known if every or not str(row.get("typeId")).startswith(_FOR_TESTS)]
+    if as_json:
+        say(json.dumps({"nodeTypes": found}, indent=2))
+        return
+    from weftwork.cli.console.table import print_table
+
+    members = ["typeId", "effect", "title"]
+    if any(row.get("source") for row in found):
+        members.insert(2, "source")
+    head = ["type" if each == "typeId" else each for each in members]
+    named = [{**row, "title": row["description"]} if _meant(row, known) else row for row in found]
+    print_table(head, [[str(row.get(each) or "") for each in members] for row in named], cut=("source", "title"))
+
+
+@nodes.command()
+@click.argument("type_id", metavar="TYPE", shell_complete=suggest_nodes)
+@_offline
+@connected
+def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
+    """Show what a node type does, its ports and config, and a node of it as an example.
+
+    \b
+    Example:
+      weftwork nodes show core.delay --offline
+    """
+    found = _found(client, offline)
+    wanted = next((row for row in found if row.get("typeId") == type_id), None)
+    if wanted is None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(type_id, [str(row.get("typeId")) for row in found], 3)
+        hint = f"; there is {shown(', '.join(close))}" if close else "; `weftwork nodes ls` lists what there is"
+        raise click.ClickException(f"there is no node type {shown(type_id, 100)}{hint}.")
+    if as_json:
+        say(json.dumps(wanted, indent=2))
+        return
+    from weftwork.cli.render.node_type_details import sheet
+
+    meant = _meant(wanted, found)
+    if meant is not None:
+        wanted = {**meant, "typeId": type_id, "title": f"{meant.get('title')} {wanted['description']}"}
+    for line in sheet(wanted):
+        say(line)
+
+
+def _found(client: Client, offline: bool) -> list[dict[str, Any]]:
+    if offline:
+        return _packaged()
+    try:
+        answer = client.get(ROUTE)
+    except Unreachable:
+        if click.get_current_context().get_parameter_source("url") is not ParameterSource.DEFAULT:
+            raise
+        say(f"no host answers on {client.url}; these come with the package.", err=True)
+        return _packaged()
+    except Refused as refused:
+        if refused.status not in (404, 405, 501):
+            raise
+        text = f"this host does not say which node types it has: {ROUTE} is weftwork's own"
+        raise click.ClickException(f"{text}. --offline shows the types that come with the package.") from None
+    rows = answer.get("nodeTypes") if is_object(answer) else None
+    if not is_array(rows):
+        raise click.ClickException(f"the host's answer to GET {ROUTE} is not a list of node types.")
+    return [row for row in rows if is_object(row)]
+
+
+def _packaged() -> list[dict[str, Any]]:
+    """The built-in types, as a host would describe them."""
+    from weftwork.protocol.workflow.node_types import describe_all
+    from weftwork.wiring.node_types import declarations, node_types
+
+    return describe_all(declarations(node_types()).values())
+
+
+def _meant(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The type of which this is only another name."""
+    said = _OTHER_NAME.fullmatch(str(row.get("description") or ""))
+    return next((each for each in rows if each.get("typeId") == said[1]), None) if said else None

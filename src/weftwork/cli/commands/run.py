@@ -1,0 +1,237 @@
+"""`weftwork run`: start a run on a host, and follow it."""
+
+import time
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import suggest_workflows
+from weftwork.cli.console.text import say, shown
+
+if TYPE_CHECKING:
+    from weftwork.cli.client.upload import Upload
+
+
+PROMPT: Final = 3.0
+"""Seconds that a question may take whose answer is nice to know."""
+_LISTED: Final = "`weftwork workflows ls` lists the workflows of the host."
+
+
+def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not isfinite(seconds):
+        raise click.BadParameter(f"{seconds} is no number of seconds.")
+    return seconds
+
+
+@click.command()
+@click.argument("workflow", metavar="WORKFLOW", shell_complete=suggest_workflows)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An input; repeatable. NAME=@FILE reads the value from a file, @FILE a JSON object of inputs, @- the same "
+    "from standard input.",
+)
+@click.option(
+    "--media",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A file as an input; repeatable. It is sent to the host first, and the input names it. NAME=FILE;type=TYPE "
+    "says what it is, as image/png.",
+)
+@click.option(
+    "--configurable", multiple=True, metavar="NAME=VALUE", help="An option of the run; repeatable, as --input."
+)
+@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="A tag of the run; repeatable.")
+@click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the run; repeatable, as --input.")
+@click.option(
+    "--idempotency-key",
+    metavar="TEXT",
+    help="The same key with the same inputs starts one run, however often it is sent.  [default: a new one]",
+)
+@click.option("--follow", is_flag=True, help="Show the run until it ends. Without, its id is printed and that is all.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    callback=_finite,
+    metavar="SECONDS",
+    help="Follow for so long at most.",
+)
+@click.option("--no-wait", is_flag=True, help="Stop following when the run waits for an answer or is paused.")
+@connected
+def run(
+    client: Client,
+    as_json: bool,
+    workflow: str,
+    inputs: tuple[str, ...],
+    media: tuple[str, ...],
+    configurable: tuple[str, ...],
+    tags: tuple[str, ...],
+    metadata: tuple[str, ...],
+    idempotency_key: str | None,
+    follow: bool,
+    timeout: float | None,
+    no_wait: bool,
+) -> None:
+    """Start a run, and follow it to its end with --follow.
+
+    WORKFLOW is the id of a workflow of the host, or a .json file, which is registered first. A value is JSON if it
+    reads as JSON, else text: --input count=3 --input name=Ada. With --media photo=shelf.png the input photo names a
+    file, as {"mediaRef", "mimeType", "name"}.
+
+    With --follow a terminal shows a tree of nodes and the runs that they start, anything else gets a line for each
+    event, and --json prints the events as JSON lines with the run's snapshot as the last one. Ctrl-C stops following,
+    and the run goes on.
+
+    \b
+    Exit codes:
+        0  the run completed, or was started without --follow
+        1  the run failed, or ended in a way that this version does not know
+        2  the command was called wrongly
+        3  the run was cancelled
+        4  the run waits for somebody, and --no-wait was given
+        5  the time of --timeout is over, and the run goes on
+        6  the host cannot be reached
+        7  the host refused
+        8  standard output cannot be written, and the run goes on
+      130  Ctrl-C, and the run goes on
+      141  nobody reads standard output any more, and the run goes on
+      143  SIGTERM while the tree is shown, and the run goes on
+    """
+    # Imported late, here and below: `weftwork --help` needs none of it.
+    from weftwork.cli.console.option_values import pairs
+
+    if not follow and (timeout is not None or no_wait):
+        raise click.UsageError("--timeout and --no-wait need --follow.")
+    body: dict[str, Any] = {
+        "inputs": pairs("--input", inputs),
+        "configurable": pairs("--configurable", configurable),
+        "metadata": pairs("--metadata", metadata),
+        "tags": list(tags),
+    }
+    given: dict[str, Any] = body["inputs"]
+    files = _files(media, given) if media else {}
+    workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
+    if files and definition is None:
+        _look_for(client, workflow_id)
+    given.update({name: _sent(client, file) for name, file in files.items()})
+    answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
+    run_id: str = answer["runId"]
+    if not follow:
+        _tell(answer, run_id, as_json)
+        return
+    from weftwork.cli.follow.follow_run import follow as follow_run
+
+    if timeout is not None:
+        client.deadline = time.monotonic() + timeout
+    raise SystemExit(follow_run(client, run_id, as_json, no_wait, workflow_id, definition))
+
+
+def _files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":
+    """The files that are to become inputs, each looked at. Raises UsageError."""
+    from weftwork.cli.client.upload import Upload
+
+    found: dict[str, Upload] = {}
+    for text in media:
+        name, _, rest = text.partition("=")
+        path, sign, media_type = rest.rpartition(";type=")
+        if not name or not rest:
+            raise click.UsageError(f"--media {shown(text, 60)} must look like NAME=FILE or NAME=FILE;type=image/png.")
+        if name in inputs or name in found:
+            raise click.UsageError(f"the input {shown(name, 60)} is given twice.")
+        found[name] = Upload(path, media_type) if sign else Upload(rest)
+    return found
+
+
+def _look_for(client: Client, workflow_id: str) -> None:
+    """Raises Refused if the host has no such workflow: then nothing needs to be sent. Whoever may not know goes on."""
+    from weftwork.protocol.json.values import is_object
+
+    try:
+        client.get(f"/v1/workflows/{segment(workflow_id)}")
+    except Refused as refused:
+        # Not every host shows its workflows; one that lists some does.
+        if refused.status == 404 and is_object(client.peek("/v1/workflows", PROMPT)):
+            say(_LISTED, err=True)
+            raise
+
+
+def _sent(client: Client, file: "Upload") -> dict[str, Any]:
+    """The input that names a file, once the host has it."""
+    from weftwork.cli.client.assets import send
+
+    answer = send(client, file)
+    return {
+        "mediaRef": answer["mediaRef"],
+        "mimeType": answer.get("mimeType", file.media_type),
+        "name": answer.get("name", file.name),
+    }
+
+
+def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
+    from secrets import token_urlsafe
+
+    from weftwork.protocol.json.values import is_object
+
+    try:
+        answer = client.post("/v1/runs", body, idempotency_key=idempotency_key or token_urlsafe(24))
+    except KeyboardInterrupt:
+        say("the host had not answered yet, and may have started the run; see `weftwork runs ls`.", err=True)
+        raise
+    except Refused as refused:
+        if refused.details.get("pointer") == "/workflowId":
+            say(_LISTED, err=True)
+        raise
+    if not is_object(answer) or not isinstance(answer.get("runId"), str):
+        raise Unreachable(f"{client.url} does not say which run it started; see that --url names an OpenWOP v1 host.")
+    return answer
+
+
+def _tell(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
+    if as_json:
+        from weftwork.cli.console.text import json_line
+
+        say(json_line(answer))
+        return
+    say(shown(run_id))
+    from weftwork.cli.render.interrupt_text import word
+
+    say(f"follow it with `weftwork events {word(run_id)} --follow`.", err=True)
+
+
+def _register(client: Client, name: str) -> tuple[str, Any]:
+    """The id under which the host has the definition of a file now, and the definition."""
+    from weftwork.cli.render import definition_file
+    from weftwork.protocol.json.values import is_object
+
+    try:
+        data = definition_file.read(name)
+    except OSError as error:
+        raise click.UsageError(f"{shown(name)} cannot be read: {error.strerror}.") from None
+    document, problems = definition_file.parse(name, data)
+    if problems:
+        raise click.UsageError("\n".join(map(definition_file.told, problems)))
+    try:
+        answer = client.post("/v1/workflows", document)
+    except Refused as refused:
+        if refused.status in (404, 405, 501):
+            raise Refused(
+                refused.status,
+                "",
+                "this host takes no definitions at POST /v1/workflows; register it in the host's own way and name it "
+                "by its id",
+            ) from None
+        for problem in definition_file.place(name, data, refused.message, refused.details):
+            say(definition_file.told(problem), err=True)
+        raise
+    named = answer.get("workflowId") if is_object(answer) else None
+    own = document.get("id") if is_object(document) else None
+    found = named or own
+    if not isinstance(found, str):
+        raise Unreachable(f"{client.url} does not say under which id it has the workflow.")
+    return found, document

@@ -1,0 +1,432 @@
+"""`weftwork runs`: look at runs of any OpenWOP host and steer them; delete old ones of our own.
+
+`weftwork runs tree`: a run and all that were started below it, as they stand or as they go on.
+
+`weftwork runs prune`: delete old runs, on a running host or on its store.
+"""
+
+import json
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from weftwork.cli.client.admin_session import Operator
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
+from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.units import length
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL
+from weftwork.protocol.timestamps import iso
+
+if TYPE_CHECKING:
+    from weftwork.cli.follow.run_tree_views import KinView
+
+
+_ABSENT: Final = (404, 405, 501)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+@click.option("--follow", is_flag=True, help="Show it anew until RUN has ended. Without, it is shown once.")
+@connected
+def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
+    """Show a run and the runs that were started below it.
+
+    Needs a weftwork host. A line has the workflow, the status, the run id, how long it took, and the node where it
+    waits or the code of its error. Of more than 20 siblings of one workflow that stand alike, the rest is counted.
+
+    With --follow a terminal shows the tree anew in place; anything else gets a line for each run that is new or stands
+    otherwise than before, and --json prints the document on a line each time that it has changed. Ctrl-C exits with
+    130, and the run goes on.
+
+    \b
+    Examples:
+      weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb
+      weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb --follow
+    """
+    # Imported late, here and below: `weftwork --help` needs none of it.
+    from weftwork.cli.console.text import can_draw
+    from weftwork.cli.follow.run_tree_views import JsonChanges, LineChanges, Screen, draw
+
+    document = _ask(client, run_id)
+    if not follow:
+        if as_json:
+            say(json.dumps(document, indent=2))
+        elif can_draw():
+            draw(document, Screen(document).console)
+        else:
+            draw(document)
+    elif as_json:
+        _follow(client, run_id, document, JsonChanges())
+    elif can_draw():
+        with Screen(document) as screen:
+            client.notify = screen.note
+            _follow(client, run_id, document, screen)
+    else:
+        _follow(client, run_id, document, LineChanges())
+
+
+def _ask(client: Client, run_id: str) -> Any:
+    from weftwork.cli.client.run_tree import read_tree, tree_path
+    from weftwork.cli.follow.run_tree_watch import MOST
+
+    try:
+        document = client.get(tree_path(run_id), limit=MOST)
+    except Refused as refused:
+        if refused.status not in _ABSENT:
+            raise
+        # If there is no such run, the host says so here.
+        client.get(f"/v1/runs/{segment(run_id)}")
+        document = None
+    if read_tree(document) is None:
+        text = "this host does not tell which runs a run has started: only a weftwork host does"
+        raise click.ClickException(f"{text}. `weftwork runs show RUN` may name some.")
+    return document
+
+
+def _follow(client: Client, run_id: str, document: Any, view: "KinView") -> None:
+    """Show the tree now, and each time that something may have changed, until the run is over."""
+    from weftwork.cli.client.run_tree import read_tree, tree_path
+    from weftwork.cli.follow.run_tree_watch import MOST, RunWatch
+
+    view.show(document)
+    top = read_tree(document)
+    if top is None or top.is_over:
+        return
+    with RunWatch(client, run_id) as watch:
+        is_over = False
+        while not is_over:
+            watch.rest()
+            is_over = watch.is_over
+            if watch.error is not None:
+                raise watch.error
+            # What cannot be seen now is seen later, or the run itself cannot be heard either.
+            found = _ask(client, run_id) if is_over else client.peek(f"{tree_path(run_id)}?limit={MOST}", PROMPT)
+            if read_tree(found) is not None:
+                view.show(found)
+
+
+_SAY_SECONDS: Final = 10.0
+"""How often progress is said where it cannot be shown in place."""
+
+
+@click.command()
+@click.option(
+    "--older-than",
+    callback=length,
+    required=True,
+    metavar="AGE",
+    help="Delete runs that ended so long ago: 90m, 12h, 30d, 2w.",
+)
+@click.option("--tenant", metavar="NAME", help="Only runs of this tenant, live and test.  [default: of all]")
+@click.option("--dry-run", is_flag=True, help="Only say how many there are.")
+@click.option("--yes", is_flag=True, help="Do not ask. Nothing is asked either when no terminal is there to answer.")
+@click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and ask nothing.")
+def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
+    """Delete runs that ended long ago, with their events and everything else that belongs to them.
+
+    Unfinished runs are never deleted. The host goes on meanwhile. What was deleted before an interruption stays
+    deleted, and the same command goes on with the rest.
+    """
+    before = max(0, int(time.time() * 1000) - older_than)
+    wanted: dict[str, Any] = {"completed_before": before}
+    if tenant is not None:
+        wanted["tenant"] = tenant
+    with Operator(data) as operator:
+        found: int = operator.ask("runs.count", wanted)["runs"]
+        deleted = 0
+        if found and not dry_run:
+            if not yes and not as_json and sys.stdin.isatty():
+                click.confirm(f"Delete {_runs(found)} that ended before {iso(before)}?", abort=True, err=True)
+            deleted = _prune(operator, wanted, found)
+    if as_json:
+        shown = {"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run}
+        click.echo(json.dumps(shown, indent=2))
+    elif dry_run:
+        click.echo(f"{_runs(found)} ended before {iso(before)}; nothing was deleted.")
+    else:
+        click.echo(f"{_runs(deleted)} that ended before {iso(before)} deleted.")
+
+
+def _prune(operator: Operator, wanted: dict[str, Any], found: int) -> int:
+    """Slice by slice, so that the host has time for others and the user sees how far it is."""
+    in_place = sys.stderr.isatty()
+    deleted, more, said = 0, True, time.monotonic()
+    while more:
+        answer = operator.ask("runs.prune", wanted)
+        deleted, more = deleted + answer["deleted"], answer["more"]
+        if in_place:
+            click.echo(f"\r{deleted} of {found}", err=True, nl=not more)
+        elif more and time.monotonic() - said >= _SAY_SECONDS:
+            click.echo(f"{deleted} of {found} deleted", err=True)
+            said = time.monotonic()
+    return deleted
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+PROMPT: Final = 3.0
+"""Seconds to find out how a run stands now."""
+PAGE: Final = 200
+"""Most runs that are asked for at once."""
+_run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
+_reason = click.option("--reason", metavar="TEXT", help="Why, for those who read the run's events later.")
+
+
+@click.group()
+def runs() -> None:
+    """List, show, cancel, pause and resume runs; delete old ones.
+
+    All but prune and tree work with any OpenWOP host. Sending a command again does no harm.
+    """
+
+
+runs.add_command(prune)
+runs.add_command(tree)
+
+
+@runs.command()
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    shell_complete=suggest_statuses,
+    help=f"Only runs with this status: {', '.join(STATUSES)}. Repeatable.",
+)
+@click.option(
+    "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only runs of this workflow.  [default: of all]"
+)
+@click.option("--parent", metavar="RUN", shell_complete=suggest_runs, help="Only runs that this run has started.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most runs to list.")
+@click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
+@connected
+def ls(
+    client: Client,
+    as_json: bool,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    parent: str | None,
+    limit: int,
+    every: bool,
+) -> None:
+    """List runs, newest first.
+
+    Times are in UTC. The last column says at which node a run is, or why it failed.
+
+    \b
+    Examples:
+      weftwork runs ls --status failed --limit 5
+      weftwork runs ls --workflow hello --all --json
+    """
+    query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
+    found = list(_listed(client, query, None if every else limit))
+    if parent is not None and any(is_object(run) and run.get("parentRunId") != parent for run in found):
+        raise click.ClickException("this host does not list the runs of one parent. Name it: `weftwork runs show RUN`.")
+    if as_json:
+        say(json.dumps({"runs": found}, indent=2))
+    elif found:
+        from weftwork.cli.console.table import print_table
+
+        head = ("run", "status", "workflow", "created", "took", "at")
+        print_table(head, [_row(run) for run in found], cut=("status", "at"))
+    else:
+        say("There are no such runs.", err=True)
+
+
+def _listed(client: Client, query: dict[str, Any], most: int | None) -> Iterator[Any]:
+    statuses = query["status"] or ()
+    count = 0
+    while True:
+        left = PAGE if most is None else most - count
+        try:
+            page = client.get("/v1/runs", **query, limit=min(PAGE, left))
+        except Refused as refused:
+            if refused.status in _ABSENT:
+                text = "this host does not list runs: GET /v1/runs is not part of every OpenWOP host"
+                raise click.ClickException(f"{text}. Name a run: `weftwork runs show RUN`.") from None
+            if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
+                say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
+            raise
+        found = page.get("runs") if is_object(page) else None
+        if not is_array(found):
+            raise click.ClickException("the host's answer to GET /v1/runs is not a list of runs.")
+        yield from found[:left]
+        count += len(found)
+        cursor = page.get("nextCursor")
+        # A host that gives the same page again would never come to an end.
+        if not cursor or cursor == query.get("cursor") or (most is not None and count >= most):
+            return
+        query["cursor"] = cursor
+
+
+def _row(run: Any) -> list[str]:
+    from weftwork.cli.console.units import between, clock, short_clock
+
+    known: dict[str, Any] = run if is_object(run) else {}
+    told = short_clock if sys.stdout.isatty() else clock
+    error = known.get("error")
+    at = error.get("code", "") if is_object(error) else known.get("currentNodeId", "")
+    begun = known.get("startedAt", known.get("createdAt"))
+    return [
+        *(str(known.get(member, "?")) for member in ("runId", "status", "workflowId")),
+        told(known.get("createdAt", known.get("startedAt"))),
+        between(begun, known.get("completedAt")),
+        str(at),
+    ]
+
+
+@runs.command()
+@_run
+@connected
+def show(client: Client, as_json: bool, run_id: str) -> None:
+    """Show how a run stands, and what it asks for or why it failed.
+
+    Long values are cut; --json prints the whole snapshot as the host sent it.
+
+    \b
+    Example:
+      weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb
+    """
+    found = client.get(_path(run_id))
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not is_object(found):
+        raise click.ClickException("the host's answer is not a run.")
+    from weftwork.cli.follow.run_history import node_times, read_past, told_children
+    from weftwork.cli.render.run_details import sheet
+
+    past = read_past(client, run_id)
+    questions = {row.node_id: row.asked for row in past.nodes.values() if row.asked is not None}
+    for line in sheet(found, node_times(past), client.url, questions, told_children(past)):
+        say(line)
+
+
+@runs.command()
+@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True, shell_complete=suggest_runs)
+@_reason
+@connected
+def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str | None) -> None:
+    """Cancel runs.
+
+    A run that has ended stays as it is, which is no failure. If a run is refused, the others are cancelled all the
+    same, and the exit code is 7.
+
+    \b
+    Example:
+      weftwork runs cancel 01m7f5zzhp2z8y1fpzhf93nsbb --reason "wrong input"
+    """
+    body = {"reason": reason} if reason is not None else None
+    answers: list[Any] = []
+    refusal: Refused | None = None
+    for run_id in run_ids:
+        try:
+            answer = client.post(f"{_path(run_id)}/cancel", body, idempotency_key=str(uuid.uuid4()))
+        except Refused as refused:
+            if refused.status in (401, 403):
+                raise
+            refusal = refused
+            answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
+            say(f"{shown(run_id)}: {refused.format_message()}", err=True)
+            continue
+        status = _status(client, run_id, answer)
+        answers.append(answer)
+        if not as_json:
+            say(f"{shown(run_id)} {_cancelled(status)}")
+    if as_json:
+        say(json.dumps({"runs": answers}, indent=2))
+    if refusal is not None:
+        raise SystemExit(refusal.exit_code)
+
+
+def _cancelled(status: str) -> str:
+    if status == "cancelling":
+        return "is being cancelled"
+    return f"had ended before: {shown(status)}" if status in TERMINAL and status != "cancelled" else "is cancelled"
+
+
+@runs.command()
+@_run
+@click.option(
+    "--drain-policy",
+    type=click.Choice(DRAIN_POLICIES),
+    help="Whether nodes that run end first, or are interrupted and start anew.  [default: drain-current-node]",
+)
+@_reason
+@connected
+def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, reason: str | None) -> None:
+    """Keep a run from starting any more nodes, until it is resumed or cancelled.
+
+    \b
+    Example:
+      weftwork runs pause 01m7f5zzhp2z8y1fpzhf93nsbb --drain-policy immediate
+    """
+    body = {"drainPolicy": drain_policy, "reason": reason}
+    answer = _steer(client, run_id, "pause", body)
+    if as_json:
+        say(json.dumps(answer, indent=2))
+        return
+    # A host accepts it either way; its snapshot says whether there was something to wait for.
+    now = None if drain_policy == "immediate" else client.peek(_path(run_id), PROMPT)
+    is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
+    say(f"{shown(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
+
+
+@runs.command()
+@_run
+@_reason
+@connected
+def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> None:
+    """Let a paused run go on.
+
+    \b
+    Example:
+      weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
+    """
+    answer = _steer(client, run_id, "resume", {"reason": reason})
+    say(json.dumps(answer, indent=2) if as_json else f"{shown(run_id)} goes on")
+
+
+def _steer(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
+    """Pausing is optional in the protocol, and a host without it answers as if there were no such run."""
+    given = {name: value for name, value in body.items() if value is not None}
+    try:
+        answer = client.post(f"{_path(run_id)}:{verb}", given or None, idempotency_key=str(uuid.uuid4()))
+    except Refused as refused:
+        if refused.status in _ABSENT and not _offers_pauses(client.get):
+            raise click.ClickException("this host does not offer to pause and resume runs.") from None
+        raise
+    _status(client, run_id, answer)
+    return answer
+
+
+def _offers_pauses(get: Callable[[str], Any]) -> bool:
+    found: Any = get("/.well-known/openwop")
+    for name in ("runs", "pauseResume", "supported"):
+        found = found.get(name) if is_object(found) else None
+    return found is True
+
+
+def _path(run_id: str) -> str:
+    return f"/v1/runs/{segment(run_id)}"
+
+
+def _status(client: Client, run_id: str, answer: Any) -> str:
+    """How the run stands now. Raises Unreachable for what is no answer of an OpenWOP host."""
+    status = answer.get("status") if is_object(answer) else None
+    if not isinstance(status, str):
+        raise Unreachable(
+            f"{client.url} does not say how {shown(run_id)} stands now; see that --url names an OpenWOP v1 host."
+        )
+    return status

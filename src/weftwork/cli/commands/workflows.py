@@ -1,0 +1,322 @@
+"""`weftwork workflows`: check definitions, draw them, list what a host has, and hand new ones in.
+
+The workflows of a host, for whoever asks: a client with a key over HTTP, or the operator on its own machine.
+"""
+
+import json
+import uuid
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import click
+from click.core import ParameterSource
+
+from weftwork.cli.client.admin_session import Operator
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.options import connected
+from weftwork.cli.client.suggestions import suggest_workflows
+from weftwork.cli.console.text import say, shown
+from weftwork.cli.render.definition_file import (
+    Problems,
+    check,
+    known_types,
+    parse,
+    place,
+    read,
+    shape,
+    told,
+    unreadable,
+)
+from weftwork.protocol.json.values import is_array, is_object
+
+
+class Catalog(Protocol):
+    """Workflows that can be started."""
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """By id, each with workflowId, name, version and versions as far as the host says."""
+        ...
+
+    def get(self, workflow_id: str, version: str | None) -> Any:
+        """The definition. Raises what click shows to the user."""
+        ...
+
+
+@contextmanager
+def chosen(client: Client, data: str | None, tenant: str) -> Generator[Catalog]:
+    """Over HTTP if the command, or its environment, names a host or a key; else as the operator."""
+    if not _as_operator():
+        yield _OfClient(client)
+        return
+    with Operator(data) as operator:
+        yield _OfOperator(operator, tenant)
+
+
+def _as_operator() -> bool:
+    source = click.get_current_context().get_parameter_source
+    typed = {each for each in ("url", "key", "data", "tenant") if source(each) is ParameterSource.COMMANDLINE}
+    if typed & {"data", "tenant"}:
+        if typed & {"url", "key"}:
+            raise click.UsageError("Name a host with --url and --key, or a data folder with --data and --tenant.")
+        return True
+    return source("url") is ParameterSource.DEFAULT and source("key") is ParameterSource.DEFAULT
+
+
+class _OfClient:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        cursor: Any = None
+        while True:
+            page = self._page(cursor)
+            rows = page.get("workflows") if is_object(page) else None
+            if not is_array(rows):
+                raise click.ClickException("the host's answer to GET /v1/workflows is not a list of workflows.")
+            yield from (row for row in rows if is_object(row))
+            following = page.get("nextCursor")
+            # A host that gives the same page again would never come to an end.
+            if not following or following == cursor:
+                return
+            cursor = following
+
+    def _page(self, cursor: Any) -> Any:
+        try:
+            return self._client.get("/v1/workflows", limit=200, cursor=cursor)
+        except Refused as refused:
+            if refused.status not in (404, 405, 501):
+                raise
+            text = "this host does not list workflows: GET /v1/workflows is not part of every OpenWOP host"
+            raise click.ClickException(f"{text}. Name one: `weftwork workflows show ID`.") from None
+
+    def get(self, workflow_id: str, version: str | None) -> Any:
+        return self._client.get(f"/v1/workflows/{segment(workflow_id)}", version=version)
+
+
+class _OfOperator:
+    def __init__(self, operator: Operator, tenant: str) -> None:
+        self._operator = operator
+        self._tenant = tenant
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        after: str | None = None
+        while True:
+            answer = self._operator.ask("workflows.list", {"tenant": self._tenant, "after": after})
+            for row in answer["workflows"]:
+                after = row.pop("id")
+                yield {"workflowId": after, **row}
+            if not answer["more"]:
+                return
+
+    def get(self, workflow_id: str, version: str | None) -> Any:
+        from weftwork.protocol.json.decoder import decode
+
+        wanted = {"tenant": self._tenant, "workflow_id": workflow_id, "version": version}
+        return decode(self._operator.ask("workflows.get", wanted)["definition"].encode())
+
+
+_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_tenant = click.option(
+    "--tenant", default="default", show_default=True, help="The tenant whose workflows are meant, without a key."
+)
+
+
+@click.group()
+def workflows() -> None:
+    """Check, draw, list and register workflow definitions.
+
+    With --url or --key, or their variables WEFTWORK_URL and WEFTWORK_KEY, ls and show ask that host, which may be any
+    OpenWOP host. Without them they ask as the operator does: through the socket in the data folder of a host on this
+    machine, or its store, for any tenant.
+    """
+
+
+@workflows.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--nodes", metavar="MODULE", multiple=True, help="Know the nodes of this Python module too. Repeatable.")
+@_json
+def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> None:
+    """Check definitions as a host would, without one.
+
+    Prints a line for each problem, with file, line, column and JSON pointer, and exits with 1 if there is any. FILE
+    may be - for standard input. Mistakes in the shape are found first, others once the shape is right. The known node
+    types are those of the package, of installed packages and of the modules named with --nodes, which are imported.
+
+    \b
+    Example:
+      weftwork workflows validate --nodes acme.nodes flows/*.json
+    """
+    types = known_types(nodes)
+    found: Problems = []
+    for name in files:
+        summary, problems = check(name, types)
+        found += problems
+        if not as_json:
+            for each in problems:
+                say(told(each))
+            if not problems:
+                say(f"{shown(name)}: ok ({summary})")
+    if as_json:
+        say(json.dumps(found, indent=2))
+    if found:
+        raise SystemExit(1)
+
+
+@workflows.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@connected
+def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
+    """Register definitions with a host, or new versions of them.
+
+    FILE may be - for standard input. What the host does not take is printed as `validate` prints it; the other files
+    are registered all the same, and the exit code is 1. The key needs the scope manifest:write. Registering the same
+    content again changes nothing.
+
+    \b
+    Example:
+      weftwork workflows add flows/greet.json flows/bill.json
+    """
+    added: list[Any] = []
+    problems: Problems = []
+    for name in files:
+        answer, found = _add(client, name)
+        problems += found
+        if not found:
+            added.append(answer)
+        if not as_json:
+            for each in found:
+                say(told(each))
+            if not found:
+                say(f"{shown(name)}: {_registered(answer)}")
+    if as_json:
+        say(json.dumps({"added": added, "problems": problems}, indent=2))
+    if problems:
+        raise SystemExit(1)
+
+
+def _add(client: Client, name: str) -> tuple[Any, Problems]:
+    try:
+        data = read(name)
+    except OSError as error:
+        return None, [unreadable(name, error)]
+    document, problems = parse(name, data)
+    if problems:
+        return None, problems
+    try:
+        answer = client.post("/v1/workflows", document, idempotency_key=str(uuid.uuid4()))
+    except Refused as refused:
+        if refused.status in (404, 405, 501):
+            text = "this host takes no definitions: POST /v1/workflows is not part of every OpenWOP host."
+            raise click.ClickException(text) from None
+        placed = place(name, data, refused.message, refused.details)
+        if not placed and refused.status in (400, 409, 413, 422):
+            placed = place(name, data, refused.message, {"pointer": ""})
+        if not placed:
+            raise
+        return None, placed
+    if not is_object(answer) or not isinstance(answer.get("workflowId"), str):
+        raise Unreachable(f"{client.url} does not say what it registered; see that --url names an OpenWOP v1 host.")
+    return answer, []
+
+
+def _registered(answer: Any) -> str:
+    from weftwork.cli.console.units import clock
+
+    known: dict[str, Any] = answer if is_object(answer) else {}
+    since = clock(known.get("createdAt"))
+    words = f"workflow {shown(known.get('workflowId', '?'))}, version {shown(known.get('version', '?'))}"
+    return f"{words}, registered" + (f" {since} UTC" if since else "")
+
+
+@workflows.command()
+@click.argument("workflow_id", metavar="[ID]", required=False, shell_complete=suggest_workflows)
+@click.option("--file", metavar="FILE", help="Draw the definition in this file instead; - is standard input.")
+@click.option(
+    "--format", "style", type=click.Choice(["text", "mermaid"]), default="text", show_default=True, help="How to draw."
+)
+@click.option("--version", metavar="VERSION", help="A registered version.  [default: the one that new runs take]")
+@_tenant
+@_data
+@connected
+def show(
+    client: Client,
+    as_json: bool,
+    workflow_id: str | None,
+    file: str | None,
+    style: str,
+    version: str | None,
+    tenant: str,
+    data: str | None,
+) -> None:
+    """Draw a workflow of a host, or of a file.
+
+    Without a running host and without a key, the store in the data folder is asked, which knows the workflows that
+    were registered over HTTP and not those of folders. With --json the definition itself is printed.
+
+    \b
+    Examples:
+      weftwork workflows show hello
+      weftwork workflows show hello --url https://host.example --format mermaid
+    """
+    if (workflow_id is None) == (file is None):
+        raise click.UsageError("Name either a workflow of the host or a file with --file.")
+    if file is not None:
+        document = shape(file, _file(file))
+        say(json.dumps(document, indent=2) if as_json else _drawn(document, style))
+        return
+    assert workflow_id is not None, "one of the two is there"
+    with chosen(client, data, tenant) as catalog:
+        found = catalog.get(workflow_id, version)
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    say(_drawn(shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")), style))
+
+
+def _file(name: str) -> bytes:
+    try:
+        return read(name)
+    except OSError as error:
+        raise click.ClickException(f"{shown(name)} cannot be read: {error.strerror}") from None
+
+
+def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
+    """List the workflows that can be started.
+
+    Without a running host and without a key, the store in the data folder is asked, which knows the workflows that
+    were registered over HTTP and not those of folders.
+
+    \b
+    Examples:
+      weftwork workflows ls
+      weftwork workflows ls --url https://host.example --json
+    """
+    with chosen(client, data, tenant) as catalog:
+        found = list(catalog.all())
+    if as_json:
+        say(json.dumps({"workflows": found}, indent=2))
+    elif found:
+        from weftwork.cli.console.table import print_table
+
+        members = ("workflowId", "version", "name")
+        rows = [[str(row.get(each, "")) for each in members] for row in found]
+        print_table(("workflow", "version", "name"), rows, cut=("version", "name"))
+    else:
+        say("There are no workflows.", err=True)
+
+
+workflows.command("ls")(_tenant(_data(connected(_list))))
+workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(_data(connected(_list))))
+
+
+def _drawn(document: dict[str, Any], style: str) -> str:
+    if style == "mermaid":
+        from weftwork.cli.render.drawing.mermaid import as_mermaid
+
+        return as_mermaid(document).rstrip("\n")
+    from weftwork.cli.render.drawing.text import as_text
+
+    return as_text(document).rstrip("\n")

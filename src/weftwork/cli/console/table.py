@@ -1,0 +1,114 @@
+"""Rows for people: a table on a terminal, aligned columns elsewhere. Every cell is made safe to print."""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from weftwork.cli.console.text import say, shown
+
+GAP: Final = "  "
+_CELL: Final = 200
+_LEAST: Final = 12
+"""Columns of a text that is cut; with less it says nothing."""
+_COLOURS: Final = {
+    "ok": "green",
+    "completed": "green",
+    "running": "cyan",
+    "failed": "red",
+    "fail": "red",
+    "cancelled": "yellow",
+    "cancelling": "yellow",
+    "warn": "yellow",
+    "paused": "magenta",
+    "suspended": "magenta",
+}
+
+
+def colour(state: str) -> str:
+    """The colour of a status; none for one that says nothing special."""
+    return "magenta" if state.startswith("waiting-") else _COLOURS.get(state, "")
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequence[str] = ()) -> None:
+    """Print rows below their heads. Statuses have colours.
+
+    On a terminal a row is a line: columns of `cut` are as wide as there is room, and when that is not enough, columns
+    are left out from the right. Names that other commands take are whole or not there.
+    """
+    cells = [[shown(cell, _CELL) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        say(_drawn(head, cells, cut))
+        return
+    for line in aligned([list(head), *cells]):
+        say(line)
+
+
+def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
+    """Lines whose columns stand below each other; the last one is as long as it is."""
+    widths = [max(_width(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
+    lines: list[str] = []
+    for row in rows:
+        padded = [cell + " " * (room - _width(cell)) for cell, room in zip(row, widths, strict=True)]
+        lines.append((indent + GAP.join(padded)).rstrip())
+    return lines
+
+
+def fitted(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str], room: int) -> dict[int, int]:
+    """The columns that are shown, with their widths, so that a line holds them: the first whatever it takes."""
+    natural = [max(_width(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    least = [
+        min(wide, max(_LEAST, _width(name))) if name in cut else wide for name, wide in zip(head, natural, strict=True)
+    ]
+    kept = {0: natural[0]}
+    left = room - natural[0]
+    for at in range(1, len(head)):
+        if least[at] + len(GAP) > left:
+            break
+        kept[at] = least[at]
+        left -= least[at] + len(GAP)
+    for at in kept:
+        more = min(natural[at] - kept[at], max(0, left))
+        kept[at] += more
+        left -= more
+    return kept
+
+
+def _width(text: str) -> int:
+    # Imported late: `weftwork --help` needs none of it.
+    from weftwork.cli.console.text import width
+
+    return width(text)
+
+
+def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]) -> str:
+    # Imported late: only a terminal needs it.
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    widths = fitted(head, rows, cut, console.width)
+    mark = "..." if console.options.ascii_only else "…"
+    lines: list[Text] = []
+    for row in (head, *rows):
+        line = Text()
+        for at, room in widths.items():
+            cell = _within(row[at], room, mark)
+            style = "bold" if row is head else colour(row[at]) if head[at] == "status" else ""
+            line.append(cell, style or None)
+            line.append(" " * (room - _width(cell)) + GAP)
+        line.rstrip()
+        lines.append(line)
+    with console.capture() as written:
+        for line in lines:
+            console.print(line, soft_wrap=True)
+    return written.get().rstrip("\n")
+
+
+def _within(text: str, room: int, mark: str) -> str:
+    """The text if there is room for it, else its beginning and a mark."""
+    if _width(text) <= room:
+        return text
+    kept = text
+    while kept and _width(kept) + len(mark) > room:
+        kept = kept[:-1]
+    return kept + mark

@@ -1,0 +1,95 @@
+"""Texts that others wrote, made safe to print: ids, names, messages and values of a host, names of files."""
+
+import json
+import os
+import sys
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    pass
+
+
+MOST: Final = 1024
+"""Characters of one text that are shown."""
+_SIGNS: Final = str.maketrans(
+    {
+        **dict.fromkeys("├┤┼╮╭┬╯╰┴", "+"),
+        "│": "|",
+        "─": "-",
+        "●": "*",
+        "←": "<-",
+        "→": "->",
+        "↺": "<<",
+        "…": "...",
+    }
+)
+"""What our own pictures are made of, for encodings that lack it."""
+
+
+def shown(text: object, most: int = MOST) -> str:
+    """Text that stays on its line and moves no cursor; what is no text is shown as JSON.
+
+    What rich prints goes into a `rich.text.Text`, or through `rich.markup.escape` after this.
+    """
+    # Imported late: `weftwork --help` needs none of it.
+
+    return plain(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print a line, also where the encoding of the terminal lacks a character."""
+    # A stream that a caller put there may have none.
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    click.echo(printable(text, encoding), err=err)
+
+
+def printable(text: str, encoding: str) -> str:
+    """The text in characters that the encoding has: lines and arrows of ours as others like them, the rest spelled."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_SIGNS)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def json_line(document: Any) -> str:
+    """On one line, in ASCII: nothing in it can move a cursor."""
+    return json.dumps(document, separators=(",", ":"))
+
+
+def can_draw() -> bool:
+    """Whether standard output is a terminal that can be drawn on; if so, it takes every text from now on."""
+    if not sys.stdout.isatty() or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        return False
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        # Names may hold characters that the terminal's encoding lacks.
+        reconfigure(errors="backslashreplace")
+    return True
+
+
+MAX_WORDS: Final = 60
+_OVERLAID: Final = ("Mn", "Me")
+_WIDE: Final = ("W", "F")
+
+
+def plain(text: str, most: int = MAX_WORDS) -> str:
+    """Text that stays on its line and moves no cursor: what is not printable is spelled out, what is long is cut."""
+    cut = text[: most - 1] + "…" if len(text) > most else text
+    if cut.isprintable():
+        return cut
+    return "".join(each if each.isprintable() else _spelled(each) for each in cut)
+
+
+def _spelled(character: str) -> str:
+    return " " if unicodedata.category(character) == "Zs" else f"\\u{{{ord(character):x}}}"
+
+
+def width(text: str) -> int:
+    """How many columns a terminal needs for it."""
+    return sum(
+        0 if unicodedata.category(each) in _OVERLAID else 2 if unicodedata.east_asian_width(each) in _WIDE else 1
+        for each in text
+    )

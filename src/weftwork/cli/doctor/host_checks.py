@@ -1,0 +1,172 @@
+"""Checks of a host, ours or another: reached, healthy, ready, what it speaks, what the key may do, and its stream."""
+
+import ipaddress
+import time
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import segment
+from weftwork.cli.client.transport import Connection
+from weftwork.cli.console.text import shown
+from weftwork.cli.doctor.finding import Finding
+from weftwork.protocol.json.values import is_array, is_object
+
+SECONDS: Final = 5.0
+CLOCK_SECONDS: Final = 5.0
+"""Clocks that differ by less are as good as equal: the header has whole seconds."""
+_NO_RUN: Final = "weftwork-doctor-no-such-run"
+_LINES: Final = 50
+_ABSENT: Final = (404, 405, 501)
+_READS: Final = {
+    "runs:read": f"/v1/runs/{_NO_RUN}",
+    "manifest:read": f"/v1/workflows/{_NO_RUN}",
+    "artifacts:read": f"/v1/runs/{_NO_RUN}/artifacts/none",
+}
+"""Requests that change nothing. Whoever may ask is told that there is nothing there."""
+
+
+def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
+    """Everything that can be asked without changing anything. `named`: the user wants this very host."""
+    connection = Connection(url, key, SECONDS)
+    before = time.time()
+    try:
+        document, date = _discovered(connection)
+    except (Unreachable, Refused) as error:
+        said = shown(error.format_message())
+        yield Finding("fail" if named else "warn", "host", said, "" if named else "no matter if none should run")
+        return
+    took = time.time() - before
+    yield Finding("ok", "host", f"{connection.url} answers within {took * 1000:.0f} ms")
+    yield from _speaks(document)
+    yield from check_clock(date, before + took / 2)
+    yield _well(connection, "health", "/health")
+    yield _well(connection, "readiness", "/readiness")
+    yield from _key(connection, url, key)
+
+
+def _discovered(connection: Connection) -> tuple[Any, str | None]:
+    opened = connection.open("GET", "/.well-known/openwop", {}, None, {"Accept": "application/json"})
+    try:
+        date = opened.response.headers.get("Date")
+    finally:
+        opened.close()
+    return connection.ask("GET", "/.well-known/openwop", {}, None, {}), date
+
+
+def _speaks(document: Any) -> Iterator[Finding]:
+    known: dict[str, Any] = document if is_object(document) else {}
+    version, maker = known.get("protocolVersion"), known.get("implementation")
+    name = " ".join(str(maker.get(each, "")) for each in ("name", "version")) if is_object(maker) else "unnamed"
+    said = f"OpenWOP {shown(version, 20)} by {shown(name.strip(), 100)}"
+    if not isinstance(version, str) or not version.startswith("1."):
+        yield Finding("fail", "protocol", said, "name an OpenWOP 1.x host with --url")
+        return
+    ours = is_object(maker) and maker.get("name") == "weftwork"
+    yield Finding("ok", "protocol", said if ours else f"{said}, another host than weftwork")
+
+
+def check_clock(date: str | None, now: float) -> Iterator[Finding]:
+    """How far the host's clock is from this one."""
+    try:
+        ahead = parsedate_to_datetime(date or "").timestamp() - now
+    except (ValueError, TypeError):
+        yield Finding("ok", "clock", "the host does not say what time it is")
+        return
+    if abs(ahead) <= CLOCK_SECONDS:
+        yield Finding("ok", "clock", "the host's is the same as this one")
+        return
+    said = f"the host's is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one"
+    yield Finding("warn", "clock", said, "set both by a time server; times of runs are those of the host")
+
+
+def _well(connection: Connection, check: str, path: str) -> Finding:
+    try:
+        answer = connection.ask("GET", path, {}, None, {})
+    except Refused as refused:
+        if refused.status in _ABSENT:
+            return Finding("warn", check, f"the host has no {path}", "ask its operator how to see that it is well")
+        return Finding("fail", check, shown(refused.format_message()), "see the host's log")
+    except Unreachable as error:
+        return Finding("fail", check, shown(error.format_message()))
+    status = answer.get("status", "") if is_object(answer) else ""
+    return Finding("ok", check, shown(status, 60) or "answered")
+
+
+def _key(connection: Connection, url: str, key: str | None) -> Iterator[Finding]:
+    if not key:
+        yield Finding("warn", "key", "none was given, so nothing more can be asked", "give one in WEFTWORK_KEY")
+        return
+    if _in_the_clear(url):
+        yield Finding("warn", "key", "it is sent without TLS", "reach the host by https:// or through a tunnel")
+    allowed: list[str] = []
+    denied: list[str] = []
+    for scope, path in _READS.items():
+        try:
+            connection.ask("GET", path, {}, None, {})
+        except Refused as refused:
+            if refused.status == 401:
+                yield Finding("fail", "key", shown(refused.format_message()))
+                return
+            if refused.status == 403:
+                denied.append(scope)
+                continue
+        except Unreachable as error:
+            yield Finding("fail", "key", shown(error.format_message()))
+            return
+        allowed.append(scope)
+    if denied:
+        lacking = f"is accepted, without {', '.join(denied)}"
+        yield Finding("warn", "key", lacking, "use another key if you need more; `weftwork keys create --scope`")
+    else:
+        yield Finding("ok", "key", f"is accepted; it has {', '.join(allowed)}, and other scopes were not tried")
+    if "runs:read" in allowed:
+        yield from _stream(connection)
+
+
+def _in_the_clear(url: str) -> bool:
+    parts = urlsplit(url)
+    if parts.scheme == "https" or parts.hostname == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return True
+
+
+def _stream(connection: Connection) -> Iterator[Finding]:
+    """Whether the events of the newest run come as a stream."""
+    try:
+        page = connection.ask("GET", "/v1/runs", {"limit": 1}, None, {})
+        rows = page.get("runs") if is_object(page) else None
+        if not is_array(rows) or not rows or not is_object(rows[0]):
+            yield Finding("ok", "events", "not tried: there is no run yet")
+            return
+        path = f"/v1/runs/{segment(str(rows[0].get('runId')))}/events"
+        yield _streamed(connection, path)
+    except Refused as refused:
+        if refused.status in _ABSENT:
+            yield Finding("ok", "events", "not tried: this host does not list its runs")
+        else:
+            yield Finding("fail", "events", shown(refused.format_message()))
+    except Unreachable as error:
+        yield Finding("fail", "events", shown(error.format_message()))
+
+
+def _streamed(connection: Connection, path: str) -> Finding:
+    opened = connection.open("GET", path, {}, None, {"Accept": "text/event-stream"})
+    try:
+        if opened.kind != "text/event-stream":
+            said = f"come as {shown(opened.kind, 60) or 'something unnamed'}"
+            return Finding("fail", "events", said, "see that nothing between here and the host changes its answers")
+        lines = (opened.response.readline(65_536) for _ in range(_LINES))
+        if any(line.startswith((b"data:", b"event:", b"id:")) for line in lines):
+            return Finding("ok", "events", "come as a stream")
+    except OSError as error:
+        raise connection.broken(error) from None
+    finally:
+        opened.close()
+    advice = "see that nothing between here and the host holds its answers back"
+    return Finding("fail", "events", "the stream ended before the first event", advice)

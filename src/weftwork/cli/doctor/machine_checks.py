@@ -1,0 +1,187 @@
+"""Checks of this machine: Python, packages, settings, the data folder, store and assets, the port, the file limit."""
+
+import errno
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from weftwork.cli.console.text import shown
+from weftwork.cli.doctor.finding import Finding
+from weftwork.settings import Settings, SettingsError, load_settings
+
+OLDEST: Final = (3, 11)
+LITTLE_BYTES: Final = 64 * 2**20
+SCANT_BYTES: Final = 2**30
+_SPARE_FILES: Final = 64
+
+
+def check_machine(data: str | None) -> Iterator[Finding]:
+    """Everything that can be seen without a host, one after the other."""
+    yield _python(sys.version_info[:3])
+    yield from check_packages("weftwork")
+    try:
+        settings = load_settings({"data": data} if data else {})
+    except SettingsError as error:
+        yield Finding("fail", "settings", shown(str(error)), "correct it; docs/reference/settings.md lists all of them")
+        return
+    yield Finding("ok", "settings", "can be used")
+    yield from _folder(settings.data_folder)
+    yield from _store(settings)
+    yield _assets(settings)
+    yield check_port(settings.host, settings.port, _is_held(settings.data_folder))
+    yield from _files(settings.max_connections)
+    yield from check_nodes(settings.nodes)
+
+
+def _python(found: tuple[int, ...]) -> Finding:
+    said = f"{'.'.join(map(str, found))} on {platform.system()} {platform.machine()}"
+    if found >= OLDEST:
+        return Finding("ok", "python", said)
+    return Finding("fail", "python", said, f"use Python {'.'.join(map(str, OLDEST))} or newer")
+
+
+def check_packages(name: str) -> Iterator[Finding]:
+    """A package and those that it needs on this machine."""
+    needed = [text for text in metadata.requires(name) or () if "extra ==" not in text]
+    found: list[str] = [f"{name} {metadata.version(name)}"]
+    for text in needed:
+        wanted = re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0]
+        try:
+            found.append(f"{wanted} {metadata.version(wanted)}")
+        except metadata.PackageNotFoundError:
+            # What another platform needs is not missed here.
+            if ";" not in text:
+                yield Finding("fail", "packages", f"{wanted} is not installed", f"install {name} again with pip")
+    yield Finding("ok", "packages", ", ".join(found))
+
+
+def _folder(folder: Path) -> Iterator[Finding]:
+    place = shown(str(folder), 200)
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        yield Finding("ok", "data folder", f"{place} is not there yet; the first start makes it")
+        return
+    except OSError as error:
+        yield Finding("fail", "data folder", f"{place} cannot be looked at: {error.strerror}", "choose another --data")
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        yield Finding("fail", "data folder", f"{place} is not a folder", "choose another --data")
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("fail", "data folder", f"{place} cannot be written by this user", "run as its owner, or chown it")
+    elif opened := [path for path in (folder, *sorted(folder.iterdir())) if _is_open(path)]:
+        names = ", ".join(shown(str(path), 200) for path in opened[:5])
+        yield Finding("warn", "data folder", f"others can get at {names}", f"chmod -R go-rwx {place}")
+    else:
+        yield Finding("ok", "data folder", f"{place}, for this user alone")
+    yield check_space(shutil.disk_usage(folder).free)
+
+
+def _is_open(path: Path) -> bool:
+    """Whether anybody but the owner may do something with it. Settings may be read by others."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISLNK(mode) and bool(mode & (0o022 if path.suffix == ".toml" else 0o077))
+
+
+def check_space(free: int) -> Finding:
+    """Room for the store."""
+    said = f"{free / 2**30:.1f} GiB free"
+    if free >= SCANT_BYTES:
+        return Finding("ok", "disk", said)
+    advice = "make room, or delete old runs with `weftwork runs prune`"
+    return Finding("warn" if free >= LITTLE_BYTES else "fail", "disk", said, advice)
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    # Imported late, here and below: only this command needs it.
+    from weftwork.cli.doctor.storage_checks import check_store
+    from weftwork.wiring.data_folder import DATABASE
+
+    path = settings.data_folder / DATABASE
+    if settings.store == "memory":
+        yield Finding("ok", "store", "in memory")
+    elif not path.exists():
+        yield Finding("ok", "store", "is not there yet; the first start makes it")
+    elif _is_held(settings.data_folder):
+        yield Finding("ok", "store", "in use by a running host, and not looked into")
+    else:
+        yield check_store(path)
+
+
+def _assets(settings: Settings) -> Finding:
+    from weftwork.cli.doctor.storage_checks import check_assets
+
+    return check_assets(settings)
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether a host has the store."""
+    from weftwork.adapters.system.lock_file import LockFileSeat
+    from weftwork.ports.storage.host_lock import SeatTaken
+    from weftwork.wiring.data_folder import LOCK
+
+    if not (folder / LOCK).exists():
+        return False
+    seat = LockFileSeat(folder / LOCK)
+    try:
+        seat.take()
+    except SeatTaken:
+        return True
+    except OSError:
+        return False
+    seat.release()
+    return False
+
+
+def check_port(host: str, port: int, held: bool) -> Finding:
+    """Whether `weftwork serve` could listen; no matter if the host of this folder does so already."""
+    from weftwork.adapters.http.server.http_server import bind
+
+    where = f"{shown(host)}:{port}"
+    try:
+        bind(host, port).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and held:
+            return Finding("ok", "port", f"{where} is in use, and a host runs on this data folder")
+        said = f"cannot listen on {where}: {error.strerror or error}"
+        return Finding("warn", "port", said, "choose another port for `weftwork serve` with --port")
+    return Finding("ok", "port", f"{where} is free")
+
+
+def _files(connections: int) -> Iterator[Finding]:
+    try:
+        import resource
+    except ImportError:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard == resource.RLIM_INFINITY or hard >= connections + _SPARE_FILES:
+        shown_limit = "no limit" if hard == resource.RLIM_INFINITY else f"{hard} at once"
+        yield Finding("ok", "open files", shown_limit)
+        return
+    said = f"{hard} at once, and max_connections is {connections}"
+    yield Finding("warn", "open files", said, "raise the limit (ulimit -Hn), or set fewer connections")
+
+
+def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
+    """Whether the nodes written in Python can be loaded, which runs their modules; nothing if there are none."""
+    from weftwork.wiring.node_types import python_nodes
+
+    try:
+        found = python_nodes(modules)
+    except SettingsError as error:
+        yield Finding("fail", "nodes", shown(str(error)), "a host with these settings does not start; correct it")
+        return
+    if found:
+        names = ", ".join(node.declaration.type_id for node in found)
+        yield Finding("ok", "nodes", f"{len(found)} written in Python: {shown(names, 200)}")

@@ -1,0 +1,48 @@
+"""What the events of a run say that its snapshot does not: how long nodes took, and what an answer has to look like."""
+
+from typing import Final
+
+from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.run_tree import Kin
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.console.units import spell
+from weftwork.cli.render.run_progress import RunTree
+from weftwork.protocol.json.values import is_array, is_object
+
+PAGES: Final = 5
+"""Of a run with more events than this many answers hold, the first ones are read."""
+FULL: Final = 1000
+
+
+def read_past(client: Client, run_id: str) -> RunTree:
+    """The run as far as its events tell; what the host does not give is left out."""
+    tree = RunTree(run_id)
+    for _ in range(PAGES):
+        last = tree.sequence
+        try:
+            page = client.get(f"/v1/runs/{segment(run_id)}/events/poll", lastSequence=last, timeout=1)
+        except (Refused, Unreachable):
+            break
+        events = page.get("events") if is_object(page) else None
+        if not is_array(events):
+            break
+        for event in events:
+            tree.apply(Frame("", event, ""))
+        if len(events) < FULL or tree.sequence <= last:
+            break
+    return tree
+
+
+def told_children(tree: RunTree) -> list[Kin]:
+    """The runs that it has started; none if there are more events than were read, which may tell another story."""
+    return tree.children if tree.sequence + 1 < PAGES * FULL else []
+
+
+def node_times(tree: RunTree) -> dict[str, str]:
+    """By node, for those whose last attempt is over."""
+    return {
+        row.node_id: spell(row.ended - row.started)
+        for row in tree.nodes.values()
+        if row.started is not None and row.ended is not None
+    }

@@ -1,0 +1,107 @@
+"""Three ways to show a tree of runs while it goes on: drawn in place, a line for each change, or JSON lines."""
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weftwork.cli.client.run_tree import Kin, read_tree
+from weftwork.cli.console.text import json_line, say
+from weftwork.cli.follow.run_views import stoppable
+from weftwork.cli.render.run_tree_lines import kin_lines, rich_line, run_parts
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class KinView(Protocol):
+    """Is shown one document after the other."""
+
+    def show(self, document: Any) -> None: ...
+
+
+class JsonChanges:
+    """The document, each time that it is another one."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+
+    def show(self, document: Any) -> None:
+        if document != self._before:
+            say(json_line(document))
+        self._before = document
+
+
+class LineChanges:
+    """A line for each run that is new, or stands otherwise than before."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, tuple[str, str]] = {}
+
+    def show(self, document: Any) -> None:
+        for run in _top(document).all():
+            if self._before.get(run.run_id) != run.standing:
+                say("".join(text for text, _ in run_parts(run)))
+            self._before[run.run_id] = run.standing
+        sys.stdout.flush()
+
+
+class Screen:
+    """Drawn anew in place while it is open, as much as fits; stays whole at the end."""
+
+    def __init__(self, document: Any) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        self._document = document
+        self._stoppable = stoppable()
+        self._live = Live(console=self.console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
+
+    def __enter__(self) -> "Screen":
+        self._stoppable.__enter__()
+        self._live.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._live.stop()
+        draw(self._document, self.console)
+        self._stoppable.__exit__(*error)
+
+    def show(self, document: Any) -> None:
+        self._document = document
+
+    def note(self, text: str) -> None:
+        self.console.print(text, style="dim")
+
+    def _drawn(self) -> Any:
+        from rich.console import Group
+
+        is_ascii = self.console.options.ascii_only
+        lines = kin_lines(_top(self._document), is_ascii, max(1, self.console.height - 1))
+        return Group(*(rich_line(line, "crop" if is_ascii else "ellipsis") for line in lines))
+
+
+def draw(document: Any, console: "Console | None" = None) -> None:
+    """The whole tree once, with colours if it is for a console."""
+    is_ascii = console.options.ascii_only if console is not None else not _has_strokes()
+    for line in kin_lines(_top(document), is_ascii):
+        if console is not None:
+            console.print(rich_line(line, "ignore"), soft_wrap=True)
+        else:
+            say(line.text)
+    if document.get("truncated") is True:
+        count = len(document["runs"])
+        say(f"There are more than {count} runs; `weftwork runs tree` of one of them shows those below it.", err=True)
+
+
+def _has_strokes() -> bool:
+    try:
+        "├─└│…".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _top(document: Any) -> Kin:
+    top = read_tree(document)
+    assert top is not None, "what is no tree is not shown"
+    return top

@@ -1,0 +1,141 @@
+"""Looking at the runs below a run again and again, beside whatever else goes on.
+
+What the runs below a run ask, which only their own snapshots say.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from weftwork.cli.client.errors import Refused, TimeUp, Unreachable
+from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.interrupts import open_questions
+from weftwork.cli.client.run_tree import ASKERS, Kin, askers, learn, read_tree, tree_path
+from weftwork.protocol.json.values import is_object
+
+SNAPSHOT_TIMEOUT: Final = 3.0
+"""Seconds for each."""
+
+
+def ask_askers(client: Client, top: Kin, most: int = ASKERS) -> list[Kin]:
+    """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
+    found = askers(top)
+    for run in found[:most]:
+        snapshot = client.peek(f"/v1/runs/{segment(run.run_id)}", SNAPSHOT_TIMEOUT)
+        rows = open_questions(snapshot) if is_object(snapshot) else []
+        run.asked = next((row for row in rows if row["nodeId"] == run.at), rows[0] if rows else None)
+        if run.asked is not None:
+            run.at = run.asked["nodeId"]
+    return found
+
+
+INTERVAL: Final = 1.0
+"""Seconds between two looks while nothing is heard of the run itself."""
+GAP: Final = 0.25
+"""Seconds at least."""
+TREE_TIMEOUT: Final = 5.0
+MOST: Final = 1000
+"""Runs of a tree that are asked for."""
+ENDING: Final = 1.0
+"""Seconds that runs below get to end after the run itself has."""
+_LOOK: Final = 0.05
+_TRIES: Final = 3
+"""Looks in vain after which there is nothing to be seen here: most hosts have no such tree."""
+
+
+class Beside(threading.Thread):
+    """Something that goes on until `stop`; it is not waited for when the program ends."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.news = threading.Event()
+        """Set when there may be something to see."""
+        self._stopped = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.news.set()
+
+    def rest(self) -> None:
+        """Until there is news, and not too short a time."""
+        self._stopped.wait(GAP)
+        self.news.wait(INTERVAL - GAP)
+        self.news.clear()
+
+
+class KinWatch(Beside):
+    """Gives the tree to `take` each time that it has looked, with what runs ask, in a thread of its own."""
+
+    def __init__(self, client: Client, run_id: str, take: Callable[[Kin], None]) -> None:
+        super().__init__()
+        self._client = client
+        self._path = f"{tree_path(run_id)}?limit={MOST}"
+        self._take = take
+
+    def hear(self) -> None:
+        """There is news of children; the first time it begins to look."""
+        if self.ident is None:
+            self.start()
+        self.news.set()
+
+    def run(self) -> None:
+        tries = _TRIES
+        while not self._stopped.is_set():
+            top = read_tree(self._client.peek(self._path, TREE_TIMEOUT))
+            if top is not None:
+                tries = _TRIES
+                ask_askers(self._client, top)
+                self._take(top)
+            else:
+                tries -= 1
+                if not tries:
+                    return
+            self.rest()
+
+
+class RunWatch(Beside):
+    """Hears the events of a run, so that others look when something happens and know when it is over."""
+
+    def __init__(self, client: Client, run_id: str) -> None:
+        super().__init__()
+        self._frames = client.stream(f"/v1/runs/{segment(run_id)}/events")
+        self.is_over = False
+        self.error: Refused | Unreachable | None = None
+
+    def run(self) -> None:
+        try:
+            for _ in self._frames:
+                self.news.set()
+                if self._stopped.is_set():
+                    return
+        except (Refused, Unreachable) as error:
+            self.error = error
+        except TimeUp:
+            pass
+        self.is_over = True
+        self.news.set()
+
+
+def await_ends(client: Client, run_id: str, children: Sequence[Kin]) -> None:
+    """Learn how these children of a run end, for a short time at most: a run that is over hears nothing more of them.
+
+    For no time at all with a host that does not tell.
+    """
+    end = time.monotonic() + ENDING
+    while any(not child.is_over for child in children):
+        document = client.peek(f"{tree_path(run_id)}?limit={MOST}", TREE_TIMEOUT)
+        learn(children, document)
+        if document is None or time.monotonic() > end:
+            return
+        time.sleep(_LOOK)

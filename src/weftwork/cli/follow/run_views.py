@@ -1,0 +1,162 @@
+"""Three ways to show a run while it goes on: a picture on a terminal, a line for each event, or JSON lines."""
+
+import signal
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weftwork.cli.client.run_tree import Kin, told_of
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.console.text import can_draw, json_line, say
+from weftwork.cli.render.run_progress import RunTree
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weftwork.cli.render.outline import Place
+
+
+class View(Protocol):
+    """Open while the run is followed."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, frame: Frame) -> None:
+        """An event; it is applied to the tree as well."""
+
+    def note(self, text: str) -> None:
+        """What happens meanwhile to the connection."""
+
+    def end(self, snapshot: Any) -> None:
+        """The run is over."""
+
+
+class _Steady:
+    """A view that has nothing to put back."""
+
+    def __init__(self, tree: RunTree) -> None:
+        self._tree = tree
+
+    def __enter__(self) -> "_Steady":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        say(text, err=True)
+
+
+class LineView(_Steady):
+    """One line for each event, at once."""
+
+    def show(self, frame: Frame) -> None:
+        from weftwork.cli.render.event_line import is_again, line_in
+
+        again = is_again(self._tree, frame)
+        self._tree.apply(frame)
+        if not again:
+            say(line_in(self._tree, frame))
+
+    def end(self, snapshot: Any) -> None:
+        self._tree.learn(snapshot)
+        if self._tree.children:
+            self.note(told_of(self._tree.children))
+
+
+class JsonView(_Steady):
+    """The documents of the events, one on each line, and the snapshot as the last."""
+
+    def show(self, frame: Frame) -> None:
+        self._tree.apply(frame)
+        say(json_line(frame.data))
+
+    def end(self, snapshot: Any) -> None:
+        say(json_line(snapshot))
+
+
+class TreeView:
+    """A picture that is drawn anew in place, and stays as it was at the end."""
+
+    def __init__(self, tree: RunTree, url: str, console: "Console | None" = None) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        from weftwork.cli.render.run_display import Picture
+
+        self._tree = tree
+        self._console = console or Console(highlight=False, markup=False, emoji=False)
+        self._picture = Picture(tree, url, self._console)
+        # rich draws in a thread of its own.
+        self._lock = threading.Lock()
+        self._live = Live(console=self._console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
+        self._stoppable = stoppable()
+
+    def __enter__(self) -> "TreeView":
+        self._stoppable.__enter__()
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+        self._console.print(self._picture.whole(), soft_wrap=True)
+        self._stoppable.__exit__(kind, error, trace)
+
+    def show(self, frame: Frame) -> None:
+        with self._lock:
+            self._tree.apply(frame)
+
+    def expect(self, places: "Sequence[Place]") -> None:
+        """The nodes of the definition, where it is known."""
+        with self._lock:
+            self._tree.expect(places)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, style="dim")
+
+    def below(self, top: Kin) -> None:
+        """The runs below, as the host tells of them now."""
+        with self._lock:
+            self._tree.told = top
+
+    def end(self, snapshot: Any) -> None:
+        with self._lock:
+            self._tree.learn(snapshot)
+
+    def _drawn(self) -> Any:
+        with self._lock:
+            return self._picture.live()
+
+
+@contextmanager
+def stoppable() -> Generator[None]:
+    """The cursor is hidden while a picture is drawn: whoever ends this gets it back first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _stopped)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stopped(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def pick_view(tree: RunTree, url: str, as_json: bool) -> View:
+    """The picture only where it can be drawn, and drawn anew."""
+    if as_json:
+        return JsonView(tree)
+    return TreeView(tree, url) if can_draw() else LineView(tree)

@@ -1,0 +1,1 @@
+"""Data turned into lines for a terminal."""

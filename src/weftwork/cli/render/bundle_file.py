@@ -1,0 +1,237 @@
+"""The file of a bundle, ours or another host's: read strictly, bounded, and looked through for what is not well.
+
+A bundle for people, line by line. Everything in it was written by others and is made safe to print.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client.sse import batched
+from weftwork.cli.console.table import aligned
+from weftwork.cli.console.text import shown
+from weftwork.cli.console.units import between, clock, size
+from weftwork.cli.render.event_line import line_in
+from weftwork.cli.render.run_progress import RunTree
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_array, is_object
+
+MAX_FILE: Final = 32 * 2**20
+"""Bytes: four times the largest bundle that a host of ours writes."""
+MAX_VALUES: Final = 4_000_000
+_PROBLEMS: Final = 20
+_RUN: Final = ("runId", "workflowId", "status", "hostStatus", "createdAt", "startedAt", "endedAt", "error")
+
+
+class BundleFile:
+    """A document that is a bundle, as far as it is one. Whatever is asked for is there, if only as nothing."""
+
+    def __init__(self, name: str, document: dict[str, Any], size: int) -> None:
+        self.name = name
+        self.document = document
+        self.size = size
+        self.run: dict[str, Any] = _object(document.get("run"))
+        self.events: list[Any] = [_object(event) for event in _array(document.get("events"))]
+        self.spans: list[dict[str, Any]] = [_object(span) for span in _array(document.get("spans"))]
+        self.host = _object(document.get("host"))
+        self.media = [_media(event) for event in self.events if str(event.get("type")).startswith("media.")]
+        self.problems = [*_missing(document, self), *_violations(document), *_contradictions(document, self)]
+
+    @property
+    def tokens(self) -> dict[str, Any]:
+        """Of all calls to models."""
+        cost = _object(_object(self.document.get("metrics")).get("openwopCost"))
+        return _object(cost.get("tokens"))
+
+    def summary(self) -> dict[str, Any]:
+        """What it says of itself, and what is not as it should be."""
+        told = {name: self.document.get(name) for name in ("bundleVersion", "generatedAt", "host")}
+        return {
+            "file": self.name,
+            "bytes": self.size,
+            **told,
+            "run": {name: self.run[name] for name in _RUN if name in self.run},
+            "events": len(self.events),
+            "types": dict(sorted(Counter(str(event.get("type")) for event in self.events).items())),
+            "spans": len(self.spans),
+            "tokens": self.tokens or None,
+            "media": self.media,
+            "truncated": self.document.get("truncated") is True,
+            "truncatedReason": self.document.get("truncatedReason"),
+            "problems": self.problems,
+        }
+
+
+def read_bundle(name: str) -> BundleFile:
+    """The bundle in a file, or on standard input. Raises UsageError or ClickException for what is none."""
+    data = _read(name)
+    where = "standard input" if name == "-" else shown(name, 200)
+    if len(data) > MAX_FILE:
+        raise click.ClickException(f"{where} is larger than {MAX_FILE // 2**20} MiB, which no bundle is.")
+    try:
+        document = decode(data, MAX_VALUES)
+    except ClientFault as fault:
+        raise click.ClickException(f"{where} is no debug bundle: {fault.message}") from None
+    if not is_object(document) or "bundleVersion" not in document or not is_array(document.get("events")):
+        raise click.ClickException(f"{where} is no debug bundle; `weftwork bundle RUN` saves one.")
+    return BundleFile(name, document, len(data))
+
+
+def _read(name: str) -> bytes:
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(MAX_FILE + 1)
+        with Path(name).open("rb") as file:
+            return file.read(MAX_FILE + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such name"
+        raise click.UsageError(f"{shown(name, 200)} cannot be read: {why}.") from None
+
+
+def _media(event: dict[str, Any]) -> dict[str, Any]:
+    payload = _object(event.get("payload"))
+    told = {name: payload[name] for name in ("mimeType", "bytes", "alt", "name", "url") if name in payload}
+    return {"sequence": event.get("sequence"), "type": event.get("type"), **told}
+
+
+def _missing(document: dict[str, Any], found: BundleFile) -> list[str]:
+    """What was left out when it was made."""
+    lines: list[str] = []
+    if omitted := [shown(each, 60) for each in _array(found.run.get("omitted"))[:_PROBLEMS]]:
+        lines.append(f"these members of the run were too large for the bundle: {', '.join(omitted)}")
+    if document.get("truncated") is True:
+        reason = document.get("truncatedReason")
+        why = f" ({shown(reason, 80)})" if isinstance(reason, str) else ""
+        if reason != "run_truncated_to_size_cap":
+            lines.append(f"it was cut{why}: it has only the first {len(found.events)} events")
+    if document.get("spansTruncated") is True:
+        lines.append(f"there were more spans than the {len(found.spans)} that it has")
+    return lines
+
+
+def _violations(document: dict[str, Any]) -> list[str]:
+    found = schema.check("debug-bundle", document)
+    lines = [f"not as bundles are, at {shown(each.pointer or '/', 100)}: it {each.message}" for each in found]
+    return [*lines[:_PROBLEMS], *([f"and {len(lines) - _PROBLEMS} more such"] if len(lines) > _PROBLEMS else [])]
+
+
+def _contradictions(document: dict[str, Any], found: BundleFile) -> list[str]:
+    """What no schema says."""
+    lines: list[str] = []
+    if document.get("redactionApplied") is True and document.get("redactionMode") == "passthrough":
+        lines.append("it says that secrets are masked and also that nothing is: take it for unmasked")
+    elif document.get("redactionApplied") is not True:
+        lines.append("it says that secrets are not masked: pass it on with care")
+    told = _object(document.get("metrics")).get("eventCount")
+    if told is not None and told != len(found.events):
+        lines.append(f"it says that it has {shown(told, 20)} events and has {len(found.events)}")
+    sequences = [event.get("sequence", event.get("seq")) for event in found.events]
+    if sequences != list(range(len(sequences))):
+        lines.append("its events are not numbered one after the other from 0: some are missing or changed")
+    if any("base64" in _object(event.get("payload")) for event in found.events):
+        lines.append("it holds media as text, which a bundle should name by their URLs")
+    return lines
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if is_object(value) else {}
+
+
+def _array(value: Any) -> list[Any]:
+    return value if is_array(value) else []
+
+
+_INDENT: Final = "  "
+_DEEPEST: Final = 8
+"""Steps to the right of a span below others."""
+_URL: Final = 8_192
+
+
+def head_lines(found: BundleFile) -> list[str]:
+    """How the run stood, when and by whom the bundle was made, and what is in it."""
+    return aligned([[name, text] for name, text in _head(found)])
+
+
+def _head(found: BundleFile) -> Iterator[tuple[str, str]]:
+    run, document = found.run, found.document
+    yield "run", shown(run.get("runId", "?"), 200)
+    yield "workflow", shown(run.get("workflowId", "?"), 200)
+    own, status = run.get("hostStatus"), shown(run.get("status", "?"), 60)
+    yield "status", status if own in (None, run.get("status")) else f"{status}, which the host calls {shown(own, 60)}"
+    begun = run.get("startedAt", run.get("createdAt"))
+    if clock(begun):
+        yield "started", f"{clock(begun)} UTC"
+    if clock(run.get("endedAt")):
+        took = between(begun, run.get("endedAt"))
+        yield "ended", f"{clock(run.get('endedAt'))} UTC" + (f", took {took}" if took else "")
+    error = run.get("error")
+    if is_object(error):
+        yield "error", f"{shown(error.get('code', '?'), 100)}: {shown(error.get('message', ''))}"
+        if is_object(error.get("details")) and error["details"]:
+            yield "details", shown(error["details"])
+    made = " ".join(shown(found.host.get(each, ""), 60) for each in ("name", "version")).strip()
+    when = clock(document.get("generatedAt"))
+    yield "made", ", ".join(each for each in (f"by {made}" if made else "", f"{when} UTC" if when else "") if each)
+    counted = f"{len(found.events)} events, {len(found.spans)} spans, {len(found.media)} media, {size(found.size)}"
+    yield "bundle", f"{shown(document.get('bundleVersion'), 20)}: {counted}"
+    if found.tokens:
+        given, written = (shown(found.tokens.get(each, 0), 20) for each in ("input", "output"))
+        yield "tokens", f"{given} in, {written} out"
+
+
+def event_lines(found: BundleFile, kept: list[Any]) -> Iterator[str]:
+    """A line for each event, as they are printed of a live run."""
+    tree = RunTree(str(found.run.get("runId", "")))
+    wanted = {id(event) for event in kept}
+    for event in found.events:
+        frame = batched(event, "")
+        tree.apply(frame)
+        if id(event) in wanted:
+            yield line_in(tree, frame)
+
+
+def span_lines(found: BundleFile, most: int | None) -> list[str]:
+    """Each span below the one that it belongs to, and how long it took."""
+    depths = _depths(found.spans)
+    rows: list[list[str]] = []
+    for span, depth in zip(found.spans[:most], depths, strict=False):
+        attributes = span.get("attributes")
+        node = attributes.get("openwop.node_id", "") if is_object(attributes) else ""
+        took = between(span.get("startedAt"), span.get("endedAt")) or "not ended"
+        name = _INDENT * min(depth, _DEEPEST) + shown(span.get("name", "?"), 100)
+        rows.append([name, shown(node, 60) if node else "", took, shown(span.get("status", ""), 20)])
+    return [*aligned(rows, _INDENT), *_more(len(found.spans), most)]
+
+
+def media_lines(found: BundleFile, most: int | None) -> list[str]:
+    """What the run has shown: the kind, the type, the size and what it is of, and below it where it is."""
+    lines: list[str] = []
+    for media in found.media[:most]:
+        count = media.get("bytes")
+        told = [shown(media.get("type"), 40), shown(media.get("mimeType", "?"), 80)]
+        told += [size(count)] if isinstance(count, int) else []
+        told += [f'"{shown(media[name], 200)}"' for name in ("alt", "name") if name in media]
+        lines.append(_INDENT + _INDENT.join(told))
+        lines.append(_INDENT * 2 + (shown(media["url"], _URL) if "url" in media else "has no URL"))
+    return [*lines, *_more(len(found.media), most)]
+
+
+def _more(count: int, most: int | None) -> list[str]:
+    return [f"{_INDENT}and {count - most} more; --all shows them"] if most is not None and count > most else []
+
+
+def _depths(spans: list[dict[str, Any]]) -> list[int]:
+    """How far each is below the first; a span names its parent, which comes before it."""
+    known: dict[str, int] = {}
+    found: list[int] = []
+    for span in spans:
+        depth = known.get(str(span.get("parentSpanId")), -1) + 1
+        known[str(span.get("spanId"))] = depth
+        found.append(depth)
+    return found

@@ -1,0 +1,108 @@
+"""Files with workflow definitions: read, checked as a host would, and what a host says of them placed in their text."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weftwork.cli.console.text import shown
+from weftwork.protocol.json.values import is_array, is_object
+
+if TYPE_CHECKING:
+    from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+# What else is needed is imported late: `weftwork --help` needs none of it.
+
+Problems = list[dict[str, Any]]
+"""Each with file, line, column, pointer and message."""
+
+
+def read(name: str) -> bytes:
+    """At most one byte more than a definition may have; - is standard input."""
+    from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
+
+    if name == "-":
+        return sys.stdin.buffer.read(MAX_DEFINITION_BYTES + 1)
+    with Path(name).open("rb") as file:
+        return file.read(MAX_DEFINITION_BYTES + 1)
+
+
+def known_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
+    """The node types of the package, of installed ones and of these modules."""
+    from weftwork.settings import SettingsError
+    from weftwork.wiring.node_types import declarations, node_types, python_nodes
+
+    try:
+        written = [node.declaration for node in python_nodes(modules)]
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+    return {**declarations(node_types()), **{each.type_id: each for each in written}}
+
+
+def check(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
+    """What there is in a good file, or what is wrong with a bad one."""
+    from weftwork.cli.render.drawing.layout import sketch, summary
+    from weftwork.protocol.workflow.problems import find_problems
+
+    try:
+        document, problems = find_problems(read(name), types)
+    except OSError as error:
+        return "", [unreadable(name, error)]
+    return (summary(sketch(document)), []) if document is not None else ("", _told(name, problems))
+
+
+def parse(name: str, data: bytes) -> tuple[Any, Problems]:
+    """The document, or why there is none. What it says is left to a host."""
+    from weftwork.protocol.errors import ClientFault
+    from weftwork.protocol.json.decoder import decode
+    from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES, check_shape
+
+    try:
+        if len(data) <= MAX_DEFINITION_BYTES:
+            return decode(data), []
+    except ClientFault:
+        pass
+    return None, _told(name, check_shape(data)[1])
+
+
+def place(name: str, data: bytes, message: str, details: dict[str, Any]) -> Problems:
+    """The problems that a refusal points at, in the order of the text; none if it points at nothing."""
+    from weftwork.protocol.json.schema import Violation
+    from weftwork.protocol.workflow.problems import place_problems
+
+    listed = details.get("violations")
+    rows: list[Any] = listed if is_array(listed) and listed else [{**details, "message": message}]
+    found = [
+        Violation(row["pointer"], str(row.get("keyword", "")), shown(row.get("message", "is refused")))
+        for row in rows
+        if is_object(row) and isinstance(row.get("pointer"), str)
+    ]
+    return _told(name, place_problems(data, found))
+
+
+def unreadable(name: str, error: OSError) -> dict[str, Any]:
+    message = f"cannot be read: {error.strerror}"
+    return {"file": name, "line": 1, "column": 1, "pointer": "", "message": message}
+
+
+def told(problem: dict[str, Any]) -> str:
+    """A problem as one line."""
+    where = f"{shown(problem['file'])}:{problem['line']}:{problem['column']}"
+    return f"{where} {shown(problem['pointer']) or '/'}: {problem['message']}"
+
+
+def shape(name: str, data: bytes) -> dict[str, Any]:
+    """A definition that can be drawn: its shape is right, whether or not this host could run it."""
+    from weftwork.protocol.workflow.problems import check_shape
+
+    document, problems = check_shape(data)
+    if document is None:
+        raise click.ClickException(f"{told(_told(name, problems)[0])}; `weftwork workflows validate` tells more.")
+    return document
+
+
+def _told(name: str, problems: list[Any]) -> Problems:
+    places = ("line", "column", "pointer", "message")
+    return [{"file": name, **{each: getattr(problem, each) for each in places}} for problem in problems]

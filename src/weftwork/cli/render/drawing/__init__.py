@@ -1,0 +1,1 @@
+"""Drawings of a workflow, as text and as Mermaid."""

@@ -1,0 +1,161 @@
+"""An event as one line: time, sequence, type, node, and what matters of its payload as name=value.
+
+The form is meant for grep and stays as it is: fields that are missing are a dash, and new ones come at the end.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.console.text import shown
+from weftwork.protocol.json.values import is_object
+
+if TYPE_CHECKING:
+    from weftwork.cli.render.run_progress import RunTree
+
+_VALUE: Final = 300
+_BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")
+
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "run.started": ("workflowId",),
+    "run.completed": ("durationMs", "outputs"),
+    "run.failed": ("error", "failedNodeId"),
+    "run.cancelled": ("reason",),
+    "run.paused": ("reason", "drainPolicy"),
+    "run.resumed": ("reason",),
+    "node.started": ("typeId", "attempt"),
+    "node.completed": ("durationMs", "outputs"),
+    "node.failed": ("error",),
+    "node.retried": ("attempt", "delayMs", "lastError"),
+    "node.skipped": ("reason",),
+    "node.cancelled": ("reason",),
+    "node.suspended": ("kind", "key"),
+    "node.resumed": (),
+    "node.dispatched": ("childRunId", "childWorkflowId", "childStatus"),
+    "interrupt.requested": ("kind", "key", "data", "message"),
+    "interrupt.resolved": ("kind", "resolvedBy", "resumeValue", "outcome", "reason"),
+    "approval.requested": ("title", "artifactId", "artifactType", "actions"),
+    "approval.received": ("action", "decidedBy", "comment", "feedback", "refineFeedback", "editedArtifactData"),
+    "approval.granted": ("principal", "quorumProgress"),
+    "approval.rejected": ("principal", "reason"),
+    "approval.overridden": ("principal", "reason"),
+    "clarification.requested": ("questions",),
+    "clarification.resolved": ("answeredBy", "answers"),
+    "conversation.opened": ("conversationId", "initialTurn"),
+    "conversation.exchanged": ("conversationId", "turnIndex", "turn"),
+    "conversation.closed": ("conversationId", "turnIndex", "outcome"),
+    "variable.changed": ("name", "next"),
+    "channel.written": ("channel", "value"),
+    "log.appended": ("level", "message", "fields"),
+    "media.image": ("mimeType", "bytes", "alt", "url"),
+    "media.audio": ("mimeType", "bytes", "durationSeconds", "alt", "url"),
+    "media.file": ("mimeType", "bytes", "name", "alt", "url"),
+    "artifact.created": ("artifactId", "artifactType", "version"),
+    "cap.breached": ("kind", "limit", "observed"),
+    "state.snapshot": ("status", "currentNodeId"),
+    "runOrchestrator.decided": ("iteration", "kind", "nextWorkerIds", "prompt", "reason", "confidence", "agentId"),
+    "core.workflowChain.event": ("phase", "workerId", "childRunId", "harvestedKeys", "error"),
+    "core.workflowChain.confidence-escalated": ("workerId", "confidence", "floor", "escalationKind"),
+    "agent.reasoned": ("agentId", "reasoning"),
+    "agent.reasoning.delta": ("agentId", "delta"),
+    "agent.toolCalled": ("agentId", "toolName", "callId", "inputs"),
+    "agent.toolReturned": ("agentId", "toolName", "callId", "status", "outcome", "error", "durationMs"),
+    "agent.handoff": ("fromAgentId", "toAgentId", "reason"),
+    "agent.decided": ("agentId", "decision", "confidence"),
+    "weftwork.child.started": ("workflowId", "childRunId", "key"),
+    "weftwork.child.status": ("workflowId", "childRunId", "status", "key"),
+    "weftwork.child.ended": ("workflowId", "childRunId", "status", "error", "key"),
+    "weftwork.map.item": ("index",),
+    "weftwork.approval.remark": ("principal", "action", "text"),
+    "weftwork.interrupt.reminder": ("number",),
+    "weftwork.run.cancel-requested": ("reason",),
+    "weftwork.run.pause-requested": ("reason", "drainPolicy"),
+}
+"""What is shown of each type; of others, the whole payload as far as it fits."""
+_AGAIN: Final = "ai.message.chunk"
+_CHUNKS: Final = ("output.chunk", _AGAIN)
+_ASKS: Final = "interrupt.requested"
+_DECIDES: Final = "runOrchestrator.decided"
+_MOST_FIELDS: Final = 20
+
+
+def is_again(tree: "RunTree", frame: Frame) -> bool:
+    """Whether the frame, which the tree has yet to take in, repeats a piece of text: in the mode debug each comes as
+    the event of the log and once more in the form of the mode messages. One line is enough."""
+    return frame.kind == _AGAIN and frame.sequence is not None and frame.sequence <= tree.sequence
+
+
+def line_in(tree: "RunTree", frame: Frame) -> str:
+    """The line of an event that the tree has taken in: only the first event of a child names its workflow."""
+    child = tree.child_of(frame)
+    return event_line(frame, {"workflowId": child.workflow_id} if child is not None and child.workflow_id else None)
+
+
+def event_line(frame: Frame, more: Mapping[str, Any] | None = None) -> str:
+    """The line. Everything in it is printable, whatever the host sent. `more` are members that its payload lacks."""
+    document: dict[str, Any] = frame.data if is_object(frame.data) else {}
+    payload = document.get("payload", document)
+    known: dict[str, Any] = {**(more or {}), **(payload if is_object(payload) else {})}
+    node = document.get("nodeId", known.get("nodeId"))
+    sequence = frame.sequence
+    head = [
+        _word(document.get("timestamp")),
+        "-" if sequence is None else str(sequence),
+        shown(frame.kind, 100),
+        _word(node),
+    ]
+    return " ".join([*head, *_told(frame.kind, payload, known)])
+
+
+def _told(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
+    if kind in _CHUNKS:
+        yield from _members(known, ("chunk", "isLast"))
+    elif kind == _DECIDES and is_object(decision := known.get("decision")):
+        yield from _members({**known, **decision}, _FIELDS[kind])
+    elif kind in _FIELDS:
+        yield from _members({**known, "message": _message(known)} if kind == _ASKS else known, _FIELDS[kind])
+    elif payload not in (None, {}, ""):
+        yield f"payload={_text(payload)}"
+
+
+def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        value = known.get(name)
+        if value is None:
+            continue
+        if name in ("error", "lastError") and is_object(value):
+            yield from _members(value, ("code", "message"))
+        elif name == "fields" and is_object(value):
+            yield from named_values(value)
+        else:
+            yield f"{name}={_text(value)}"
+
+
+def named_values(fields: dict[str, Any]) -> list[str]:
+    """What a log line was given beside its message, as name=value."""
+    told = [f"{_word(name)}={_text(value)}" for name, value in list(fields.items())[:_MOST_FIELDS]]
+    return told if len(fields) <= _MOST_FIELDS else [*told, f"and {len(fields) - _MOST_FIELDS} more"]
+
+
+def _message(known: dict[str, Any]) -> str | None:
+    """What a question says to the one who answers, which `data` may be too long for."""
+    data = known.get("data")
+    payload = data.get("payload") if is_object(data) else None
+    found = payload.get("message") if is_object(payload) else None
+    return found if isinstance(found, str) else None
+
+
+def _text(value: Any) -> str:
+    """A value on its line: bare if it is one plain word, else as JSON."""
+    if isinstance(value, str):
+        return value if value and _BARE.issuperset(value) and len(value) <= _VALUE else _quoted(value)
+    return shown(value, _VALUE)
+
+
+def _quoted(text: str) -> str:
+    return '"' + shown(text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"), _VALUE) + '"'
+
+
+def _word(value: Any) -> str:
+    """A field that may hold no space, so that the fields can be told apart."""
+    return shown(value, 200).replace(" ", "_") if isinstance(value, str) and value else "-"

@@ -1,0 +1,187 @@
+"""The nodes of a definition as an outline: in the order of the graph, branches indented, each node once.
+
+Theory. Without the edges that lead back the graph has no cycle, and each node has a nearest node that every way to it
+passes: the node stands below that one. A node that alone comes next goes on at the same level, so a chain does not
+indent. Where ways part, each begins a branch one level in; the node where they meet again goes on at the level where
+they parted. One that joins only some of them stands among them. What a loop repeats is indented below its head if
+something else follows the head.
+
+The lines to the left of an outline that show which rows belong to which branch.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from weftwork.cli.render.drawing.layout import Sketch, sketch
+from weftwork.protocol.json.values import is_array, is_object
+
+_ROOT: Final = 0
+"""Stands before all nodes, which are numbered from 1 in the order of the graph."""
+
+
+class Place(NamedTuple):
+    """A node of an outline. Rows of one branch have its number; 0 is what belongs to no branch, at level 0."""
+
+    node_id: str
+    type_id: str = ""
+    level: int = 0
+    branch: int = 0
+
+
+def outline(document: Any) -> list[Place]:
+    """Every node once, whatever else the document holds; nothing if it has no nodes."""
+    drawn = _read(document)
+    graph = _Graph(drawn)
+    found: list[Place] = []
+    branches = 0
+    # What is still to come, the next one last: a number, its level and its branch.
+    rest = [(_ROOT, 0, 0)]
+    while rest:
+        number, level, branch = rest.pop()
+        if number != _ROOT:
+            node_id = drawn.order[number - 1]
+            found.append(Place(node_id, drawn.nodes[node_id]["typeId"], level, branch))
+        parted, last = graph.below(number)
+        if last is not None:
+            rest.append((last, level, branch))
+        for each in reversed(parted):
+            branches += 1
+            rest.append((each, level + 1, branches))
+    return found
+
+
+def _read(document: Any) -> Sketch:
+    """What can be read of a definition; nodes without an id and edges from or to nowhere are left out."""
+    known: dict[str, Any] = document if is_object(document) else {}
+    nodes = [
+        {"id": each["id"], "typeId": kind if isinstance(kind := each.get("typeId"), str) else ""}
+        for each in _objects(known.get("nodes"))
+        if isinstance(each.get("id"), str)
+    ]
+    edges = [
+        {"id": "", "sourceNodeId": source, "targetNodeId": target}
+        for each in _objects(known.get("edges"))
+        if isinstance(source := each.get("sourceNodeId"), str) and isinstance(target := each.get("targetNodeId"), str)
+    ]
+    return sketch({"nodes": nodes, "edges": edges})
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    return (each for each in value if is_object(each)) if is_array(value) else iter(())
+
+
+class _Graph:
+    """The nodes by number, each below the nearest one that every way to it passes (its dominator)."""
+
+    def __init__(self, drawn: Sketch) -> None:
+        count = len(drawn.order) + 1
+        number = {node_id: at for at, node_id in enumerate(drawn.order, 1)}
+        before: list[list[int]] = [[] for _ in range(count)]
+        for line in drawn.forward:
+            before[number[line.target]].append(number[line.source])
+        self._parent = [_ROOT] * count
+        self._depth = [0] * count
+        # Leads some way up, so that climbing takes few steps also in a chain of thousands.
+        self._jump = [_ROOT] * count
+        self._children: list[list[int]] = [[] for _ in range(count)]
+        for each in range(1, count):
+            self._hang(each, before[each])
+        self._leads: list[list[int]] = [[] for _ in range(count)]
+        """To which of its siblings a way leads from it, or from what stands below it."""
+        self._joins: set[int] = set()
+        for each in range(1, count):
+            parent = self._parent[each]
+            for source in before[each]:
+                if source != parent:
+                    self._leads[self._climb(source, self._depth[each])].append(each)
+                    self._joins.add(each)
+        self._inside = self._looping([(number[line.source], number[line.target]) for line in drawn.back])
+
+    def below(self, number: int) -> tuple[list[int], int | None]:
+        """The branches that begin below a node, and what goes on at its own level behind them, if anything does."""
+        children = self._children[number]
+        body = [each for each in children if each in self._inside]
+        rest = [each for each in children if each not in self._inside]
+        if not rest:
+            body, rest = [], children
+        last = self._meeting(rest)
+        return [*body, *(each for each in rest if each != last)], last
+
+    def _meeting(self, children: list[int]) -> int | None:
+        """Where all ways meet that do not just end."""
+        if len(children) == 1:
+            return children[0]
+        joins = [each for each in children if each in self._joins]
+        return joins[-1] if joins and all(self._leads[each] for each in joins[:-1]) else None
+
+    def _hang(self, number: int, before: list[int]) -> None:
+        parent = before[0] if before else _ROOT
+        for other in before[1:]:
+            parent = self._common(parent, other)
+        self._parent[number] = parent
+        self._depth[number] = self._depth[parent] + 1
+        self._children[parent].append(number)
+        far = self._jump[parent]
+        is_even = self._depth[parent] - self._depth[far] == self._depth[far] - self._depth[self._jump[far]]
+        self._jump[number] = self._jump[far] if is_even else parent
+
+    def _climb(self, number: int, depth: int) -> int:
+        """What stands above at this depth."""
+        while self._depth[number] > depth:
+            far = self._jump[number]
+            number = far if self._depth[far] >= depth else self._parent[number]
+        return number
+
+    def _common(self, one: int, other: int) -> int:
+        """The nearest that stands above both. Numbers of one depth jump equally far."""
+        depth = min(self._depth[one], self._depth[other])
+        one, other = self._climb(one, depth), self._climb(other, depth)
+        while one != other:
+            up = self._parent if self._jump[one] == self._jump[other] else self._jump
+            one, other = up[one], up[other]
+        return one
+
+    def _looping(self, back: list[tuple[int, int]]) -> set[int]:
+        """What a way leads from back to the node above it."""
+        found: set[int] = set()
+        for source, target in back:
+            depth = self._depth[target]
+            if source != target and self._climb(source, depth) == target:
+                found.add(self._climb(source, depth + 1))
+        for each in range(len(self._parent) - 1, _ROOT, -1):
+            if not found.isdisjoint(self._leads[each]):
+                found.add(each)
+        return found
+
+
+_STROKES: Final = (("├─ ", "└─ ", "│  "), ("|- ", "`- ", "|  "))
+WIDTH: Final = 3
+"""Columns of one level."""
+_NOTHING: Final = " " * WIDTH
+
+
+def guides(places: Sequence[Place], deepest: int, is_ascii: bool) -> list[tuple[str, str]]:
+    """For each row what stands before its first line, and before the lines below that.
+
+    Rows may be missing: the first one that is there of a branch begins it. What is deeper than the deepest level
+    stands at that one.
+    """
+    fork, end, pass_by = _STROKES[is_ascii]
+    levels = [min(each.level, deepest) for each in places]
+    begun: set[int] = set()
+    begins: list[bool] = []
+    for each in places:
+        begins.append(each.branch != 0 and each.branch not in begun)
+        begun.add(each.branch)
+    # From the last row up: whether another branch begins at a level before something shallower ends it.
+    follows = [False] * (deepest + 2)
+    found: list[tuple[str, str]] = []
+    for level, is_first in zip(reversed(levels), reversed(begins), strict=True):
+        beside = [pass_by if follows[at] else _NOTHING for at in range(1, level + 1)]
+        below = "".join([*beside, pass_by if follows[level + 1] else _NOTHING])
+        if is_first and level:
+            beside[-1] = fork if follows[level] else end
+        found.append(("".join(beside), below))
+        follows[level + 1 :] = [False] * (deepest + 1 - level)
+        follows[level] = follows[level] or (is_first and level > 0)
+    return found[::-1]

@@ -1,0 +1,144 @@
+"""A tree of runs in lines: one for each run, and one for many that stand alike.
+
+All texts of the host go through `shown`.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from weftwork.cli.client.run_tree import Kin
+from weftwork.cli.console.table import colour
+from weftwork.cli.console.text import shown
+from weftwork.cli.console.units import between
+from weftwork.cli.render.outline import Place, guides
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+FEW: Final = 20
+"""Siblings of one workflow and one status that are shown one by one."""
+DEEPEST: Final = 40
+_LESS: Final = (10, 5, 2, 1, 0)
+"""How many instead, tried one after the other, until the tree fits."""
+
+Part = tuple[str, str]
+"""A text and its style."""
+
+
+class More:
+    """Siblings that stand alike and are not shown."""
+
+    def __init__(self, is_all: bool, is_named: bool) -> None:
+        self.runs: list[Kin] = []
+        self.is_all = is_all
+        """None of them is shown."""
+        self.is_named = is_named
+        """There are siblings of other workflows."""
+
+
+class KinLine(NamedTuple):
+    """A line for a run, or for several."""
+
+    beside: str
+    parts: list[Part]
+
+    @property
+    def text(self) -> str:
+        return self.beside + "".join(text for text, _ in self.parts)
+
+
+def kin_lines(top: Kin, is_ascii: bool, most: int | None = None, only_open: bool = False) -> list[KinLine]:
+    """The tree, in at most so many lines. With `only_open`, runs that are over are counted where they would stand."""
+    open_runs = _open(top) if only_open else None
+    rows = list(_rows(top, FEW, open_runs))
+    for few in _LESS:
+        if most is None or len(rows) <= most:
+            break
+        rows = list(_rows(top, few, open_runs))
+    places = [Place("", "", level, at) for at, (_, level) in enumerate(rows)]
+    drawn: list[KinLine] = []
+    for (each, _), (beside, _) in zip(rows, guides(places, DEEPEST, is_ascii), strict=True):
+        drawn.append(KinLine(beside, run_parts(each) if isinstance(each, Kin) else [(_folded(each, is_ascii), "dim")]))
+    if most is None or len(drawn) <= most:
+        return drawn
+    dots = "..." if is_ascii else "…"
+    return [*drawn[: most - 1], KinLine("", [(f"{dots} and {len(drawn) - most + 1} more lines", "dim")])][:most]
+
+
+def run_parts(run: Kin) -> list[Part]:
+    """Workflow, status, run id, how long it took so far, and where it waits or why it failed."""
+    took = between(run.began, run.ended or datetime.now(UTC).isoformat())
+    at = f"at {shown(run.at, 60)}" if run.at and run.is_waiting else shown(run.at, 60)
+    status = shown(run.status or "started", 40)
+    return [
+        (shown(run.workflow_id or "run", 100), "bold"),
+        (f"  {status}", colour(run.status)),
+        (f"  {shown(run.run_id, 60)}", "dim"),
+        (f"  {took}" if took else "", ""),
+        (f"  {at}" if at else "", "red" if run.status == "failed" else ""),
+    ]
+
+
+def rich_line(line: KinLine, overflow: Any, margin: str = "") -> "Text":
+    """One line that is cut rather than wrapped, or left to the terminal."""
+    from rich.text import Text
+
+    text = Text(no_wrap=True, overflow=overflow)
+    text.append(margin + line.beside, "dim")
+    for said, style in line.parts:
+        text.append(said, style or None)
+    return text
+
+
+def _rows(top: Kin, few: int, open_runs: set[int] | None) -> Iterator[tuple[Kin | More, int]]:
+    """Each run before its children, with its level."""
+    rest: list[tuple[Kin | More, int]] = [(top, 0)]
+    while rest:
+        each, level = rest.pop()
+        yield each, level
+        if isinstance(each, Kin):
+            rest += [(below, level + 1) for below in reversed(_siblings(each.children, few, open_runs))]
+
+
+def _siblings(runs: Sequence[Kin], few: int, open_runs: set[int] | None) -> list[Kin | More]:
+    """In their order; what is too much of one kind is gathered behind the last one of it that is shown."""
+    found: list[Kin | More] = []
+    seen: dict[tuple[str, str, bool], int] = {}
+    gathered: dict[tuple[str, str, bool], More] = {}
+    is_mixed = len({run.workflow_id for run in runs}) > 1
+    for run in runs:
+        is_closed = open_runs is not None and id(run) not in open_runs
+        kind = (run.workflow_id, run.status, is_closed)
+        room = 0 if is_closed else few
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= room:
+            found.append(run)
+            continue
+        if kind not in gathered:
+            gathered[kind] = More(is_all=room == 0, is_named=is_mixed or room == 0)
+            found.append(gathered[kind])
+        gathered[kind].runs.append(run)
+    # A line that stands for one run would take as much room as the run.
+    return [each.runs[0] if isinstance(each, More) and len(each.runs) == 1 and few else each for each in found]
+
+
+def _folded(more: More, is_ascii: bool) -> str:
+    first, count = more.runs[0], len(more.runs)
+    below = sum(1 for run in more.runs for _ in run.all()) - count
+    name = f" {shown(first.workflow_id, 60)}" if more.is_named and first.workflow_id else ""
+    word = "" if more.is_all else "and "
+    tail = f", with {below} below them" if below else ""
+    kept = "" if more.is_all else " more"
+    status = shown(first.status or "started", 40)
+    return f"{'...' if is_ascii else '…'} {word}{count}{kept}{name} ({status}){tail}"
+
+
+def _open(top: Kin) -> set[int]:
+    """The runs that are not over, and those above them."""
+    found: set[int] = set()
+    # From the last one up: each stands behind its parent.
+    for run in reversed(list(top.all())):
+        if not run.is_over or any(id(each) in found for each in run.children):
+            found.add(id(run))
+    return found

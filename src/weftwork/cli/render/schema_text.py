@@ -1,0 +1,143 @@
+"""A JSON Schema for people: a line for each member, and a small value that fits. Takes what any host may send."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from weftwork.cli.console.text import shown
+from weftwork.protocol.json.values import is_array, is_object
+
+MAX_DEPTH: Final = 4
+_RANGES: Final = {
+    ("minimum", "maximum"): "",
+    ("minLength", "maxLength"): " characters",
+    ("minItems", "maxItems"): " items",
+}
+
+
+class Schema:
+    """One schema inside a document, whose references lead nowhere else."""
+
+    def __init__(self, shape: Any, root: Any = None) -> None:
+        self._root: dict[str, Any] = (root if root is not None else shape) if is_object(shape) else {}
+        self._shape = self._resolved(shape)
+
+    def rows(self, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
+        """Name, type with its bounds, default or `required`, and meaning of each member and of those inside it."""
+        required = self._get("required", list)
+        for name, shape in self._get("properties", dict).items():
+            inner = Schema(shape, self._root)
+            default = inner.default() or ("required" if name in required else "")
+            yield f"{prefix}{name}", inner.words(), default, inner.meaning()
+            if depth < MAX_DEPTH:
+                yield from inner.rows(f"{prefix}{name}.", depth + 1)
+        items = self._shape.get("items")
+        if is_object(items) and prefix and depth < MAX_DEPTH:
+            yield from Schema(items, self._root).rows(f"{prefix.rstrip('.')}[].", depth + 1)
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """The schema itself, with what it refers to."""
+        return self._shape
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes members that it does not name."""
+        return self._shape.get("additionalProperties", True) is not False
+
+    def meaning(self) -> str:
+        return str(self._shape.get("description") or "")
+
+    def default(self) -> str:
+        from json import dumps
+
+        return dumps(self._shape["default"], ensure_ascii=False) if "default" in self._shape else ""
+
+    def words(self, depth: int = 0) -> str:
+        """The type in words."""
+        from json import dumps
+
+        if "const" in self._shape:
+            return dumps(self._shape["const"], ensure_ascii=False)
+        if choices := self._get("enum", list):
+            return " or ".join(dumps(value, ensure_ascii=False) for value in choices)
+        branches = self._get("anyOf", list) or self._get("oneOf", list)
+        if branches and depth < MAX_DEPTH:
+            return " or ".join(dict.fromkeys(Schema(each, self._root).words(depth + 1) for each in branches))
+        named = self._shape.get("type", "any")
+        word = " or ".join(map(str, named)) if is_array(named) else str(named)
+        items = self._shape.get("items")
+        if named == "array" and is_object(items) and depth < MAX_DEPTH:
+            word = f"array of {Schema(items, self._root).words(depth + 1)}"
+        return ", ".join([word, *self._bounds()])
+
+    def sample(self, depth: int = 0) -> Any:
+        """What the schema says itself, or something small of the right type."""
+        for keyword in ("examples", "enum"):
+            if values := self._get(keyword, list):
+                return values[0]
+        for keyword in ("default", "const"):
+            if keyword in self._shape:
+                return self._shape[keyword]
+        branches = self._get("anyOf", list) or self._get("oneOf", list)
+        if branches and depth < MAX_DEPTH:
+            return Schema(branches[0], self._root).sample(depth + 1)
+        kind = self._shape.get("type")
+        kind = kind[0] if is_array(kind) and kind else kind
+        if kind == "object" and depth < MAX_DEPTH:
+            members = self._get("properties", dict)
+            named = self._get("required", list) or ([] if depth else list(members)[:1])
+            return {
+                name: Schema(members.get(name, {}), self._root).sample(depth + 1)
+                for name in named
+                if isinstance(name, str)
+            }
+        if kind in ("number", "integer"):
+            return self._number()
+        small: dict[str, Any] = {"boolean": True, "array": [], "null": None, "object": {}}
+        return small.get(str(kind), "text")
+
+    def _number(self) -> Any:
+        least, most = self._shape.get("minimum"), self._shape.get("maximum")
+        if isinstance(least, int | float) and least > 1:
+            return least
+        return most if isinstance(most, int | float) and most < 1 else 1
+
+    def _bounds(self) -> Iterator[str]:
+        for (least, most), unit in _RANGES.items():
+            low, high = self._shape.get(least), self._shape.get(most)
+            if high is not None:
+                yield f"{low if low is not None else 'up'} to {high}{unit}"
+            elif low is not None:
+                yield f"{low} or more{unit}"
+
+    def _get(self, keyword: str, kind: type) -> Any:
+        found = self._shape.get(keyword)
+        return found if isinstance(found, kind) else kind()
+
+    def _resolved(self, shape: Any) -> dict[str, Any]:
+        for _ in range(MAX_DEPTH):
+            reference = shape.get("$ref") if is_object(shape) else None
+            if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+                break
+            definitions = self._root.get("$defs")
+            found = definitions.get(reference.removeprefix("#/$defs/")) if is_object(definitions) else None
+            shape = {**found, **{k: v for k, v in shape.items() if k != "$ref"}} if is_object(found) else {}
+        return shape if is_object(shape) else {}
+
+
+MAX_SCHEMA_TEXT: Final = 300
+_PROBLEMS: Final = 5
+
+
+def problems(schema: dict[str, Any], value: Any) -> list[str]:
+    """What keeps a value from fitting, in words to print; nothing where only the host can say."""
+    # Imported late: `weftwork --help` needs none of it.
+    from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
+
+    if not schema or check_caller_schema(schema, ""):
+        return []
+    wrong = check_value(schema, value, "")
+    return [
+        f"{f'{shown(each.pointer, 200)} ' if each.pointer else 'it '}{shown(each.message, MAX_SCHEMA_TEXT)}"
+        for each in wrong[:_PROBLEMS]
+    ]

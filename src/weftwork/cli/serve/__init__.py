@@ -1,0 +1,1 @@
+"""Starting a host in the foreground."""

@@ -1,0 +1,217 @@
+"""Starting up: keys, workflows, listener, and what the operator is told."""
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import click
+
+from weftwork.adapters.http.server.http_server import bind, serve
+from weftwork.adapters.http.server.limits import room
+from weftwork.adapters.system.file_limit import raise_file_limit
+from weftwork.app import Host
+from weftwork.cli.console.root_group import silence
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.host_lock import SeatTaken
+from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.ids import parse_api_key
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
+from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.document_file import FileUnusable, read_document
+
+log = logging.getLogger("weftwork")
+
+STOP_SECONDS: Final = 9.0
+"""From the signal to the end of the process: supervisors that kill give ten seconds or more."""
+GARBAGE: Final = (10_000, 20, 100)
+"""Objects, young and middle collections after which Python looks for garbage that holds on to itself."""
+FIRST_TENANT: Final = "default"
+
+
+async def boot(settings: Settings) -> int:
+    """Run the host until it is told to stop; returns the exit code."""
+    _settle_memory()
+    host = Host(settings)
+    end = _End(host)
+    code = 1
+    try:
+        recovered = await host.open(_register)
+    except (SeatTaken, StoreUnavailable, HostFault) as error:
+        click.echo(f"weftwork: {error}", err=True)
+        return code
+    try:
+        _admit(host)
+        count = await _count(host)
+        point("boot.ready")
+        try:
+            listener = bind(settings.host, settings.port)
+        except OSError as error:
+            where = f"{settings.host}:{settings.port}"
+            option = "--port" if error.errno == errno.EADDRINUSE else "--host or --port"
+            click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another {option}.", err=True)
+            return code
+        # Made last: a key that is stored but never shown would be lost.
+        first_key = await _first_key(host)
+        address = _address(settings.host, listener.getsockname()[1])
+        host.media.assets.base = settings.media_base(listener.getsockname()[1])
+        app = host.build()
+        most = _room(settings.max_connections)
+        await serve(app, listener, end.begin, lambda: _announce(host, address, first_key, count, recovered), most)
+        code = 0
+    except StoreUnavailable as error:
+        click.echo(f"weftwork: {error}", err=True)
+    finally:
+        await end.finish(code)
+    return code
+
+
+def _room(wanted: int) -> int:
+    """How many connections there may be: as many as are wanted, unless the process may not open so many files."""
+    most = room(wanted, raise_file_limit())
+    if most < wanted:
+        log.warning("fewer connections than set: the process may not open more files", extra={"count": most})
+    return most
+
+
+def _settle_memory() -> None:
+    """Code stays, and what runs and requests leave behind goes by itself: look for cycles elsewhere, and seldom.
+
+    Called before anything is loaded from the store: what is frozen and held by a cycle would never go.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
+
+
+class _End:
+    """The end of a host: one deadline for all of it, from the first signal on."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._until: float | None = None
+
+    def begin(self) -> None:
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + STOP_SECONDS
+            point("drain.begin")
+        self._host.drain()
+
+    async def finish(self, code: int) -> None:
+        """Close the host. What hangs is left behind: the log holds everything that was acknowledged."""
+        self.begin()
+        assert self._until is not None, "begin sets it"
+        closing = asyncio.ensure_future(self._host.close())
+        done, _ = await asyncio.wait((closing,), timeout=self._until - asyncio.get_running_loop().time())
+        if done:
+            closing.result()
+            return
+        log.warning("shutdown did not finish in time; the process ends all the same")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Leaving the event loop would wait for the very task that hangs.
+        os._exit(code)
+
+
+def _admit(host: Host) -> None:
+    """Accept the keys of the command line."""
+    for text in host.settings.api_key:
+        parsed = parse_api_key(text)
+        if parsed is None:
+            raise SettingsError("--api-key must look like KEY=TENANT or KEY=TENANT:scope+scope")
+        key, tenant, scopes = parsed
+        try:
+            host.keyring.admit(key, tenant, scopes)
+        except ClientFault as fault:
+            text = f"--api-key for tenant {tenant!r}: {fault.message}"
+            if fault.code != "key_revoked":
+                raise SettingsError(text) from None
+            # A key that was revoked must not keep the host from serving all the others.
+            click.echo(f"weftwork: {text}", err=True)
+
+
+async def _first_key(host: Host) -> str | None:
+    """Make the first key of a host that has none."""
+    if host.keyring.all():
+        return None
+    key, _ = await host.keyring.create(FIRST_TENANT, label="first key")
+    return key
+
+
+async def _register(host: Host) -> None:
+    """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
+    if host.settings.conformance:
+        for file in sorted(
+            resources.files("weftwork.conformance").joinpath("fixtures").iterdir(), key=lambda f: f.name
+        ):
+            await host.register_fixture(decode(file.read_bytes()))
+    for folder in host.settings.workflows:
+        if not Path(folder).is_dir():
+            raise SettingsError(f"--workflows {folder}: there is no such folder")
+        for file in sorted(Path(folder).glob("*.json")):
+            for problem in await _register_file(host, file):
+                click.echo(f"weftwork: {file}: {problem}", err=True)
+
+
+async def _count(host: Host) -> str:
+    """How many workflows there are."""
+    files, registered = await host.catalog.counts()
+    return f"{files} from files, {registered} registered" if registered else str(files)
+
+
+async def _register_file(host: Host, file: Path) -> list[str]:
+    try:
+        document = read_document(file, MAX_DEFINITION_BYTES)
+    except FileUnusable as error:
+        return [str(error)]
+    if is_object(document) and host.catalog.has(document):
+        return ["/id: a workflow of this id is registered already; the first one stays"]
+    return [f"{item.pointer or '/'}: {item.message}" for item in await host.catalog.register(document)]
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _announce(host: Host, address: str, key: str | None, count: str, recovered: int) -> None:
+    try:
+        for line in _lines(host, address, key, count, recovered):
+            click.echo(line)
+    except OSError as error:
+        # Runs are worth more than these lines; only the key is missed by somebody.
+        silence()
+        lost = "; the first key was not shown, make one with `weftwork keys create`" if key is not None else ""
+        click.echo(f"weftwork: standard output cannot be written: {error.strerror}{lost}.", err=True)
+
+
+def _lines(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:
+    settings = host.settings
+    place = "in memory, gone at exit" if settings.store == "memory" else settings.data
+    yield f"weftwork {host.version} listens on {address}"
+    yield f"  store      {place}"
+    yield f"  workflows  {count}"
+    if recovered:
+        yield f"  runs       {recovered} unfinished, going on"
+    if key is not None:
+        yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown this once)"
+    shown = key or "$KEY"
+    ids = host.catalog.ids()
+    if ids:
+        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_first(ids)}\"}}'"
+        yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}" {body}'
+    else:
+        yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}"'
+
+
+def _first(ids: list[str]) -> str:
+    """The workflow to try: one that needs no inputs would be best, and hello and noop need none."""
+    return next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])

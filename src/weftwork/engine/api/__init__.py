@@ -1,0 +1,1 @@
+"""The facades, one per resource. Edges call these and nothing behind them."""

@@ -1,0 +1,87 @@
+"""The facade of debug bundles: a run's log read a page at a time, and given on in pieces."""
+
+import asyncio
+from typing import Final
+
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.runs import Service
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.review.debug_bundle import MAX_BYTES, Bundle, Link
+from weftwork.protocol.run.projection import Stored
+
+PAGE: Final = 256
+PAGE_BYTES: Final = 65_536
+"""Read of the log at once; the event that reaches it is the last."""
+READS: Final = 4
+"""Pages read at the same time, however many bundles are being written."""
+
+
+class Pieces:
+    """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
+
+    def __init__(self, bundle: Bundle, log: EventLog, run: Stored, turns: asyncio.Semaphore) -> None:
+        self._bundle = bundle
+        self._log = log
+        self._key = run.header.key
+        self._turns = turns
+        self._next: bytes | None = bundle.head
+        self._sequence = -1
+        self._ended = False
+
+    async def next(self) -> bytes | None:
+        """The next piece; None behind the last one. Raises StoreUnavailable, or ClientFault for a run that was deleted
+        meanwhile: what was given until then is no document."""
+        if self._next is not None:
+            piece, self._next = self._next, None
+            return piece
+        if self._ended:
+            return None
+        if self._bundle.full or self._sequence >= self._bundle.last:
+            self._ended = True
+            return self._bundle.tail()
+        async with self._turns:
+            # Stores that have everything at hand do not wait, and others must have their turn.
+            await asyncio.sleep(0)
+            page = await self._log.read(self._key, self._sequence, PAGE, PAGE_BYTES)
+        if not page:
+            raise ClientFault("not_found", "There is no such run.")
+        self._sequence = page[-1].sequence
+        return self._bundle.take(page)
+
+
+class Bundles:
+    """Raises ClientFault or StoreUnavailable."""
+
+    def __init__(self, runtime: Runtime, service: Service, version: str) -> None:
+        self._log = runtime.log
+        self._clock = runtime.clock
+        self._service = service
+        self._assets = runtime.assets
+        self.version = version
+        self._turns = asyncio.Semaphore(READS)
+
+    async def begin(
+        self, principal: Principal, run_id: str, most_events: int | None = None, cap: int = MAX_BYTES
+    ) -> Pieces:
+        """A bundle of the caller's run, as it stands now."""
+        run = await self._service.stored(principal, run_id)
+        snapshot = await self._service.shown(run)
+        link = self.link(principal.partition, run_id)
+        bundle = Bundle(run, snapshot, self.version, self._clock.now(), most_events, cap, link)
+        return Pieces(bundle, self._log, run, self._turns)
+
+    def link(self, partition: str, run_id: str) -> Link | None:
+        """bundle-08: makes the URLs that the host gives to media of a run; None where no assets are kept."""
+        assets = self._assets
+        if assets is None:
+            return None
+
+        def made(sha256: bytes, media_type: str, name: str) -> str:
+            # Only what names it matters here: inline media are kept as assets when they are recorded.
+            asset = Asset(partition, sha256.hex(), "", 0, media_type, 0, 0)
+            return assets.url(asset, media_type, run_id, name)
+
+        return made

@@ -1,0 +1,73 @@
+"""A claim: one caller's Idempotency-Key on one operation. The outcome it leads to is kept and given again."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from weftwork.engine.api.keyring import Principal
+from weftwork.ports.clock import Clock
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.batch import Record
+from weftwork.protocol.wire import idempotency
+
+
+class Repeatable(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a mutation, which is given again as it was."""
+
+    replayed: bool = False
+
+
+T = TypeVar("T", bound=Repeatable)
+S = TypeVar("S")
+
+
+class Claim:
+    """idem-01 (OpenWOP idempotency): made for every mutation; without a key it keeps nothing."""
+
+    __slots__ = ("_fingerprint", "_log", "_partition", "_slot", "now")
+
+    def __init__(
+        self, log: EventLog, clock: Clock, principal: Principal, operation: str, key: str | None, body: Any
+    ) -> None:
+        self._log = log
+        self._partition = principal.partition
+        self.now = clock.now()
+        self._slot: str | None = None
+        self._fingerprint = ""
+        if key is not None:
+            idempotency.check_key(key)
+            self._slot = idempotency.slot(self._partition, operation, key)
+            self._fingerprint = idempotency.fingerprint(body)
+
+    async def known(self, kind: type[T]) -> T | None:
+        """What this key led to before. Raises ClientFault if that was another body."""
+        if self._slot is None:
+            return None
+        oldest = idempotency.expired_before(self.now)
+        record = await self._log.recall(self._partition, self._slot, oldest)
+        return self.replay(record, kind) if record is not None else None
+
+    def replay(self, record: Record, kind: type[T]) -> T:
+        """The outcome of a record. Raises ClientFault if that was another body."""
+        idempotency.check_fingerprint(record.fingerprint, self._fingerprint)
+        return msgspec.structs.replace(msgspec.json.decode(record.outcome, type=kind), replayed=True)
+
+    def record(self, outcome: Any) -> Record | None:
+        """The record to commit with the work, or None without a key."""
+        return self._record(self._slot, outcome) if self._slot is not None else None
+
+    def record_of(self, outcome: Callable[[S], Any]) -> Callable[[S], Record] | None:
+        """The same where the work itself says what the outcome is."""
+        slot = self._slot
+        return (lambda said: self._record(slot, outcome(said))) if slot is not None else None
+
+    async def keep(self, outcome: T) -> T:
+        """Record an outcome that no commit goes with; the one that counts, if the same request was first."""
+        record = self.record(outcome)
+        taken = await self._log.remember(record) if record is not None else None
+        return self.replay(taken.record, type(outcome)) if taken is not None else outcome
+
+    def _record(self, slot: str, outcome: Any) -> Record:
+        oldest = idempotency.expired_before(self.now)
+        return Record(self._partition, slot, self._fingerprint, msgspec.json.encode(outcome), self.now, oldest)

@@ -1,0 +1,356 @@
+"""Interrupts for callers: finding them, answering them, and links that let somebody without a key do so.
+
+Links to interrupts: tokens made, dated and opened again. The only user of the signer for interrupts.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.keyring import Principal, require
+from weftwork.engine.api.run_control import Steered, steer
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.signer import Signer
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.ids import Ids
+from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.people.approvals import AUTH_REQUIRED, Answerer
+from weftwork.protocol.people.interrupt_tokens import (
+    PURPOSE,
+    READ_MS,
+    Intent,
+    InterruptToken,
+    expiry,
+    is_person,
+    join,
+    run_out,
+    signed_part,
+    split,
+    unknown,
+)
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import answer_refusal
+from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.timestamps import iso, milliseconds
+
+DAY_MS: Final = 86_400_000
+
+
+class InterruptLinks:
+    """`public` is where people reach the host, without a slash at the end; empty if nobody has said so."""
+
+    def __init__(
+        self, signer: Signer, clock: Clock, ids: Ids, prefix: str, public: str = "", link_days: int = 7
+    ) -> None:
+        self._signer = signer
+        self._clock = clock
+        self._ids = ids
+        self._prefix = prefix
+        self.public = public
+        self._lasts = link_days * DAY_MS
+
+    def path(self, text: str) -> str:
+        return self._prefix + text
+
+    def url(self, text: str) -> str:
+        """Absolute where it is known how the host is reached, else the path."""
+        return self.public + self.path(text)
+
+    def for_reader(self, run: RunKey, row: dict[str, Any], intent: Intent) -> str:
+        """tok-03 (readings, Interrupt tokens): the token that comes with a read of an open interrupt."""
+        return self._made(run, row, intent, None, READ_MS)[0]
+
+    def for_person(
+        self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, seconds: int | None
+    ) -> tuple[str, InterruptToken]:
+        """tok-03 (readings, Interrupt tokens): lasts to the deadline of the interrupt, or the days of the setting if it
+        has none; `seconds` can make that shorter, never longer."""
+        due = _due(row)
+        longest = self._lasts if due is None else max(0, due - self._clock.now())
+        return self._made(run, row, intent, person, longest if seconds is None else min(longest, seconds * 1000))
+
+    def opened(self, text: str) -> InterruptToken:
+        """tok-04: what a token says, now that it can be believed. Raises ClientFault.
+
+        Its form first, then its signature, then its time; nothing has been looked up for a token that we did not make.
+        """
+        found = split(text)
+        if found is None:
+            raise unknown()
+        token, payload, signature = found
+        if not self._signer.verify(PURPOSE, token.kid, payload, signature):
+            raise unknown()
+        if token.expired(self._clock.now()):
+            raise run_out()
+        return token
+
+    def _made(
+        self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, lasts: int
+    ) -> tuple[str, InterruptToken]:
+        token = InterruptToken(
+            kid=self._signer.kid,
+            tenant=run.partition,
+            run_id=run.run_id,
+            interrupt_id=row["interruptId"],
+            intent=intent,
+            expires_at=expiry(self._clock.now(), lasts, _due(row)),
+            jti=self._ids.event_ids(1)[0],
+            person=person,
+        )
+        payload = signed_part(token)
+        return join(payload, self._signer.sign(PURPOSE, payload)), token
+
+
+def _due(row: dict[str, Any]) -> int | None:
+    text = row.get("dueAt")
+    return milliseconds(text) if text is not None else None
+
+
+RESPOND: Final = "approvals:respond"
+DELEGATE: Final = "approvals:delegate"
+OVERRIDE: Final = "approvals:override"
+_INSPECTED: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
+
+Row = dict[str, Any]
+"""The state row of an interrupt, decoded."""
+
+
+class Interrupts:
+    """Raises ClientFault, StoreUnavailable or HostFault."""
+
+    def __init__(self, runtime: Runtime, executor: Executor, links: InterruptLinks) -> None:
+        self._runtime = runtime
+        self._executor = executor
+        self._links = links
+
+    async def of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
+        """Those of one run in the order in which they were asked: the open ones, or all."""
+        stored = await self._executor.stored(principal.run(run_id))
+        if stored is None:
+            raise ClientFault("not_found", "There is no such run.")
+        rows = [row for row in _rows(stored) if closed or row["status"] == "open"]
+        workflow_id = stored.header.workflow_id
+        return {"interrupts": [self._shown(principal, run_id, workflow_id, row) for row in rows]}
+
+    async def inbox(self, principal: Principal, query: InterruptQuery) -> dict[str, Any]:
+        """A page of the tenant's open ones, oldest first."""
+        page = await self._runtime.log.list_interrupts(principal.partition, query)
+        shown = [
+            self._shown(principal, each.run_id, each.workflow_id, msgspec.json.decode(each.row))
+            for each in page.interrupts
+        ]
+        document: dict[str, Any] = {"interrupts": shown}
+        if page.more and page.last is not None:
+            document["nextCursor"] = as_cursor(page.last)
+        return document
+
+    def with_tokens(self, principal: Principal, snapshot: dict[str, Any]) -> dict[str, Any]:
+        """tok-05: the snapshot of a run as a caller gets it: what it waits for, and what opens that."""
+        for row in (*snapshot.get("interrupts", ()), snapshot.get("interrupt")):
+            if row is not None and "interruptToken" not in row:
+                row |= _callback(self._minted(principal, snapshot["runId"], row))
+        return snapshot
+
+    async def resolve(
+        self,
+        principal: Principal,
+        run_id: str,
+        node_id: str,
+        document: Any,
+        key: str | None = None,
+        interrupt_id: str | None = None,
+    ) -> Steered:
+        """int-06: exactly one answer counts, and it is durable before it is acknowledged."""
+        # With the principal: the vote of another one is another request, though key and body may be the same.
+        place = "\0".join((principal.key_id, run_id, node_id, interrupt_id or ""))
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"resolveInterrupt/{place}", key, document)
+        if (known := await claim.known(Steered)) is not None:
+            return known
+        schema.require("resolve-interrupt", document)
+        by = Answerer(
+            principal.key_id,
+            frozenset({principal.label} - {""}),
+            delegate=DELEGATE in principal.scopes,
+            override=OVERRIDE in principal.scopes,
+        )
+        given = AnswerGiven(node_id, document["resumeValue"], by, claim.now, interrupt_id or "")
+        return await self._answer(principal.run(run_id), claim, given)
+
+    async def decide(
+        self, principal: Principal, run_id: str, node_id: str, document: Any, key: str | None = None
+    ) -> Steered:
+        """`resolve` under its older name, where the body may be the answer itself."""
+        if not (is_object(document) and "resumeValue" in document):
+            if schema.check("resolve-approval", document):
+                raise invalid('Send the decision, such as {"action": "accept"}, itself or as resumeValue.', "")
+            document = {"resumeValue": document}
+        return await self.resolve(principal, run_id, node_id, document, key)
+
+    async def link(self, principal: Principal, run_id: str, node_id: str, document: Any) -> dict[str, Any]:
+        """A link to the open interrupt of a node, for a person."""
+        schema.require("interrupt-link-request", document)
+        intent: Intent = document.get("intent", "resolve")
+        person: str | None = document.get("for")
+        if person is not None and not is_person(person):
+            raise invalid("for is a name without control characters.", "/for")
+        if person is not None and person not in (principal.key_id, principal.label):
+            require(principal, DELEGATE)
+        stored = await self._executor.stored(principal.run(run_id))
+        if stored is None:
+            raise ClientFault("not_found", "There is no such run.")
+        mine = [row for row in _rows(stored) if row["nodeId"] == node_id]
+        row = next((row for row in mine if row["status"] == "open"), None)
+        if row is None:
+            raise answer_refusal(_last_word(mine))
+        if intent == "resolve" and _needs_key(row):
+            raise ClientFault("forbidden", "This gate takes answers with a key only: a link can only show it.")
+        if intent == "resolve":
+            _check_approver(row, person)
+        text, token = self._links.for_person(
+            principal.run(run_id), row, intent, person, document.get("expiresInSeconds")
+        )
+        made: dict[str, Any] = {"runId": run_id, "nodeId": node_id, "interruptId": row["interruptId"], "intent": intent}
+        made |= {"token": text, "path": self._links.path(text), "expiresAt": iso(token.expires_at)}
+        if self._links.public:
+            made["url"] = self._links.url(text)
+        return made
+
+    def check(self, text: str, intent: Intent) -> InterruptToken:
+        """tok-04: what a token says, if it can be believed, has not expired and lets its bearer do this."""
+        token = self._links.opened(text)
+        if intent == "resolve" and token.intent != "resolve":
+            raise ClientFault("forbidden", "This link shows the question; it does not answer it.")
+        return token
+
+    async def inspect(self, text: str, intent: Intent = "inspect") -> dict[str, Any]:
+        """tok-04: the question behind a token, or why it cannot be seen, or with the intent answered, any more."""
+        token = self.check(text, intent)
+        stored = await self._executor.stored(RunKey(token.tenant, token.run_id))
+        mine = [row for row in _rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
+        if stored is None or not mine:
+            raise unknown()
+        if mine[0]["status"] != "open":
+            raise answer_refusal(mine[0]["status"])
+        me = _voice(token)
+        voted = next((vote["action"] for vote in mine[0].get("votes", ()) if vote["voter"] == me), None)
+        return {
+            **{name: mine[0][name] for name in _INSPECTED if name in mine[0]},
+            **({"for": token.person} if token.person is not None else {}),
+            **({"voted": voted} if voted is not None else {}),
+            "workflowId": stored.header.workflow_id,
+            "runId": token.run_id,
+            "nodeId": token.node_id,
+            "interruptId": token.interrupt_id,
+            "intent": token.intent,
+            "expiresAt": iso(token.expires_at),
+        }
+
+    async def resolve_by_token(self, text: str, document: Any, key: str | None = None) -> Steered:
+        """tok-04, int-06: as `resolve`, by whoever has the link. The body is judged after the token."""
+        token = self.check(text, "resolve")
+        bearer = _bearer(token)
+        operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
+        claim = Claim(self._runtime.log, self._runtime.clock, bearer, operation, key, document)
+        if (known := await claim.known(Steered)) is not None:
+            return known
+        schema.require("resolve-interrupt", document)
+        names = frozenset({token.person} if token.person is not None else ())
+        # appr-03: one link is one voice, however many names it gives itself.
+        by = Answerer(bearer.key_id, names, bound=_voice(token), bearer=False)
+        given = AnswerGiven(token.node_id, document["resumeValue"], by, claim.now, token.interrupt_id)
+        try:
+            return await self._answer(bearer.run(token.run_id), claim, given)
+        except ClientFault as fault:
+            # A run that was deleted, or of a store from before it: as if the token were forged.
+            raise (unknown() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
+
+    async def _answer(self, run: RunKey, claim: Claim, given: AnswerGiven) -> Steered:
+        def late(stored: Stored) -> ClientFault:
+            rows = [row for row in _rows(stored) if row["nodeId"] == given.node_id]
+            wanted = [row for row in rows if given.interrupt_id in ("", row["interruptId"])]
+            return answer_refusal(_last_word(wanted))
+
+        outcome = Steered(run.run_id, "", claim.now, given.node_id)
+        steered = await steer(self._executor, run, claim, given, outcome, late)
+        point("answer.durable")
+        return steered
+
+    def _shown(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:
+        shown = {**row, "runId": run_id, "workflowId": workflow_id, "createdAt": row["requestedAt"]}
+        return shown | _tokens(self._minted(principal, run_id, row)) if row["status"] == "open" else shown
+
+    def _minted(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
+        """tok-05 (readings, Interrupt tokens): a read gives no more than the key itself may do."""
+        intent: Intent = "resolve" if RESPOND in principal.scopes and not _needs_key(row) else "inspect"
+        text = self._links.for_reader(principal.run(run_id), row, intent)
+        return text, self._links.url(text), intent
+
+
+def as_cursor(place: str) -> str:
+    """The place that a store names as the end of a page, as callers are given it: safe in a query."""
+    return urlsafe_b64encode(place.encode()).rstrip(b"=").decode()
+
+
+def of_cursor(text: str) -> str:
+    """The inverse; of a text that is no cursor, a place that no store knows."""
+    try:
+        return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except ValueError:
+        return ""
+
+
+def _callback(minted: tuple[str, str, Intent]) -> dict[str, str]:
+    return {"interruptToken": minted[0], "callbackUrl": minted[1], "tokenIntent": minted[2]}
+
+
+def _tokens(minted: tuple[str, str, Intent]) -> dict[str, str]:
+    return {"token": minted[0], **_callback(minted)}
+
+
+def _rows(stored: Stored) -> list[Row]:
+    """All of a run, in the order in which they were asked."""
+    rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
+    return sorted(rows, key=lambda row: (row["requestedAt"], int(row["interruptId"].rpartition(".")[2])))
+
+
+def _needs_key(row: Row) -> bool:
+    """appr-06 (interrupt-profiles, auth-required): an answer to it takes more than a link."""
+    return row["kind"] == "approval" and row["data"].get("profile") == AUTH_REQUIRED
+
+
+def _check_approver(row: Row, person: str | None) -> None:
+    """appr-03: at a gate that names its approvers, a link for anybody else could never answer."""
+    named: Any = row["data"].get("approversList") if row["kind"] == "approval" else None
+    if is_array(named) and named and person not in named:
+        text = "This gate names its approvers: say in `for` which of them the link is for, or make one to look with."
+        raise invalid(text, "/for", supported=named)
+
+
+def _last_word(rows: list[Row]) -> str | None:
+    """What became of the newest of these, which is the only one that can have been open at the end."""
+    if not rows:
+        return None
+    return "cancelled" if any(row["status"] == "cancelled" for row in rows) else rows[-1]["status"]
+
+
+def _own_name(token: InterruptToken) -> str:
+    return f"link:{token.jti}"
+
+
+def _voice(token: InterruptToken) -> str:
+    """appr-03: whose answer one is that comes by this link."""
+    return token.person or _own_name(token)
+
+
+def _bearer(token: InterruptToken) -> Principal:
+    """Whoever has the link: in the tenant of the one who made it, and without any scope."""
+    mode, _, tenant = token.tenant.partition(":")
+    return Principal.of(_own_name(token), tenant, "test" if mode == "test" else "live", frozenset())

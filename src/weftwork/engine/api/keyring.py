@@ -1,0 +1,167 @@
+"""Who asks, and whether they may.
+
+The keyring: API keys in use. Kept as keyed digests; a key is shown once, when it is made.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+
+import msgspec
+
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.ids import Ids
+from weftwork.ports.storage.api_keys import KeyRow, Keys
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
+from weftwork.protocol.run.header import Owner, RunKey
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """A caller, made from a valid key. The only source of a tenant."""
+
+    key_id: str
+    tenant: str
+    mode: Mode
+    scopes: frozenset[str]
+    partition: str
+    label: str = ""
+    """The name that the operator gave to the key when it was made; gates may name approvers by it."""
+
+    @classmethod
+    def of(cls, key_id: str, tenant: str, mode: Mode, scopes: frozenset[str], label: str = "") -> "Principal":
+        return cls(key_id, tenant, mode, scopes, partition(tenant, mode), label)
+
+    def run(self, run_id: str) -> RunKey:
+        """The caller's run of that id; another tenant's run has another key and is not there."""
+        return RunKey(self.partition, run_id)
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.tenant, self.key_id)
+
+
+def require(principal: Principal, scope: str) -> None:
+    """auth-01 (OpenWOP auth): the key holds the scope, or 403 naming the scope it lacks."""
+    if scope not in principal.scopes:
+        raise ClientFault("forbidden", f"This key lacks the scope {scope}.", {"scopeRequired": scope})
+
+
+LIVE_KEY_PREFIX = "hk_live_"
+AT_START = "given at start"
+"""The label of keys that were; it is nobody's name."""
+
+
+class Keyring:
+    """Checks keys from memory and changes them in the store first. `scopes` is the whole vocabulary."""
+
+    def __init__(self, keys: Keys, clock: Clock, ids: Ids, scopes: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._ids = ids
+        self._scopes = scopes
+        self._salt = b""
+        self._rows: dict[bytes, tuple[KeyRow, Principal]] = {}
+        self._by_id: dict[str, KeyRow] = {}
+        self._pepper = ids.token().encode()
+        self._quick: dict[bytes, bytes] = {}
+        """Digests of keys that were good before, under a hash that costs a tenth and never leaves the process."""
+
+    async def load(self) -> None:
+        self._salt = await self._keys.salt()
+        for row in await self._keys.all():
+            self._hold(row)
+
+    def authenticate(self, key: str | None) -> Principal:
+        """auth-02 (OpenWOP auth): the caller behind a key; anything but a valid key is 401."""
+        if not key:
+            raise ClientFault("unauthenticated", "Send an API key: Authorization: Bearer <key>.")
+        quick = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), key=self._pepper, digest_size=32).digest()
+        digest = self._quick.get(quick) or self._digest(key)
+        held = self._rows.get(digest)
+        if held is None or not hmac.compare_digest(held[0].digest, digest):
+            raise ClientFault("unauthenticated", "This API key is not known here.")
+        self._quick[quick] = digest
+        self._check(held[0])
+        return held[1]
+
+    def check(self, principal: Principal) -> None:
+        """auth-02: 401 for a caller who was let in and would not be any more."""
+        self._check(self._by_id[principal.key_id])
+
+    def _check(self, row: KeyRow) -> None:
+        if row.revoked_at is not None:
+            raise ClientFault("key_revoked", "This API key was revoked.")
+        if row.expires_at is not None and row.expires_at <= self._clock.now():
+            raise ClientFault("key_expired", "This API key has expired.")
+
+    async def create(
+        self,
+        tenant: str,
+        scopes: Iterable[str] | None = None,
+        mode: Mode = "live",
+        label: str = "",
+        expires_at: int | None = None,
+    ) -> tuple[str, KeyRow]:
+        """A new key and what is kept of it. Durable before it is returned; the key is not shown again."""
+        prefix = TEST_KEY_PREFIX if mode == "test" else LIVE_KEY_PREFIX
+        key = prefix + self._ids.token()
+        row = self._row(key, tenant, scopes, label, expires_at)
+        await self._keys.put(row)
+        point("key.stored")
+        self._hold(row)
+        return key, row
+
+    def admit(self, key: str, tenant: str, scopes: Iterable[str] | None) -> KeyRow:
+        """Accept a key for as long as this process lives; nothing is stored. A revoked key stays revoked."""
+        row = self._row(key, tenant, scopes, AT_START, None)
+        held = self._rows.get(row.digest)
+        if held is not None and held[0].revoked_at is not None:
+            raise ClientFault("key_revoked", "This key was revoked; use another.")
+        self._hold(row)
+        return row
+
+    async def revoke(self, key_id: str) -> KeyRow:
+        """Revoke a key at once. Revoking it again changes nothing."""
+        row = self._by_id.get(key_id)
+        if row is None:
+            raise ClientFault("not_found", f"No key has the id {key_id}; see `weftwork keys list`.")
+        if row.revoked_at is None:
+            row = msgspec.structs.replace(row, revoked_at=self._clock.now())
+            await self._keys.put(row)
+            self._hold(row)
+        return row
+
+    def all(self) -> list[KeyRow]:
+        return sorted((row for row, _ in self._rows.values()), key=lambda row: (row.created_at, row.key_id))
+
+    def _row(self, key: str, tenant: str, scopes: Iterable[str] | None, label: str, expires_at: int | None) -> KeyRow:
+        if not is_tenant(tenant):
+            raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", parameter="tenant")
+        wanted = self._scopes if scopes is None else tuple(scopes)
+        unknown = sorted(set(wanted) - set(self._scopes))
+        if unknown:
+            text = f"Unknown scope {', '.join(unknown)}; known are {', '.join(self._scopes)}."
+            raise invalid(text, parameter="scopes")
+        digest = self._digest(key)
+        return KeyRow(
+            # A digest of the digest: the id is public, and must say nothing about what is compared.
+            key_id=f"key_{hashlib.sha256(digest).hexdigest()[:16]}",
+            digest=digest,
+            tenant=tenant,
+            mode=mode_of_key(key),
+            scopes=tuple(wanted),
+            label=label,
+            created_at=self._clock.now(),
+            expires_at=expires_at,
+        )
+
+    def _digest(self, key: str) -> bytes:
+        return hmac.digest(self._salt, key.encode("utf-8", "surrogateescape"), hashlib.sha256)
+
+    def _hold(self, row: KeyRow) -> None:
+        label = row.label if row.label != AT_START else ""
+        principal = Principal.of(row.key_id, row.tenant, row.mode, frozenset(row.scopes), label)
+        self._rows[row.digest] = (row, principal)
+        self._by_id[row.key_id] = row

@@ -1,0 +1,176 @@
+"""Retention: how runs leave the store, one by one when a caller says so and by age when the operator does."""
+
+import asyncio
+import logging
+from typing import Final, Protocol
+
+import msgspec
+
+from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.keyring import Principal
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import EventLog, Recorded, StillLive, StoreUnavailable
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.ids import is_tenant, partition
+from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.projection import Projection
+
+log = logging.getLogger("weftwork.retention")
+
+DAY_MS: Final = 86_400_000
+SLICE: Final = 200
+"""Most runs that one call of `prune` deletes, and most pieces of deleted runs that it clears away."""
+AT_ONCE: Final = 16
+"""Runs that are deleted together; the store makes one commit of them."""
+
+
+class Executing(Protocol):
+    """What the host holds of runs beside the store."""
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        """How a run stands, once a commit that is under way is done."""
+        ...
+
+    def forget(self, run: RunKey) -> bool:
+        """Keep nothing of an ended run; False, and nothing is done, for one that is being executed."""
+        ...
+
+
+class Pruned(msgspec.Struct, frozen=True):
+    """How far it came: runs deleted, and whether there is more to do."""
+
+    deleted: int
+    more: bool
+
+
+class Retention:
+    """Deletes ended runs. Without `executing` nobody uses the store but the caller.
+
+    With `keep_days` above 0, `tidy` deletes runs that ended so many days ago.
+    """
+
+    def __init__(self, events: EventLog, clock: Clock, executing: Executing | None = None, keep_days: int = 0) -> None:
+        self._log = events
+        self._clock = clock
+        self._executing = executing
+        self._keep_days = keep_days
+        self._left = False
+        self._clearing: asyncio.Task[None] | None = None
+
+    async def delete_run(self, principal: Principal, run_id: str, key: str | None = None) -> bool:
+        """run-08: delete an ended run; afterwards it is as unknown as one that never was.
+
+        True when an earlier request with the same key did it. Raises ClientFault or StoreUnavailable.
+        """
+        run = principal.run(run_id)
+        record = Claim(self._log, self._clock, principal, f"deleteRun/{run_id}", key, None).record({})
+        if self._executing is not None:
+            await self._executing.projection(run)
+        try:
+            deleted = await self._delete(run, record)
+        except StillLive:
+            raise await self._refusal(run) from None
+        point("delete.durable")
+        if deleted is False:
+            raise ClientFault("not_found", "There is no such run.")
+        if deleted is True:
+            self._clear_soon()
+        return isinstance(deleted, Recorded)
+
+    async def prune(self, completed_before: int, tenant: str | None = None, limit: int = SLICE) -> Pruned:
+        """run-11 (OpenWOP production-profile): delete runs that ended before that instant, at most `limit`.
+
+        The work of a call is bounded: call it again as long as there is more.
+        """
+        places = _places(tenant)
+        if await self._clear(SLICE):
+            return Pruned(0, True)
+        found = [run for place in places for run in await self._log.ended_before(completed_before, limit, place)]
+        deleted = 0
+        for at in range(0, min(len(found), limit), AT_ONCE):
+            deleted += sum(await asyncio.gather(*map(self._prune, found[at : min(at + AT_ONCE, limit)])))
+        left = await self._clear(SLICE)
+        # What was found and is not gone is in use here; it would be found again for ever.
+        return Pruned(deleted, left or (len(found) >= limit and deleted > 0))
+
+    async def count(self, completed_before: int, tenant: str | None = None) -> int:
+        """How many runs `prune` would delete."""
+        return sum([await self._log.count_ended(completed_before, place) for place in _places(tenant)])
+
+    async def tidy(self) -> None:
+        """Clear away what deleted runs have left, and delete runs that are past their time.
+
+        Raises StoreUnavailable.
+        """
+        while await self._clear(SLICE):
+            pass
+        if self._keep_days:
+            deleted, more = 0, True
+            while more:
+                pruned = await self.prune(self._clock.now() - self._keep_days * DAY_MS)
+                deleted, more = deleted + pruned.deleted, pruned.more
+            if deleted:
+                log.info("runs past their time deleted", extra={"count": deleted})
+
+    def close(self) -> None:
+        """Stop clearing away; the next start goes on with it."""
+        if self._clearing is not None:
+            self._clearing.cancel()
+
+    async def _delete(self, run: RunKey, record: Record | None = None) -> bool | Recorded:
+        # Before: one that is executed here is not deleted, whatever the store says. After: no reader holds on to it.
+        if self._executing is not None and not self._executing.forget(run):
+            raise StillLive("the run is executed here")
+        deleted = await self._log.delete(run, self._clock.now(), record)
+        if self._executing is not None:
+            self._executing.forget(run)
+        return deleted
+
+    async def _prune(self, run: RunKey) -> bool:
+        try:
+            return await self._delete(run) is True
+        except StillLive:
+            return False
+
+    async def _refusal(self, run: RunKey) -> Exception:
+        standing = await self._log.projection(run)
+        if standing is None or standing.status in TERMINAL:
+            # The store knows of the end and the host does not yet: it will have looked in a moment.
+            return StoreUnavailable("the run is about to end")
+        details = {"runStatus": standing.status}
+        return ClientFault("conflict", "The run has not ended; cancel it first.", details)
+
+    def _clear_soon(self) -> None:
+        self._left = True
+        if self._clearing is None:
+            self._clearing = asyncio.create_task(self._clear_all())
+
+    async def _clear_all(self) -> None:
+        try:
+            while self._left:
+                self._left = False
+                while await self._clear(SLICE):
+                    pass
+        except StoreUnavailable:
+            log.warning("store unavailable, clearing away later")
+        finally:
+            self._clearing = None
+
+    async def _clear(self, pieces: int) -> bool:
+        """Take away so many pieces of what deleted runs have left; whether there may be more."""
+        for _ in range(pieces):
+            if not await self._log.purge():
+                return False
+            point("purge.piece")
+        return True
+
+
+def _places(tenant: str | None) -> list[str | None]:
+    """The partitions of a tenant, or None for all there are."""
+    if tenant is None:
+        return [None]
+    if not is_tenant(tenant):
+        raise invalid("No tenant can have this name.", "/tenant")
+    return [partition(tenant, "live"), partition(tenant, "test")]

@@ -1,0 +1,178 @@
+"""Control of single runs: pause, resume, and the artifacts a run has made.
+
+Steering one run for a caller: asked once for each claim, and answered with how the run stands then.
+
+Cancelling many runs with one request: each by itself, several at a time, one answer for all.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.decide.inputs import Input, PauseAsked, ResumeAsked, VariablesGiven
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.event_log import Recorded
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.bulk_cancel import bulk_entry, check_bulk
+from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey, Status
+from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.timestamps import iso
+
+
+class Steered(Repeatable, frozen=True):
+    """The outcome of steering a run."""
+
+    run_id: str
+    status: str
+    at: int
+    node_id: str = ""
+
+
+async def steer(
+    executor: Executor,
+    run: RunKey,
+    claim: Claim,
+    given: Input,
+    outcome: Steered,
+    late: Callable[[Stored], ClientFault],
+) -> Steered:
+    """What came of it, once that is durable. `late` says why a run that has ended cannot be steered so."""
+
+    def answered(status: Status) -> Steered:
+        """How the run stands is the answer, unless what was asked for has a name of its own."""
+        return msgspec.structs.replace(outcome, status=outcome.status or status)
+
+    try:
+        answer = await executor.ask(run, given, claim.record_of(answered))
+        if answer is None:
+            raise ClientFault("not_found", "There is no such run.")
+        if isinstance(answer, Stored):
+            raise late(answer)
+    except ClientFault:
+        # idem-03: the same request may have been first, after this one had looked for it.
+        if (known := await claim.known(Steered)) is not None:
+            return known
+        raise
+    if isinstance(answer, Recorded):
+        return claim.replay(answer.record, Steered)
+    return answered(answer)
+
+
+class Control:
+    """Raises ClientFault, StoreUnavailable or HostFault."""
+
+    def __init__(self, runtime: Runtime, executor: Executor) -> None:
+        self._runtime = runtime
+        self._executor = executor
+
+    async def pause_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Steered:
+        """run-12: accepted when durable; it takes effect at once or when the nodes that run have ended."""
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"pauseRun/{run_id}", key, document)
+        if (known := await claim.known(Steered)) is not None:
+            return known
+        schema.require("pause-run", document)
+        asked = PauseAsked(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
+        return await self._steer(principal, claim, asked, Steered(run_id, "paused", claim.now))
+
+    async def resume_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Steered:
+        """run-13: a paused run goes on."""
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"resumeRun/{run_id}", key, document)
+        if (known := await claim.known(Steered)) is not None:
+            return known
+        schema.require("resume-run", document)
+        return await self._steer(
+            principal, claim, ResumeAsked(document.get("reason")), Steered(run_id, "running", claim.now)
+        )
+
+    async def set_variables(self, principal: Principal, run_id: str, document: Any) -> str:
+        """seam-01: the status of the run, once the variables are durable."""
+        schema.require("set-variables", document)
+        answer = await self._executor.ask(principal.run(run_id), VariablesGiven(document["variables"]))
+        if answer is None:
+            raise ClientFault("not_found", "There is no such run.")
+        if isinstance(answer, Stored):
+            raise _ended(answer)
+        return str(answer)
+
+    async def get_artifact(self, principal: Principal, run_id: str, artifact_id: str) -> dict[str, Any]:
+        """An artifact with its content, as it stands in the log."""
+        run = principal.run(run_id)
+        stored = await self._executor.stored(run)
+        rows = [row for row in stored.rows if row.kind == "artifact" and row.name == artifact_id] if stored else []
+        if not rows:
+            raise ClientFault("not_found", "There is no such artifact.")
+        sequence: int = msgspec.json.decode(rows[0].value)["sequence"]
+        found = await self._runtime.log.read(run, sequence - 1, 1)
+        if not found:
+            raise ClientFault("not_found", "There is no such artifact.")
+        event = found[0]
+        payload: dict[str, Any] = msgspec.json.decode(event.payload)
+        return {**payload, "version": int(payload["version"]), "runId": run_id, "createdAt": iso(event.timestamp)}
+
+    async def _steer(self, principal: Principal, claim: Claim, given: Input, outcome: Steered) -> Steered:
+        return await steer(self._executor, principal.run(outcome.run_id), claim, given, outcome, _ended)
+
+
+def _ended(run: Stored) -> ClientFault:
+    status = run.projection.status
+    return ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
+
+
+AT_ONCE: Final = 16
+"""Runs of one request that are cancelled at the same time."""
+
+
+class BulkOutcome(Repeatable, frozen=True):
+    """The entries of the answer, in the order of the request."""
+
+    results: list[dict[str, Any]]
+
+
+class BulkCancel:
+    """Raises ClientFault, StoreUnavailable or HostFault; then some runs may be cancelled, and a retry is safe."""
+
+    def __init__(self, runtime: Runtime, executor: Executor) -> None:
+        self._runtime = runtime
+        self._executor = executor
+
+    async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkOutcome:
+        """Cancel runs. Ids that are named twice are answered twice, with the same words."""
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, "bulkCancelRuns", key, document)
+        if (known := await claim.known(BulkOutcome)) is not None:
+            return known
+        check_bulk(document)
+        run_ids: list[str] = document["runIds"]
+        answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
+        # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
+        return await claim.keep(BulkOutcome([answers[run_id] for run_id in run_ids]))
+
+    async def _cancel_all(
+        self, principal: Principal, run_ids: list[str], reason: str | None
+    ) -> dict[str, dict[str, Any]]:
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def one(run_id: str) -> dict[str, Any]:
+            async with turns:
+                return await self._cancel(principal, run_id, reason)
+
+        # Each to its end: one that fails must not stop those after it.
+        ends = await asyncio.gather(*map(one, run_ids), return_exceptions=True)
+        answers: dict[str, dict[str, Any]] = {}
+        for run_id, end in zip(run_ids, ends, strict=True):
+            if isinstance(end, BaseException):
+                raise end
+            answers[run_id] = end
+        return answers
+
+    async def _cancel(self, principal: Principal, run_id: str, reason: str | None) -> dict[str, Any]:
+        if not is_path_id(run_id):
+            return bulk_entry(run_id, None, "validation_error")
+        status = await self._executor.cancel(principal.run(run_id), reason, None)
+        return bulk_entry(run_id, status if isinstance(status, str) else None)

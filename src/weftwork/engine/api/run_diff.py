@@ -1,0 +1,73 @@
+"""The facade of comparing runs: two logs read side by side, a page at a time."""
+
+import asyncio
+from typing import Any, Final
+
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.runtime import Runtime
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.review.run_diff import Diff
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Stored
+
+PAGE: Final = 256
+PAGE_BYTES: Final = 262_144
+"""Read of each log at once; the event that reaches it is the last."""
+AT_ONCE: Final = 2
+"""Comparisons that are made at the same time; each holds two states, two pages and what it found."""
+
+
+class Comparison:
+    """Raises ClientFault or StoreUnavailable."""
+
+    def __init__(self, runtime: Runtime, executor: Executor) -> None:
+        self._log = runtime.log
+        self._executor = executor
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def compare(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
+        """How run b, the other one, differs from run a, as both stand now."""
+        async with self._turns:
+            a = await self._stored(principal.run(run_id))
+            b = a if run_id == against else await self._stored(principal.run(against))
+            diff = Diff(a, b)
+            while diff.open:
+                await self._step(diff, a, b)
+        return diff.document()
+
+    async def _step(self, diff: Diff, a: Stored, b: Stored) -> None:
+        """Compare as far as one page of each log reaches."""
+        start = diff.next
+        pages = [await self._page(run, start, diff.last) for run in (a, b)]
+        while diff.open:
+            pair = [_at(page, diff.next - start) for page in pages]
+            for run, event in zip((a, b), pair, strict=True):
+                if event is None and run.projection.last_sequence >= diff.next:
+                    return  # its page is at an end, and its log is not
+            diff.add(*pair)
+
+    async def _page(self, run: Stored, start: int, last: int) -> list[Event]:
+        """Events of the run from `start` on, and not behind `last`; at least one if there is one."""
+        end = min(run.projection.last_sequence, last)
+        if start > end:
+            return []
+        page = await self._log.read(run.header.key, start - 1, min(PAGE, end - start + 1), PAGE_BYTES)
+        if not page:
+            raise _no_run()  # deleted meanwhile
+        return page
+
+    async def _stored(self, run: RunKey) -> Stored:
+        stored = await self._executor.stored(run)
+        if stored is None:
+            raise _no_run()
+        return stored
+
+
+def _at(page: list[Event], index: int) -> Event | None:
+    return page[index] if index < len(page) else None
+
+
+def _no_run() -> ClientFault:
+    return ClientFault("not_found", "There is no such run.")

@@ -1,0 +1,269 @@
+"""The facade: one method per operation. Every edge calls this and nothing behind it.
+
+The span recorder: spans of runs that were asked for, projected from their logs and kept while there is room.
+"""
+
+from collections import OrderedDict
+from functools import partial
+from typing import Any, Final
+
+from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_tree import first_children
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.run.append import hide_inputs
+from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.streams.feeds import Reader
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import Active, EventLog, Recorded, RunQuery
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.media.asset_references import named_assets
+from weftwork.protocol.models.selection import check_choice
+from weftwork.protocol.review.spans import TOLD, Spans, fact_of
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, Stored, snapshot, summary
+from weftwork.protocol.workflow import run_options
+from weftwork.protocol.workflow.plan import Plan
+
+RUNS_KEPT: Final = 256
+EVENTS_READ: Final = 10_000
+
+
+class SpanRecorder:
+    """Bounded: at most RUNS_KEPT ended runs in memory, and about EVENTS_READ events read for one run.
+
+    Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
+    projected again from the log, and comes out equal.
+    """
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._kept: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
+
+    async def spans(self, run: Stored) -> list[dict[str, Any]]:
+        """The run's spans so far."""
+        key = run.header.key
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            return kept
+        found, last = Spans(run.header), -1
+        while last + 1 < EVENTS_READ and (
+            page := await self._log.read(key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+        ):
+            for event in page:
+                if event.type in TOLD:
+                    found.add(fact_of(event))
+            last = page[-1].sequence
+        if run.projection.status in TERMINAL:
+            self._kept[key] = found.all
+            if len(self._kept) > RUNS_KEPT:
+                self._kept.popitem(last=False)
+        return found.all
+
+
+RETRY_SECONDS: Final = 5
+"""What callers are told to wait when a run of their scope is live or the host is full."""
+
+
+class Outcome(Repeatable, frozen=True):
+    """How a run stands after it was created or cancelled."""
+
+    run_id: str
+    status: str
+
+
+class Service:
+    """Runs and events for callers. Raises ClientFault, StoreUnavailable or HostFault."""
+
+    def __init__(self, runtime: Runtime, catalog: Catalog, executor: Executor) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._executor = executor
+        self._spans = SpanRecorder(runtime.log)
+
+    async def create_run(
+        self,
+        principal: Principal,
+        document: Any,
+        key: str | None = None,
+        exclusive: bool = False,
+        traceparent: str | None = None,
+    ) -> Outcome:
+        """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, "createRun", key, document)
+        if (known := await claim.known(Outcome)) is not None:
+            return known
+        document = run_options.normalise_options(document)
+        plan = await self._check_create(principal, document)
+        inputs: dict[str, Any] = document.get("inputs", {})
+        shown, hidden = hide_inputs(plan, inputs)
+        header = RunHeader(
+            run_id=self._runtime.ids.run_id(claim.now),
+            partition=principal.partition,
+            owner=principal.owner,
+            workflow_id=plan.workflow.id,
+            definition=plan.workflow.digest,
+            created_at=claim.now,
+            inputs=shown,
+            configurable=document.get("configurable", {}),
+            tags=tuple(document.get("tags", ())),
+            metadata=document.get("metadata", {}),
+            scope_id=document.get("scopeId"),
+            callback_url=document.get("callbackUrl"),
+            traceparent=traceparent,
+            assets=_named(document, principal.partition) if len(document) > 1 else (),
+        )
+        outcome = Outcome(header.run_id, "pending")
+        record = claim.record(outcome)
+        point("create.checked")
+        created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
+        if isinstance(created, Recorded):
+            return claim.replay(created.record, Outcome)
+        if isinstance(created, Active):
+            details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
+            raise ClientFault("run_already_active", "A run of this scope is still live.", details)
+        point("create.started")
+        return outcome
+
+    async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
+        """The snapshot."""
+        return await self.shown(await self._stored(principal, run_id))
+
+    async def shown(self, run: Stored) -> dict[str, Any]:
+        """The snapshot of a run that was read, with its children as they stand now."""
+        return snapshot(run, await first_children(self._runtime.log, run))
+
+    async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
+        """A page of the tenant's runs, newest first."""
+        page = await self._runtime.log.list_runs(principal.partition, query)
+        document: dict[str, Any] = {"runs": [summary(run) for run in page.runs]}
+        if page.more and page.last is not None:
+            document["nextCursor"] = page.last
+        return document
+
+    async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Outcome:
+        """Cancel a run; an ended run answers with how it ended."""
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"cancelRun/{run_id}", key, document)
+        if (known := await claim.known(Outcome)) is not None:
+            return known
+        schema.require("cancel-run", document)
+        record = claim.record_of(partial(Outcome, run_id))
+        status = await self._executor.cancel(principal.run(run_id), document.get("reason"), record)
+        if status is None:
+            raise ClientFault("not_found", "There is no such run.")
+        point("cancel.durable")
+        if isinstance(status, Recorded):
+            return claim.replay(status.record, Outcome)
+        return Outcome(run_id, status)
+
+    async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
+        """One event of a run."""
+        found = await self._runtime.log.read(principal.run(run_id), sequence - 1, 1)
+        if not found or found[0].sequence != sequence:
+            raise ClientFault("not_found", "There is no such event.")
+        return found[0]
+
+    def check_stream(self) -> None:
+        """lim-08 (OpenWOP stream-modes): refuse one waiting reader too many, before anything is opened for it.
+
+        Holds until the next wait: call it directly before `join`.
+        """
+        if self._runtime.feeds.readers >= self._runtime.limits.max_streams:
+            raise _too_many("The host has as many open streams as it may.", "global")
+
+    async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Projection]:
+        """A reader standing after that sequence, or after the last one if the run has not come so far; and how it is.
+
+        Pair with `leave`.
+        """
+        run = principal.run(run_id)
+        reader = self._runtime.feeds.join(run, after)
+        try:
+            projection = await self.projection(principal, run_id)
+        except BaseException:
+            self._runtime.feeds.leave(run)
+            raise
+        if after >= projection.last_sequence:
+            reader.sequence = projection.last_sequence
+            reader.ended = projection.status in TERMINAL
+        return reader, projection
+
+    def leave(self, principal: Principal, run_id: str) -> None:
+        self._runtime.feeds.leave(principal.run(run_id))
+
+    async def projection(self, principal: Principal, run_id: str) -> Projection:
+        """How the run stands, without what may be large."""
+        projection = await self._executor.projection(principal.run(run_id))
+        if projection is None:
+            raise ClientFault("not_found", "There is no such run.")
+        return projection
+
+    async def stored(self, principal: Principal, run_id: str) -> Stored:
+        """The run as committed, for readers that make their own document of it."""
+        return await self._stored(principal, run_id)
+
+    async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
+        """The run's spans, projected from its log; none for a run that is not there."""
+        stored = await self._executor.stored(principal.run(run_id))
+        if stored is None:
+            return []
+        return await self._spans.spans(stored)
+
+    async def ready(self) -> None:
+        """Return if the store takes writes; raises StoreUnavailable."""
+        await self._runtime.log.ready()
+
+    async def _stored(self, principal: Principal, run_id: str) -> Stored:
+        stored = await self._executor.stored(principal.run(run_id))
+        if stored is None:
+            raise ClientFault("not_found", "There is no such run.")
+        return stored
+
+    async def _check_create(self, principal: Principal, document: Any) -> Plan:
+        """run-07 (OpenWOP rest-endpoints): the order of checks after the idempotency key."""
+        schema.require("create-run", document)
+        if document.get("mode") == "eval":
+            raise ClientFault("capability_not_provided", "This host does not run evaluation suites.")
+        configurable: dict[str, Any] = document.get("configurable", {})
+        run_options.check_mock_provider(configurable, principal.mode)
+        if document.get("tenantId", principal.tenant) != principal.tenant:
+            raise ClientFault("forbidden", "tenantId is not the tenant of this key; leave it out.")
+        plan = await self._catalog.find(principal.tenant, document["workflowId"])
+        if plan is None:
+            raise invalid("There is no workflow with this id.", "/workflowId")
+        run_options.check_configurable(plan.workflow.configurable_schema, configurable)
+        metadata: dict[str, Any] = document.get("metadata", {})
+        if configurable or metadata:
+            run_options.check_options(configurable, metadata)
+            check_choice(configurable, () if self._runtime.models is None else self._runtime.models.names)
+        run_options.check_callback(document.get("callbackUrl"))
+        run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
+        self._check_room(principal.partition)
+        return plan
+
+    def _check_room(self, partition: str) -> None:
+        """lim-07 (OpenWOP production-profile): refuse a run too many; those that are being created count."""
+        limits = self._runtime.limits
+        if self._executor.live_count >= limits.max_live_runs:
+            details = {"retryAfter": RETRY_SECONDS}
+            raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
+        most = limits.max_live_runs_per_tenant
+        if most and self._executor.live_in(partition) >= most:
+            raise _too_many("This tenant has as many unfinished runs as it may.", "tenant")
+
+
+def _too_many(message: str, scope: str) -> ClientFault:
+    details = {"retryAfter": RETRY_SECONDS, "retryAfterMs": RETRY_SECONDS * 1000, "scope": scope}
+    return ClientFault("rate_limited", message, details)
+
+
+def _named(document: dict[str, Any], partition: str) -> tuple[str, ...]:
+    """The assets that a request for a run names, anywhere in it."""
+    given = [document[name] for name in ("inputs", "configurable", "metadata") if document.get(name)]
+    return tuple(sorted(named_assets(encode_stored(given), partition))) if given else ()

@@ -1,0 +1,202 @@
+"""The test log: what seams project for runs that need not exist, kept in memory while there is room.
+
+No run is touched by it and nothing of it is stored. It exists only where test seams are on.
+
+The facade of the seams that look at runs from outside: events, spans and bundles, of runs and of the test log.
+
+Records of envelopes: what a run has recorded under a correlation id, read from its log.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.runs import Service
+from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.clock import Clock
+from weftwork.ports.ids import Ids
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.envelopes.gate_rules import Known
+from weftwork.protocol.envelopes.handling import known_of
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.review.debug_bundle import bare_bundle
+from weftwork.protocol.review.spans import envelope_spans
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft, Event
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.timestamps import iso
+
+RUNS_KEPT: Final = 256
+EVENTS_KEPT: Final = 1000
+"""Of one run; the oldest go first."""
+BYTES_KEPT: Final = 8 * 2**20
+"""Of all runs together; the run that had no news for the longest time goes first."""
+
+
+class EventQuery(msgspec.Struct, frozen=True):
+    """Which events are wanted; what is None is not looked at."""
+
+    type: str | None = None
+    correlation_id: str | None = None
+    """Of the envelope that an event comes from: it stands there as the cause."""
+    causation_id: str | None = None
+    node_id: str | None = None
+
+    def takes(self, event: Event) -> bool:
+        pairs = (
+            (self.type, event.type),
+            (self.correlation_id, event.causation_id),
+            (self.causation_id, event.causation_id),
+            (self.node_id, event.node_id),
+        )
+        return all(wanted is None or wanted == given for wanted, given in pairs)
+
+
+ALL: Final = EventQuery()
+
+
+class TestLog:
+    """Events by partition and run. Bounded in every direction; nothing here raises for an id that is not there."""
+
+    def __init__(self, clock: Clock, ids: Ids) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._runs: OrderedDict[RunKey, list[Event]] = OrderedDict()
+        self._next: dict[RunKey, int] = {}
+        self._weight = 0
+
+    def append(self, partition: str, run_id: str, drafts: Iterable[Draft]) -> list[dict[str, Any]]:
+        """The events as documents, numbered behind those of the same run."""
+        key = RunKey(partition, run_id)
+        wanted = list(drafts)
+        kept = self._runs.setdefault(key, [])
+        self._runs.move_to_end(key)
+        first, now = self._next.get(key, 0), self._clock.now()
+        ids = self._ids.event_ids(len(wanted))
+        events = [
+            Event(
+                run_id,
+                first + offset,
+                draft.event_id or ids[offset],
+                draft.type,
+                now,
+                encode_stored(draft.payload),
+                draft.node_id,
+                draft.causation_id,
+                interrupt_id=draft.interrupt_id,
+                content_trust=draft.content_trust,
+            )
+            for offset, draft in enumerate(wanted)
+        ]
+        self._next[key] = first + len(events)
+        kept += events
+        self._weight += sum([event.weight for event in events])
+        self._bound(key)
+        return [document_of(event) for event in events]
+
+    def events(self, partition: str, run_id: str, query: EventQuery = ALL) -> list[dict[str, Any]]:
+        """Those of a run that are wanted, in order."""
+        return [document_of(event) for event in self._runs.get(RunKey(partition, run_id), ()) if query.takes(event)]
+
+    def spans(self, partition: str, run_id: str | None = None) -> list[dict[str, Any]]:
+        """The spans of the envelopes that a run has recorded here, or those of all runs of the partition."""
+        wanted = [key for key in self._runs if key.partition == partition and run_id in (None, key.run_id)]
+        return [span for key in wanted for span in envelope_spans(key.run_id, self._runs[key])]
+
+    def reset(self, partition: str) -> None:
+        """Forget everything of a partition."""
+        for key in [each for each in self._runs if each.partition == partition]:
+            self._weight -= sum([event.weight for event in self._runs.pop(key)])
+            del self._next[key]
+
+    def _bound(self, newest: RunKey) -> None:
+        kept = self._runs[newest]
+        while len(kept) > EVENTS_KEPT or (self._weight > BYTES_KEPT and len(self._runs) == 1 and len(kept) > 1):
+            self._weight -= kept.pop(0).weight
+        while len(self._runs) > RUNS_KEPT or (self._weight > BYTES_KEPT and len(self._runs) > 1):
+            key, events = self._runs.popitem(last=False)
+            self._weight -= sum([event.weight for event in events])
+            del self._next[key]
+
+
+def document_of(event: Event) -> dict[str, Any]:
+    """evt-03: the RunEventDoc as a document."""
+    return msgspec.json.decode(event.document)
+
+
+MAX_EVENTS_READ: Final = 10_000
+"""Of one run that are looked at for one answer."""
+PAGE: Final = 256
+PAGE_BYTES: Final = 262_144
+EXPORT_BYTES: Final = 1_000_000
+
+
+class Observation:
+    """An id that nothing is known of is no error here, and shows nothing."""
+
+    def __init__(self, runtime: Runtime, service: Service, bundles: Bundles, log: TestLog) -> None:
+        self._log: EventLog = runtime.log
+        self._clock = runtime.clock
+        self._service = service
+        self._bundles = bundles
+        self._test_log = log
+
+    async def events(self, principal: Principal, run_id: str, query: EventQuery) -> list[dict[str, Any]]:
+        """What a run has recorded, and behind it what was projected for its id."""
+        found: list[dict[str, Any]] = []
+        last = -1
+        while last + 1 < MAX_EVENTS_READ:
+            page = await self._log.read(principal.run(run_id), last, PAGE, PAGE_BYTES)
+            if not page:
+                break
+            found += [document_of(event) for event in page if query.takes(event)]
+            last = page[-1].sequence
+        return found + self._test_log.events(principal.partition, run_id, query)
+
+    async def spans(self, principal: Principal, run_id: str | None) -> list[dict[str, Any]]:
+        """Those of a run and of what was projected for its id; without an id, all that was projected."""
+        found = await self._service.run_spans(principal, run_id) if run_id is not None else []
+        return [*found, *self._test_log.spans(principal.partition, run_id)]
+
+    async def export(self, principal: Principal, run_id: str) -> dict[str, Any]:
+        """The bundle of a run, or of what was projected for its id."""
+        try:
+            pieces = await self._bundles.begin(principal, run_id, cap=EXPORT_BYTES)
+        except ClientFault as fault:
+            if fault.code != "not_found":
+                raise
+            events = self._test_log.events(principal.partition, run_id)
+            spans = self._test_log.spans(principal.partition, run_id)
+            link = self._bundles.link(principal.partition, run_id)
+            return bare_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
+        parts: list[bytes] = []
+        while (piece := await pieces.next()) is not None:
+            parts.append(piece)
+        return msgspec.json.decode(b"".join(parts))
+
+
+MAX_EVENTS_SCANNED: Final = 10_000
+
+
+class EnvelopeRecords:
+    """Looks the log through, so this is for seams alone; a live run has its records in its state."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    async def find(self, run: RunKey, correlation_id: str) -> Known | None:
+        """The first record, as the fold keeps it; None where there is none among the first events, and for no run."""
+        seen = 0
+        while seen < MAX_EVENTS_SCANNED and (
+            page := await self._log.read(run, seen - 1, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+        ):
+            for event in page:
+                if event.type == ENVELOPE_RECORDED and event.causation_id == correlation_id:
+                    return known_of(msgspec.json.decode(event.payload), event.content_trust)
+            seen += len(page)
+        return None

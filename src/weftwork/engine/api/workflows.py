@@ -1,0 +1,151 @@
+"""The facade of workflow definitions: one method per operation."""
+
+import logging
+from typing import Any
+
+from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.definitions import Full, Known, Listed, Registration
+from weftwork.ports.storage.event_log import Recorded
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.workflow.definition import Workflow
+from weftwork.protocol.workflow.plan import Plan
+from weftwork.protocol.workflow.registration import (
+    MAX_DESCRIPTION,
+    check_version,
+    find_gate,
+    gated,
+    read_sample,
+    refusal,
+)
+
+log = logging.getLogger("weftwork.workflows")
+
+
+class Registering(Repeatable, frozen=True):
+    """The outcome of a registration."""
+
+    workflow_id: str
+    version: str
+    digest: str
+    created_at: int
+    created: bool
+    """False when the same version with the same content was there already."""
+
+
+class Workflows:
+    """Workflows for callers. Raises ClientFault, StoreUnavailable or HostFault."""
+
+    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+
+    async def get(self, principal: Principal, workflow_id: str, version: str | None = None) -> bytes:
+        """The definition in JSON, verbatim; without a version, the one that new runs take."""
+        found = await self._catalog.read(principal.tenant, workflow_id, version)
+        if found is None:
+            raise ClientFault("not_found", "There is no such workflow.")
+        return found
+
+    async def list(self, principal: Principal, after: str | None, limit: int) -> dict[str, Any]:
+        """A page of what the caller can start, by id."""
+        found, more = await self._catalog.page(principal.tenant, after, limit)
+        items = [_listed(each) if isinstance(each, Listed) else _of_file(each) for each in found]
+        document: dict[str, Any] = {"workflows": items}
+        if more:
+            document["nextCursor"] = items[-1]["workflowId"]
+        return document
+
+    async def register(self, principal: Principal, document: Any, key: str | None = None) -> Registering:
+        """Register a definition for the caller's tenant. Durable before it returns."""
+        return await self._register(principal, "registerWorkflow", key, document, document, "")
+
+    async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> Registering:
+        """The same for the bodies of the seam."""
+        document, at = read_sample(body)
+        return await self._register(principal, "registerSampleWorkflow", key, body, document, at)
+
+    async def _register(
+        self, principal: Principal, operation: str, key: str | None, body: Any, document: Any, at: str
+    ) -> Registering:
+        claim = Claim(self._runtime.log, self._runtime.clock, principal, operation, key, body)
+        if (known := await claim.known(Registering)) is not None:
+            return known
+        plan = await self._checked(principal, document, at)
+        new = _registration(principal.tenant, plan.workflow, claim.now)
+        made = _outcome(new, created=True)
+        most = self._runtime.limits.max_workflows_per_tenant
+        answer = await self._catalog.register_for(new, plan, most, claim.record(made))
+        if isinstance(answer, Recorded):
+            return claim.replay(answer.record, Registering)
+        if isinstance(answer, Full):
+            text = "This tenant has registered as many workflows as it may; every version counts."
+            raise ClientFault("workflow_limit_reached", text, {"limit": most})
+        if isinstance(answer, Known):
+            return await claim.keep(_same(answer.registration, new, at))
+        named = {"tenant": new.tenant, "workflowId": new.workflow_id, "version": new.version}
+        log.info("workflow registered", extra=named)
+        return made
+
+    async def _checked(self, principal: Principal, document: Any, at: str) -> Plan:
+        """wf-09, wf-10, wf-11: what may be registered."""
+        gate = find_gate(document, self._catalog.types)
+        if gate is not None:
+            raise gated(gate, at)
+        plan, violations = await self._catalog.checked(document)
+        if plan is not None:
+            violations = check_version(plan.workflow.version)
+        if plan is None or violations:
+            raise refusal(violations, at)
+        _check_tenant(document, principal.tenant, at)
+        return plan
+
+
+def _check_tenant(document: dict[str, Any], tenant: str, at: str) -> None:
+    """wf-11: nobody registers for somebody else."""
+    if document.get("tenantId", tenant) != tenant:
+        text = "tenantId is not the tenant of this key; leave it out."
+        raise ClientFault("forbidden", text, {"pointer": f"{at}/tenantId"})
+
+
+def _registration(tenant: str, workflow: Workflow, now: int) -> Registration:
+    name, description = _described(workflow)
+    return Registration(tenant, workflow.id, workflow.version, workflow.digest, now, name, description)
+
+
+def _described(workflow: Workflow) -> tuple[str, str | None]:
+    description: str | None = workflow.document.get("description")
+    return workflow.document["name"], description[:MAX_DESCRIPTION] if description is not None else None
+
+
+def _same(there: Registration, offered: Registration, at: str) -> Registering:
+    """wf-11: a version says one thing for ever."""
+    if there.digest != offered.digest:
+        text = "This version of the workflow is registered with other content; give the new content another version."
+        raise ClientFault("workflow_version_conflict", text, {"pointer": f"{at}/version"})
+    return _outcome(there, created=False)
+
+
+def _outcome(of: Registration, created: bool) -> Registering:
+    return Registering(of.workflow_id, of.version, of.digest, of.created_at, created)
+
+
+def _listed(listed: Listed) -> dict[str, Any]:
+    of = listed.current
+    item = _item(of.workflow_id, of.name, of.version, listed.versions, of.description)
+    return {**item, "createdAt": iso(of.created_at)}
+
+
+def _of_file(workflow: Workflow) -> dict[str, Any]:
+    name, description = _described(workflow)
+    return _item(workflow.id, name, workflow.version, (workflow.version,), description)
+
+
+def _item(
+    workflow_id: str, name: str, version: str, versions: tuple[str, ...], description: str | None
+) -> dict[str, Any]:
+    item = {"workflowId": workflow_id, "name": name, "version": version, "versions": versions}
+    return item if description is None else {**item, "description": description}

@@ -1,0 +1,1 @@
+"""Pure decisions: a run's state and one input in, events and effects out."""

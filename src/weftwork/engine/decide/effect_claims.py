@@ -1,0 +1,82 @@
+"""The ledger's decisions: claims, outcomes of effects, and pinned versions. Pure."""
+
+from typing import Any
+
+from weftwork.engine.decide.decision import NOTHING, Decision
+from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, VersionAsked
+from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.run.effects import NODE, EffectState, Place
+from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, Draft
+
+
+def claim(state: RunState, given: EffectClaimed, closing: bool = False) -> Decision:
+    """eff-05: one claim at a time. Word of one that was written already, by whomever, decides nothing more.
+
+    Nothing begins any more when the run is about to pause, or the host is `closing`, but steps of what both wait for.
+    """
+    node = _running(state, given.node_id, given.entered)
+    if node is None or state.stop is not None:
+        return NOTHING
+    if (closing or state.pausing == "immediate") and not _is_inside(node, given.place):
+        return NOTHING
+    known = node.effects.get(given.place)
+    if _is_past(node, given.place) or not (known is None or known.status == "free" or _gives_way(known, given)):
+        return NOTHING
+    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.members}
+    return Decision((Draft(EFFECT_CLAIMED, payload, given.node_id, event_id=given.claim),))
+
+
+def _is_inside(node: NodeState, place: Place) -> bool:
+    """Whether this is a step of a node, or of an item, that must not happen twice itself and is under way."""
+    whole = node.effects.get(Place(NODE, place.item))
+    return place.step != NODE and whole is not None and whole.status == "open" and whole.entered == node.entered
+
+
+def holds(state: RunState, given: EffectClaimed) -> bool | None:
+    """eff-05: whether this claim stands; None if the node that made it is no longer wanted, or not yet."""
+    node = _running(state, given.node_id, given.entered)
+    if node is None:
+        return None
+    known = node.effects.get(given.place)
+    if known is None or known.status == "free":
+        return False if _is_past(node, given.place) else None
+    return None if _gives_way(known, given) else known.claim == given.claim
+
+
+def _gives_way(known: EffectState, given: EffectClaimed) -> bool:
+    """Whether this is the open claim that the new one is to take the place of."""
+    return known.status == "open" and given.instead != "" and known.claim == given.instead
+
+
+def record(state: RunState, given: EffectEnded) -> Decision:
+    """eff-06: once; word of it comes twice when a commit was thought to have failed."""
+    node = _running(state, given.node_id, given.entered)
+    known = node.effects.get(given.place) if node is not None else None
+    if known is None or known.status != "open":
+        return NOTHING
+    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.members, **given.outcome}
+    return Decision((Draft(EFFECT_RECORDED, payload, given.node_id),))
+
+
+def pin(state: RunState, given: VersionAsked) -> Decision:
+    """ver-01: the first to ask pins."""
+    if given.change_id in state.versions or _running(state, given.node_id, given.entered) is None:
+        return NOTHING
+    payload = {"changeId": given.change_id, "version": given.version, "nodeId": given.node_id}
+    return Decision((Draft("version.pinned", payload, given.node_id),))
+
+
+def is_past(state: RunState, given: EffectEnded) -> bool:
+    """Whether somebody else has recorded the whole item that this effect is a part of."""
+    node = _running(state, given.node_id, given.entered)
+    return node is not None and _is_past(node, given.place)
+
+
+def _is_past(node: NodeState, place: Place) -> bool:
+    """What a recorded item did is forgotten, and done."""
+    return place.item.isdecimal() and int(place.item) in node.items
+
+
+def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
+    node = state.running.get(node_id)
+    return node if node is not None and entered in (-1, node.entered) else None

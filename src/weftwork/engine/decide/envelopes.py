@@ -1,0 +1,69 @@
+"""Emitting: what follows when a model has answered, and when it has sent an envelope. Pure.
+
+What a run would record for an outcome: the events of the gate, and what the node around it then does. Pure.
+"""
+
+from typing import Final
+
+from weftwork.engine.decide.decision import NOTHING, Decision, ending, error
+from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered, NodeSuspended
+from weftwork.engine.decide.interrupts import question, suspend
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.handling import Judged, caused, failure_of, lifted, projected
+from weftwork.protocol.envelopes.kind import CLARIFICATION
+from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.people.interrupt_events import misplaced
+from weftwork.protocol.run.events import MODEL_ANSWERED, Draft
+from weftwork.protocol.run.interrupts import interrupt_id
+
+_LEVELS: Final = ("debug", "info", "warn", "error")
+
+
+def keep(state: RunState, given: ModelAnswered) -> Decision:
+    """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
+    node = _running(state, given.node_id, given.entered)
+    if node is None or given.answer["call"] in node.turns:
+        return NOTHING
+    return Decision((Draft(MODEL_ANSWERED, given.answer, given.node_id), *given.along))
+
+
+def send(state: RunState, given: EnvelopeSent) -> Decision:
+    """env-26 (RFC 0021, deduplication): the first under a correlation id is recorded, and its handler runs with that.
+
+    A clarification makes its node wait in the very commit that records it.
+    """
+    judged, question = given.judged, given.interrupt
+    running = _running(state, given.node_id, given.entered)
+    if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
+        return NOTHING
+    drafts = tuple(draft for draft in projected(judged, given.contract) if _is_told(state, draft))
+    if question is not None and question.key not in state.answers and misplaced(state, question) is None:
+        asked = suspend(state, NodeSuspended(given.node_id, question, given.entered))
+        drafts += caused(asked, judged.correlation_id, judged.outcome.content_trust)
+    return Decision(drafts)
+
+
+def _is_told(state: RunState, draft: Draft) -> bool:
+    if draft.type != "log.appended":
+        return True
+    return _LEVELS.index(draft.payload["level"]) >= _LEVELS.index(state.plan.workflow.log_level)
+
+
+def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
+    node = state.running.get(node_id)
+    return node if node is not None and entered in (-1, node.entered) else None
+
+
+def would_record(judged: Judged, contract: Contract, asked_before: int) -> tuple[Draft, ...]:
+    """env-32 (RFC 0021, projection): the record, what its handler adds, and the question or the failure that follows.
+
+    `asked_before` is how many questions the node has asked.
+    """
+    outcome, node_id = judged.outcome, judged.node_id
+    more: tuple[Draft, ...] = ()
+    if isinstance(outcome, Accepted) and judged.type == CLARIFICATION:
+        more = question(node_id, interrupt_id(node_id, asked_before + 1), lifted(outcome))
+    elif (failure := failure_of(outcome)) is not None:
+        more = (ending("node.failed", node_id, error=error(failure.code, failure.message, failure.details)),)
+    return (*projected(judged, contract), *caused(more, judged.correlation_id, outcome.content_trust))

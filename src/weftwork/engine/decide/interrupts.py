@@ -1,0 +1,199 @@
+"""Asking and answering: what follows when a node asks, somebody answers or is reminded, or the time is up. Pure."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.decide.decision import NOTHING, Decision
+from weftwork.engine.decide.inputs import AnswerGiven, InterruptPassed, NodeSuspended
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.people.answers import check_resume, read_value
+from weftwork.protocol.people.approvals import GRANTS, OUTCOMES, Answerer, actor_of, check_trust, read_answer, tally
+from weftwork.protocol.people.interrupt_events import received, suspension, when_asked, when_passed, when_resolved
+from weftwork.protocol.privacy.secret_matcher import MARK
+from weftwork.protocol.run.events import REMARK, REMINDER, Draft
+from weftwork.protocol.run.interrupts import (
+    TIMEOUT,
+    Interrupt,
+    InterruptState,
+    answer_refusal,
+    interrupt_id,
+    payload_of,
+)
+
+OUTSIDE: Final = "external-event"
+"""The kind of question that the world answers, and no person."""
+MAX_SAID: Final = 200
+"""appr-11 (host): after so many votes and questions back a gate takes no more questions and no changed votes: a link
+must not fill a log. Whoever has not voted yet still may."""
+
+
+def suspend(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
+    """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
+    node_id, interrupt = given.node_id, given.interrupt
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    return (*given.effects, *question(node_id, name, interrupt))
+
+
+def question(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
+    """A question under its id, and the node that waits."""
+    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
+    return (asked, *when_asked(node_id, name, interrupt), suspended)
+
+
+def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
+    """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
+    node_id, interrupt = given.node_id, given.interrupt
+    name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
+    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
+    trust = "untrusted" if state.nodes[node_id].untrusted else None
+    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name, content_trust=trust)
+    return (asked, *when_passed(state, node_id, name, interrupt, given.value), resolved)
+
+
+def answer(state: RunState, given: AnswerGiven) -> Decision:
+    """int-06 (readings, Answering an interrupt): one answer counts; a bad one changes nothing."""
+    found = _asked(state, given)
+    if isinstance(found, ClientFault):
+        return Decision(refusal=found)
+    try:
+        check_trust(found.kind, given.by)
+        if _is_hidden(state, found) and MARK.encode() in encode_stored(given.value):
+            raise invalid("The answer repeats a marker that stands for something hidden.", "/resumeValue")
+        if found.kind == "approval":
+            return Decision(_decide(state, found, given.value, given.by))
+        value = read_value(found, given.value, _is_hidden(state, found))
+    except ClientFault as fault:
+        return Decision(refusal=fault)
+    by = given.by.bound or given.by.principal
+    drafts = tuple(
+        draft
+        for each in _alike(state, found)
+        for draft in (_resolved(each, value, given.by), *when_resolved(state, each, value, by))
+    )
+    if found.kind == OUTSIDE or given.by.trust != "trusted":
+        # trust-04 (RFC 0143): what an event of somewhere else holds, nobody here vouches for.
+        drafts = tuple(msgspec.structs.replace(each, content_trust="untrusted") for each in drafts)
+    return Decision(drafts)
+
+
+def _asked(state: RunState, given: AnswerGiven) -> InterruptState | ClientFault:
+    """The interrupt that is meant, if it can still be answered."""
+
+    def is_meant(each: InterruptState) -> bool:
+        return each.node_id == given.node_id and given.interrupt_id in ("", each.interrupt_id)
+
+    found = next(filter(is_meant, state.asked.values()), None)
+    if found is None:
+        mine = list(filter(is_meant, state.interrupts.values()))
+        return answer_refusal(mine[-1].status if mine else None)
+    if state.stop is not None:
+        return answer_refusal("cancelled" if state.stop.error is None else "closed")
+    if found.due is not None and found.due <= given.at:
+        # int-16 (OpenWOP interrupt, timeouts): the time is up, whether its timer was faster or not.
+        return answer_refusal("resolved")
+    return found
+
+
+def _is_hidden(state: RunState, found: InterruptState) -> bool:
+    place = state.plan.nodes[found.node_id]
+    return place.hides or bool(place.node.sensitive_outputs)
+
+
+def _alike(state: RunState, found: InterruptState) -> list[InterruptState]:
+    """int-20 (OpenWOP interrupt): an answer counts for its key, so it resolves every question that is open under it."""
+    return [each for each in state.asked.values() if each.key == found.key]
+
+
+def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) -> tuple[Draft, ...]:
+    """What an answer to an approval adds to the log. Raises ClientFault."""
+    said = read_answer(found.data, value)
+    actor = actor_of(found.data, said, by)
+    check_resume(found, value, _is_hidden(state, found))
+    action: str = said["action"]
+    overridden = bool(said.get("override"))
+    bypasses = overridden and bool(found.data.get("overrideBypassesQuorum"))
+    if (action == "ask" or actor in found.votes) and not bypasses and found.said >= MAX_SAID:
+        text = "This gate takes no more questions back, and nobody may change their vote any more."
+        raise ClientFault("conflict", text, {"limit": MAX_SAID})
+    if action == "ask":
+        return (_remark(found, actor, action, said.get("question", said.get("feedback"))),)
+    quorum = found.data.get("requiredApprovals", 1) > 1
+    if quorum and not bypasses and found.votes.get(actor) == ("accept" if action in GRANTS else "reject"):
+        # appr-09 (interrupt-profiles, quorum): the same vote again changes nothing.
+        return ()
+    standing = tally(found.data, {**found.votes, actor: action}, action)
+    ends, decided_by, reason = standing.action, actor, standing.reason
+    if bypasses:
+        ends, reason = action, None
+    elif quorum and ends in GRANTS:
+        decided_by = f"quorum:{standing.granted}-of-{standing.required}"
+    drafts: list[Draft] = []
+    if overridden:
+        drafts.append(_draft("approval.overridden", found, {"principal": actor, "reason": said["reason"]}))
+    if quorum:
+        drafts.append(_vote(found, actor, action, standing.granted, said))
+        if action in GRANTS and (text := said.get("comment", said.get("feedback"))):
+            drafts.append(_remark(found, actor, action, text))
+    if ends is not None:
+        outcome = {"outcome": OUTCOMES[ends], **({"reason": reason} if reason else {})}
+        # What the host knows better than whoever answers is not theirs to say.
+        kept = {name: each for name, each in said.items() if name not in ("votes", "voter")}
+        kept |= {"action": ends, "decidedBy": decided_by}
+        for each in _alike(state, found):
+            drafts.append(_resolved(each, kept, by, **outcome))
+            drafts.append(received(each.node_id, each.interrupt_id, ends, decided_by, said))
+    return tuple(drafts)
+
+
+def _vote(found: InterruptState, actor: str, action: str, granted: int, said: dict[str, Any]) -> Draft:
+    """appr-10 (RFC 0051): each vote of a quorum stands in the log when it is given."""
+    if action in GRANTS:
+        progress = {"granted": granted, "required": found.data["requiredApprovals"]}
+        return _draft("approval.granted", found, {"principal": actor, "quorumProgress": progress})
+    text = said.get("reason", said.get("comment", said.get("feedback", said.get("refineFeedback", {}).get("text"))))
+    return _draft("approval.rejected", found, {"principal": actor, **({"reason": text} if text else {})})
+
+
+def _draft(kind: str, found: InterruptState, members: dict[str, Any]) -> Draft:
+    return Draft(kind, {"gateId": found.node_id, **members}, found.node_id, interrupt_id=found.interrupt_id)
+
+
+def _remark(found: InterruptState, actor: str, action: str, text: Any) -> Draft:
+    payload = {"nodeId": found.node_id, "principal": actor, "action": action, "text": text}
+    return Draft(REMARK, payload, found.node_id, interrupt_id=found.interrupt_id)
+
+
+def _resolved(found: InterruptState, value: Any, by: Answerer | None, **members: Any) -> Draft:
+    payload: dict[str, Any] = {"nodeId": found.node_id, "interruptId": found.interrupt_id, "kind": found.kind}
+    if by is not None:
+        payload |= {"resumeValue": value, "resolvedBy": by.principal}
+    return Draft("interrupt.resolved", {**payload, **members}, found.node_id, interrupt_id=found.interrupt_id)
+
+
+def time_out(state: RunState, name: str) -> Decision:
+    """int-17 (readings, Timeouts of interrupts): an approval is rejected; of others their node decides."""
+    found = state.interrupts.get(name)
+    if found is None or found.status != "open" or state.stop is not None:
+        return NOTHING
+    drafts: list[Draft] = []
+    for each in _alike(state, found):
+        if each.kind != "approval":
+            drafts.append(_resolved(each, None, None, reason=TIMEOUT))
+        else:
+            drafts.append(_resolved(each, None, None, outcome="rejected", reason=TIMEOUT))
+            drafts.append(received(each.node_id, each.interrupt_id, TIMEOUT, None, {}))
+    return Decision(tuple(drafts))
+
+
+def remind(state: RunState, name: str, number: int) -> Decision:
+    """int-18 (host): one reminder for all that are due by now; `number` is the newest of them."""
+    found = state.interrupts.get(name)
+    if found is None or found.status != "open" or found.reminded >= number or state.stop is not None:
+        return NOTHING
+    payload = {"nodeId": found.node_id, "interruptId": name, "number": number}
+    return Decision((Draft(REMINDER, payload, found.node_id, interrupt_id=name),))

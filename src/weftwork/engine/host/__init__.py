@@ -1,0 +1,1 @@
+"""All runs of a host: execution, admission, recovery, alarms, parent-child messages."""

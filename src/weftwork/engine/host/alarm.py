@@ -1,0 +1,112 @@
+"""The alarm: wakes parked runs when they have something to do by themselves. One for all runs of a host."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import AWAY_MS, EventLog, StoreUnavailable
+from weftwork.protocol.run.header import RunKey
+
+log = logging.getLogger("weftwork.run")
+
+PAGE: Final = 100
+"""Runs that are woken together."""
+AGAIN_MS: Final = 600_000
+"""After that, what could not be woken is tried again."""
+
+
+class Alarm:
+    """`wake` loads a run, whose own timers do the rest, lets it go on for a while, and says whether it could; `is_live`
+    knows those that are loaded."""
+
+    def __init__(
+        self,
+        eventlog: EventLog,
+        clock: Clock,
+        wake: Callable[[RunKey], Awaitable[bool]],
+        is_live: Callable[[RunKey], bool],
+    ) -> None:
+        self._log = eventlog
+        self._clock = clock
+        self._wake = wake
+        self._is_live = is_live
+        self._failed: dict[RunKey, int] = {}
+        """What could not be woken, and when that is tried again."""
+        self._until: int | None = None
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def start(self) -> None:
+        """Look after runs that were parked before."""
+        if self._task is None and not self._closed:
+            self._task = asyncio.create_task(self._watch())
+
+    def set(self, when: int | None) -> None:
+        """A run was parked that wakes then."""
+        if when is not None:
+            self.start()
+            if self._until is None or when < self._until:
+                self._changed.set()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            self._changed.clear()
+            self._until = None
+            try:
+                self._until = await self._ring()
+            except StoreUnavailable:
+                self._until = self._clock.now() + AWAY_MS
+            except Exception:
+                log.exception("the alarm of waiting runs failed; it is set again")
+                self._until = self._clock.now() + AGAIN_MS
+            if not self._changed.is_set():
+                await self._sleep(self._until)
+
+    async def _ring(self) -> int | None:
+        """Wake what is due; returns when to look again, None if nothing can be due before another run is parked.
+
+        What is due and in memory sees to itself. What cannot be woken keeps nobody else from it.
+        """
+        now = self._clock.now()
+        self._failed = {run: again for run, again in self._failed.items() if again > now}
+        most = PAGE
+        # Once each: one that is due and finds nothing to do must not keep the alarm busy.
+        rung: set[RunKey] = set()
+        while True:
+            due = await self._log.due(now, most)
+            idle = [run for run in due if run not in self._failed and not self._is_live(run)]
+            fresh = [run for run in idle if run not in rung][:PAGE]
+            rung.update(fresh)
+            if fresh:
+                point("alarm.ring")
+            woken = await asyncio.gather(*map(self._wake, fresh))
+            self._failed |= {run: now + AGAIN_MS for run, done in zip(fresh, woken, strict=True) if not done}
+            if not fresh and len(due) < most:
+                break
+            # What is passed over must not hide what stands behind it.
+            most = PAGE + len(self._failed) + len(rung) if fresh else most * 2
+        # Due, woken, and at rest again: the clock was set back meanwhile.
+        self._failed |= dict.fromkeys(idle, now + AWAY_MS)
+        coming = await self._log.next_wake(now)
+        return min((when for when in (coming, *self._failed.values()) if when is not None), default=None)
+
+    async def _sleep(self, until: int | None) -> None:
+        """Until then, or until a run is parked that is due earlier."""
+        if until is None:
+            await self._changed.wait()
+            return
+        waits = asyncio.create_task(self._clock.sleep_until(until)), asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()

@@ -1,0 +1,230 @@
+"""Kin: word between runs of one tree. It is in the store before it is on its way; here is the way.
+
+Theory. A child tells its parent how it stands, and a parent orders the end of children; both are written in the commit
+that they follow from, and kept until they have had their effect. So this is only a hurry: what gets lost here is found
+in the store at the next start, and what arrives twice finds its effect done.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from weftwork.engine.decide.inputs import CancelAsked, ChildNews, Input
+from weftwork.engine.host.admission import Admission
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.node_outcome import NewChild
+from weftwork.ports.storage.event_log import AWAY_MS, EventLog, Instruction, News, StoreUnavailable
+from weftwork.protocol.run.batch import Batch, Told
+from weftwork.protocol.run.header import RunKey
+
+log = logging.getLogger("weftwork.run")
+
+PAGE: Final = 256
+"""News, or orders, that are seen to together."""
+LINGER_MS: Final = 250
+"""How long a child runs again before its parent is told: most that were answered ask or end before that."""
+REMEMBERED: Final = 10_000
+"""Children whose newest word is known here."""
+FORGET_MS: Final = 100
+"""News that was heard is forgotten in one write for all of that time."""
+DELIVERIES: Final = 128
+"""Parents that hear news at the same time."""
+
+Ask = Callable[[RunKey, Input], Awaitable[object]]
+
+
+class Kin:
+    """One for all runs of a host. `ask` wakes a run and gives it an input, and returns when that is durable; `start`
+    executes a child that is stored, `doubt` finds out whether one is, `find` knows runs that are in memory."""
+
+    def __init__(
+        self,
+        eventlog: EventLog,
+        clock: Clock,
+        ask: Ask,
+        start: Callable[[NewChild], None],
+        doubt: Callable[[RunKey], None],
+        find: Callable[[RunKey], LiveRun | None],
+        admission: Admission,
+    ) -> None:
+        self._log = eventlog
+        self._clock = clock
+        self._ask = ask
+        self._start = start
+        self._doubt = doubt
+        self._find = find
+        self._admission = admission
+        self._boxes: dict[RunKey, dict[str, Told]] = {}
+        """Parent -> the newest word of each of its children."""
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        """How far each child is known to have come."""
+        self._heard: list[News] = []
+        self._tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(DELIVERIES)
+        self._orders = False
+        self._ordered: set[RunKey] = set()
+        """Children that have their order, or cannot be moved here, as long as there are orders."""
+        self._closed = False
+
+    def related(self, live: LiveRun, batch: Batch, children: Sequence[NewChild]) -> None:
+        """A batch of a run is durable: its new children come to life, its parent and its other children hear of it."""
+        point("kin.related")
+        for new in children:
+            self._start(new)
+        parent = live.state.header.parent
+        if parent is not None and batch.tells is not None:
+            self.tell(News(RunKey(live.key.partition, parent.run_id), batch.tells))
+        if batch.orders or batch.cascade is not None:
+            self._admission.hold(parent.root if parent is not None else live.key.run_id)
+            self.order()
+
+    def doubted(self, live: LiveRun, children: Sequence[NewChild]) -> None:
+        """The store was away: what it took without a word is found in it."""
+        for new in children:
+            self._doubt(new.header.key)
+        self.recover_soon()
+
+    def tell(self, news: News) -> None:
+        """A parent is to hear this."""
+        if self._newest.get(news.told.child, -1) >= news.told.sequence:
+            # Read from the store, while something later was on its way.
+            return
+        self._newest[news.told.child] = news.told.sequence
+        self._newest.move_to_end(news.told.child)
+        if len(self._newest) > REMEMBERED:
+            self._newest.popitem(last=False)
+        self._boxes.setdefault(news.parent, {})[news.told.child] = news.told
+        if news.told.status == "running":
+            self._do("later", self._deliver_later, news.parent)
+        else:
+            self._do("now", self._deliver, news.parent)
+
+    def order(self) -> None:
+        """There are orders in the store."""
+        self._orders = True
+        self._do("orders", self._follow_orders)
+
+    async def recover(self) -> None:
+        """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
+        after: News | None = None
+        while page := await self._log.news(after, PAGE):
+            for each in page:
+                self.tell(each)
+            after = page[-1]
+        self.order()
+
+    def recover_soon(self) -> None:
+        """The same, as soon as the store is there."""
+        self._do("recover", self._recover)
+
+    def close(self) -> None:
+        self._closed = True
+        for task in list(self._tasks.values()):
+            task.cancel()
+
+    def _do(self, what: str, work: Callable[..., Awaitable[None]], run: RunKey | None = None) -> None:
+        if (what, run) not in self._tasks and not self._closed:
+            self._tasks[what, run] = asyncio.create_task(self._done(what, work, run))
+
+    async def _done(self, what: str, work: Callable[..., Awaitable[None]], run: RunKey | None) -> None:
+        try:
+            await (work() if run is None else work(run))
+        except Exception:
+            about = {"runId": run.run_id if run is not None else None}
+            log.exception("word between runs is left for the next start", extra=about)
+        finally:
+            # At once: what comes after the last look at it finds no task, and makes one.
+            self._tasks.pop((what, run), None)
+
+    async def _recover(self) -> None:
+        done = False
+        while not done and not self._closed:
+            try:
+                await self.recover()
+                done = True
+            except StoreUnavailable:
+                await self._sleep(AWAY_MS)
+
+    async def _deliver_later(self, parent: RunKey) -> None:
+        await self._sleep(LINGER_MS)
+        if parent in self._boxes:
+            self._do("now", self._deliver, parent)
+
+    async def _deliver(self, parent: RunKey) -> None:
+        while parent in self._boxes and not self._closed:
+            async with self._turns:
+                tells = self._boxes.pop(parent)
+                by_node: defaultdict[str, list[Told]] = defaultdict(list)
+                for told in tells.values():
+                    by_node[told.node_id].append(told)
+                try:
+                    point("kin.deliver")
+                    for node_id, several in by_node.items():
+                        await self._ask(parent, ChildNews(node_id, tuple(several)))
+                except StoreUnavailable:
+                    # What is there by now is newer.
+                    self._boxes[parent] = tells | self._boxes.get(parent, {})
+                else:
+                    self._heard += [News(parent, told) for told in tells.values()]
+                    self._do("forget", self._forget)
+                    continue
+            await self._sleep(AWAY_MS)
+
+    def _looks(self, run: RunKey) -> bool:
+        return (live := self._find(run)) is not None and live.looks
+
+    async def _forget(self) -> None:
+        while self._heard and not self._closed:
+            await self._sleep(FORGET_MS)
+            # One that is still looking may have more to do about it than is stored.
+            looking = {each.parent for each in self._heard if self._looks(each.parent)}
+            heard = tuple(each for each in self._heard if each.parent not in looking)
+            self._heard = [each for each in self._heard if each.parent in looking]
+            try:
+                if heard:
+                    await self._log.hear(heard)
+            except StoreUnavailable:
+                self._heard += heard
+                await self._sleep(AWAY_MS)
+
+    async def _follow_orders(self) -> None:
+        try:
+            while self._orders and not self._closed:
+                self._orders = False
+                if not await self._look_for_orders():
+                    self._ordered.clear()
+        finally:
+            self._admission.release()
+
+    async def _look_for_orders(self) -> bool:
+        """Whether there were any."""
+        after: RunKey | None = None
+        found = False
+        try:
+            while page := await self._log.instructions(after, PAGE):
+                point("kin.order")
+                found = True
+                await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._ordered))
+                after = page[-1].child
+        except StoreUnavailable:
+            self._orders = True
+            await self._sleep(AWAY_MS)
+        return found
+
+    async def _cancel(self, given: Instruction) -> None:
+        self._ordered.add(given.child)
+        try:
+            await self._ask(given.child, CancelAsked(given.reason, given.parent))
+        except StoreUnavailable:
+            self._ordered.discard(given.child)
+            raise
+        except Exception:
+            # One that cannot be moved here keeps nobody else from it.
+            log.exception("a child run could not be cancelled", extra={"runId": given.child.run_id})
+
+    async def _sleep(self, ms: int) -> None:
+        await self._clock.sleep_until(self._clock.now() + ms)

@@ -1,0 +1,403 @@
+"""The executor: which runs are live, how they start, how they go on after a restart, how they end.
+
+The census: how many runs there are, in all and in each partition.
+
+Doubts: runs whose creation failed in a way that leaves open whether they are stored.
+
+A store that says it is away may have taken the run all the same, and a retry under the same key will be told that
+it was created. So somebody has to look, and go on with it if it is there.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from weftwork.engine.decide.inputs import CancelAsked, HostBroke, Input, Step
+from weftwork.engine.host.admission import Admission
+from weftwork.engine.host.alarm import Alarm
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.host.child_start import Nursery
+from weftwork.engine.host.run_loader import (
+    Loaded,
+    Loader,
+    Loading,
+    Recent,
+    load_patiently,
+    recover_all,
+    recovered,
+    why_not,
+)
+from weftwork.engine.run.live_run import LiveRun, Ties
+from weftwork.engine.run.pending_commit import Answer, MakeRecord, RunOver
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.node_outcome import NewChild
+from weftwork.ports.storage.event_log import Active, Created, Recorded, StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.batch import Batch, Hidden, Record
+from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey, Status
+from weftwork.protocol.run.projection import Projection, Stored
+from weftwork.protocol.workflow.plan import Plan
+
+T = TypeVar("T")
+
+
+class Census:
+    """Counts by partition. A partition without anybody in it costs nothing."""
+
+    __slots__ = ("_counts", "total")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self.total = 0
+
+    def enter(self, partition: str) -> None:
+        self.total += 1
+        self._counts[partition] = self._counts.get(partition, 0) + 1
+
+    def leave(self, partition: str) -> None:
+        self.total -= 1
+        left = self._counts[partition] - 1
+        if left:
+            self._counts[partition] = left
+        else:
+            del self._counts[partition]
+
+    def of(self, partition: str) -> int:
+        return self._counts.get(partition, 0)
+
+
+class Population(dict[RunKey, T]):
+    """Runs by key, with a census that cannot disagree with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.census = Census()
+
+    def __setitem__(self, run: RunKey, value: T) -> None:
+        if run not in self:
+            self.census.enter(run.partition)
+        super().__setitem__(run, value)
+
+    def __delitem__(self, run: RunKey) -> None:
+        super().__delitem__(run)
+        self.census.leave(run.partition)
+
+    def drop(self, run: RunKey) -> None:
+        """Remove a run if it is there."""
+        if run in self:
+            del self[run]
+
+
+log = logging.getLogger("weftwork.run")
+
+MOST: Final = 10_000
+"""Beyond this, what is doubtful is found at the next start."""
+LOOK_MS: Final = 1000
+
+
+class Doubts:
+    """One task for all of them; it ends when there is nothing left to look for."""
+
+    def __init__(self, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
+        self._clock = clock
+        self._wake = wake
+        self._runs: dict[RunKey, None] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def add(self, run: RunKey) -> None:
+        if self._closed:
+            return
+        if len(self._runs) < MOST:
+            self._runs[run] = None
+        if self._task is None:
+            self._task = asyncio.create_task(self._look())
+
+    def close(self) -> None:
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _look(self) -> None:
+        while self._runs:
+            await self._clock.sleep_until(self._clock.now() + LOOK_MS)
+            for run in list(self._runs):
+                try:
+                    await self._wake(run)
+                except StoreUnavailable:
+                    break
+                except Exception:
+                    log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+                del self._runs[run]
+        self._task = None
+
+
+def log_end(state: RunState) -> None:
+    """One line for the host's operator."""
+    header, code = state.header, state.error["code"] if state.error else None
+    known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
+    log.info("run ended", extra=known)
+
+
+class Executor:
+    """Runs runs. One per store, by right of the seat."""
+
+    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+        self._nursery = Nursery(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
+        self._runtime = runtime = msgspec.structs.replace(runtime, nursery=self._nursery)
+        self._catalog = catalog
+        self._live: Population[LiveRun] = Population()
+        self._creating = Census()
+        self._closed = False
+        self._wanted: Counter[RunKey] = Counter()
+        """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
+        self._doubts = Doubts(runtime.clock, self._wake)
+        self._alarm = Alarm(runtime.log, runtime.clock, self._roused, self._live.__contains__)
+        self._loading = Loading()
+        self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
+        self._recent = Recent()
+        self._loader = Loader(runtime, catalog)
+        doubt, find, wanted = self._doubts.add, self._live.get, self._wanted.__contains__
+        kin = self._kin = Kin(runtime.log, runtime.clock, self.ask, self._start, doubt, find, self._admission)
+        self._ties = Ties(self._ended, self._broken, self._left, wanted, kin.related, kin.doubted)
+
+    @property
+    def live_count(self) -> int:
+        """Runs that are executed, and those about to be."""
+        return self._live.census.total + self._creating.total
+
+    def live_in(self, partition: str) -> int:
+        """Those of one partition."""
+        return self._live.census.of(partition) + self._creating.of(partition)
+
+    async def create(
+        self,
+        header: RunHeader,
+        plan: Plan,
+        inputs: dict[str, Any],
+        hidden: tuple[Hidden, ...],
+        record: Record | None,
+        exclusive: bool,
+    ) -> Created | Recorded | Active:
+        """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
+        live: LiveRun | None = None
+        self._creating.enter(header.partition)
+        try:
+            live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
+            created = await self._runtime.log.create(header, hidden, record, exclusive, first)
+            point("create.durable")
+        except (StoreUnavailable, asyncio.CancelledError):
+            if live is not None:
+                live.discard()
+                self._doubts.add(header.key)
+            raise
+        finally:
+            self._creating.leave(header.partition)
+        if not isinstance(created, Created) or not self._begin(live, first):
+            live.discard()
+        return created
+
+    def _begin(self, live: LiveRun, first: Batch | None) -> bool:
+        """Execute a run that is durable now, unless somebody found it in the store and was faster."""
+        if live.key in self._loading:
+            self._doubts.add(live.key)
+            return False
+        if live.key in self._live or self._closed:
+            return False
+        self._live[live.key] = live
+        if first is not None:
+            live.begin(first)
+        else:
+            live.send(Step())
+        return True
+
+    async def _prepare(
+        self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
+    ) -> tuple[LiveRun, Batch | None]:
+        live = self._make(RunState(plan, header, inputs))
+        try:
+            return live, await live.prepare(is_new)
+        except asyncio.CancelledError:
+            live.discard()
+            raise
+        except Exception:
+            live.discard()
+            # An error of ours. It will come again when the run is there, and end in its log.
+            log.exception("the host failed a run", extra={"runId": header.run_id})
+            return self._make(RunState(plan, header, inputs)), None
+
+    async def stored(self, run: RunKey) -> Stored | None:
+        """The committed view of a run, from memory where that is the same as from the store."""
+        live = self._live.get(run)
+        if live is not None:
+            await live.settle(1.0)
+            return live.stored()
+        return self._recent.get(run) or await self._runtime.log.stored(run)
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        """How a run stands; `stored` without what may be large."""
+        live = self._live.get(run)
+        if live is not None:
+            await live.settle(1.0)
+            return live.stored().projection
+        recent = self._recent.get(run)
+        return recent.projection if recent is not None else await self._runtime.log.projection(run)
+
+    async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
+        """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
+        answer = await self.ask(run, CancelAsked(reason), record)
+        if isinstance(answer, Stored):
+            status = answer.projection.status
+            taken = await self._runtime.log.remember(record(status)) if record else None
+            return taken or status
+        return answer
+
+    async def ask(self, run: RunKey, given: Input, record: MakeRecord | None = None) -> Answer:
+        """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.
+
+        None when there is no such run. Raises ClientFault if what is asked is refused.
+        """
+        woken = False
+        self._wanted[run] += 1
+        try:
+            while True:
+                live = self._live.get(run)
+                if live is None and (live := await self._wake(run)) is None:
+                    stored = await self._runtime.log.stored(run)
+                    if stored is None or stored.projection.status in TERMINAL:
+                        return stored
+                    if woken:
+                        raise await why_not(self._catalog, stored)
+                    woken = True
+                if live is not None:
+                    try:
+                        return await live.ask(given, record)
+                    except RunOver:
+                        continue
+        finally:
+            self._let_go(run)
+
+    def _let_go(self, run: RunKey) -> None:
+        """One fewer wants the run in memory."""
+        self._wanted[run] -= 1
+        if not self._wanted[run]:
+            del self._wanted[run]
+            if (live := self._live.get(run)) is not None:
+                live.rest()
+
+    def forget(self, run: RunKey) -> bool:
+        """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
+        if run in self._live or run in self._loading:
+            return False
+        self._recent.forget(run)
+        self._loader.forget(run)
+        self._runtime.feeds.end(run)
+        return True
+
+    async def recover(self) -> int:
+        """Go on with every unfinished run that is not parked; returns how many went on. Raises StoreUnavailable."""
+        count = await recover_all(self._runtime.log, self._recovered)
+        await self._kin.recover()
+        self._alarm.start()
+        return count
+
+    async def _recovered(self, run: RunKey) -> bool:
+        # Children may be more than there can be live runs.
+        crowded = self._live.census.total >= self._runtime.limits.max_live_runs
+        if crowded and not self._admission.admit(run):
+            return True
+        if not (woken := await recovered(self._wake, run)):
+            self._admission.leave(run)
+        return woken
+
+    async def _roused(self, run: RunKey) -> bool:
+        """Wake a run; what it has to do now is done soon after, mostly before this returns."""
+        woken = await recovered(self._wake, run)
+        if (live := self._live.get(run)) is not None:
+            await live.settle(1.0)
+        return woken
+
+    async def close(self) -> None:
+        """Leave every run where its log says it is."""
+        self._closed = True
+        self._doubts.close()
+        self._kin.close()
+        self._admission.close()
+        self._alarm.close()
+        await asyncio.gather(*(live.close() for live in self._live.values()))
+
+    async def _wake(self, run: RunKey) -> LiveRun | None:
+        """Load a run that is not in memory; loading twice at once gives the same live run."""
+        if (live := self._live.get(run)) is not None:
+            return live
+        loading = self._loading.get(run)
+        if loading is None:
+            loading = self._loading.begin(run, self._load(run))
+        return await asyncio.shield(loading)
+
+    async def _load(self, run: RunKey) -> LiveRun | None:
+        found = await self._loader.load(run)
+        if found is None:
+            return None
+        if self._closed:
+            raise StoreUnavailable("the host is shutting down")
+        live = self._live[run] = LiveRun(self._runtime, found.state, self._ties, found.redactor)
+        live.weight = found.weight
+        live.resume(found.stored)
+        return live
+
+    def _make(self, state: RunState) -> LiveRun:
+        return LiveRun(self._runtime, state, self._ties)
+
+    def _ended(self, live: LiveRun) -> None:
+        point("run.ended")
+        if self._live.get(live.key) is live:
+            del self._live[live.key]
+        self._recent.keep(live.key, live.stored())
+        self._admission.leave(live.key)
+        log_end(live.state)
+
+    def _broken(self, live: LiveRun) -> None:
+        """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
+        self._live.drop(live.key)
+        self._loading.begin(live.key, self._fail(live.key))
+
+    async def _fail(self, run: RunKey) -> LiveRun | None:
+        state = await load_patiently(self._runtime, self._catalog, run)
+        if state is None:
+            return None
+        ties = msgspec.structs.replace(self._ties, broken=self._give_up)
+        live = self._live[run] = LiveRun(self._runtime, state, ties)
+        live.send(HostBroke())
+        return live
+
+    def _left(self, live: LiveRun) -> None:
+        """The run waits for people, or somebody else moves it: it is found in the store when it is wanted."""
+        if self._live.get(live.key) is live:
+            self._live.drop(live.key)
+        point("run.parked")
+        if live.rests:
+            self._loader.keep(Loaded(live.state, live.stored(), live.weight, live.redactor))
+        self._alarm.set(live.stored().projection.wake_at)
+        self._admission.leave(live.key)
+
+    def _start(self, new: NewChild) -> None:
+        """Execute a child that is durable now, or as soon as there is room."""
+        self._nursery.started(new)
+        if not self._admission.admit(new.header.key, new.weight, new.root):
+            return
+        child = self._make(RunState(new.plan, new.header, new.inputs))
+        if not self._begin(child, None):
+            child.discard()
+
+    def _give_up(self, live: LiveRun) -> None:
+        self._live.drop(live.key)
+        self._admission.leave(live.key)
+        log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})

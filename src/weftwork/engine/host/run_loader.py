@@ -1,0 +1,197 @@
+"""Loading runs: from the store, or as they were left if they rest since a short while.
+
+Loading: runs on their way into memory, each by one task that everybody who wants it waits for.
+
+Runs that ended just now: whoever waited for them asks right away.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.engine.run.replay import load_state
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.versions import ENGINE_VERSION
+
+
+class Loading(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
+    """By run, while it lasts."""
+
+    def begin(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
+        """Take the place of whatever is under way."""
+        task = self[run] = asyncio.create_task(work)
+
+        def done(task: "asyncio.Task[LiveRun | None]") -> None:
+            if self.get(run) is task:
+                del self[run]
+
+        task.add_done_callback(done)
+        return task
+
+
+MAX_RECENT: Final = 256
+"""Runs that are kept."""
+MAX_RECENT_RUN_BYTES: Final = 16_384
+"""The largest that is."""
+
+
+class Recent:
+    """The newest of them as the store has them, if they are small."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[RunKey, Stored] = OrderedDict()
+
+    def get(self, run: RunKey) -> Stored | None:
+        return self._runs.get(run)
+
+    def keep(self, run: RunKey, stored: Stored) -> None:
+        if _size(stored) <= MAX_RECENT_RUN_BYTES:
+            self._runs[run] = stored
+            if len(self._runs) > MAX_RECENT:
+                self._runs.popitem(last=False)
+
+    def forget(self, run: RunKey) -> None:
+        self._runs.pop(run, None)
+
+
+def _size(run: Stored) -> int:
+    """About how much memory a kept run costs; inputs are counted as the variables they became."""
+    options = run.header.configurable
+    size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
+    return size + (len(encode_stored(options)) if options else 0)
+
+
+RECOVERY_PAGE: Final = 100
+"""Runs that are woken together when the host starts."""
+UNMOVED_SECONDS: Final = 60
+
+
+async def recover_all(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
+    """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
+    count = 0
+    after: RunKey | None = None
+    while page := await eventlog.unfinished(after, RECOVERY_PAGE):
+        # Together: one after the other, each would wait for the store alone.
+        count += sum(await asyncio.gather(*map(wake, page)))
+        after = page[-1]
+    return count
+
+
+async def recovered(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
+    """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
+    try:
+        point("recover.run")
+        return await wake(run) is not None
+    except StoreUnavailable:
+        raise
+    except Exception:
+        log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+        return False
+
+
+async def why_not(catalog: Catalog, stored: Stored) -> Exception:
+    """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
+    try:
+        await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+    except HostFault as fault:
+        message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
+        return ClientFault("service_unavailable", message, {"retryAfter": UNMOVED_SECONDS})
+    return HostFault(f"the run {stored.header.run_id} cannot be woken")
+
+
+async def load_patiently(runtime: Runtime, catalog: Catalog, run: RunKey) -> RunState | None:
+    """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
+    while True:
+        try:
+            stored = await runtime.log.stored(run)
+            if stored is None or stored.projection.status in TERMINAL:
+                return None
+            plan = await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+            return await load_state(runtime.log, stored.header, plan)
+        except StoreUnavailable:
+            await runtime.clock.sleep_until(runtime.clock.now() + 1000)
+
+
+log = logging.getLogger("weftwork.run")
+
+MAX_PARKED: Final = 64
+"""Resting runs whose state is kept: a long conversation is not folded anew for each of its turns."""
+MOST_PARENTS: Final = 1024
+"""The same of runs that wait for children, which are sooner heard of again."""
+MAX_PARKED_BYTES: Final = 16 * 2**20
+"""What their logs may weigh together, which is about what the states hold."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A run as the store has it, and the fold of that."""
+
+    state: RunState
+    stored: Stored
+    weight: int
+    """Of its log."""
+    redactor: Redactor | None = None
+    """What it has learnt to hide, if that is known."""
+
+
+class Loader:
+    """Whoever takes a run from here moves it; it is given back when it rests."""
+
+    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._resting: dict[bool, OrderedDict[RunKey, Loaded]] = {True: OrderedDict(), False: OrderedDict()}
+        """Those that wait for children apart from the others."""
+        self._weight = 0
+
+    def keep(self, loaded: Loaded) -> None:
+        """The run rests like this."""
+        parents = bool(loaded.state.awaiting)
+        kept, most = self._resting[parents], MOST_PARENTS if parents else MAX_PARKED
+        kept[loaded.state.header.key] = loaded
+        self._weight += loaded.weight
+        while kept and (len(kept) > most or self._weight > MAX_PARKED_BYTES):
+            self._weight -= kept.popitem(last=False)[1].weight
+
+    def forget(self, run: RunKey) -> None:
+        self._taken(run)
+
+    def _taken(self, run: RunKey) -> Loaded | None:
+        known = self._resting[True].pop(run, None) or self._resting[False].pop(run, None)
+        if known is not None:
+            self._weight -= known.weight
+        return known
+
+    async def load(self, run: RunKey) -> Loaded | None:
+        """The run, or None if it is over or not there, or cannot be moved by this host. Raises StoreUnavailable."""
+        if (known := self._taken(run)) is not None:
+            return known
+        stored = await self._runtime.log.stored(run)
+        if stored is None or stored.projection.status in TERMINAL:
+            return None
+        header = stored.header
+        try:
+            if header.engine_version > ENGINE_VERSION:
+                raise HostFault(f"the run was written by engine version {header.engine_version}")
+            plan = await self._catalog.pinned(header.workflow_id, header.definition)
+        except HostFault as fault:
+            log.error("run left as it is: %s", fault, extra={"runId": run.run_id})
+            return None
+        weights: list[int] = []
+        state = await load_state(self._runtime.log, header, plan, weights.append)
+        return Loaded(state, stored, sum(weights))

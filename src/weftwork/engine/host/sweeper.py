@@ -1,0 +1,51 @@
+"""The sweeper: forgets idempotency records that no longer answer for their key, and does other chores."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.protocol.wire.idempotency import expired_before
+
+log = logging.getLogger("weftwork.sweeper")
+
+EVERY_MS: Final = 600_000
+
+
+class Sweeper:
+    """Runs in the background from `start` to `stop`. Skipping a sweep harms nothing. `chores` are done after each."""
+
+    def __init__(self, events: EventLog, clock: Clock, *chores: Callable[[], Awaitable[None]]) -> None:
+        self._log = events
+        self._clock = clock
+        self._chores = chores
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    async def sweep(self) -> int:
+        """Delete every record past its retention, in bounded bites."""
+        total = 0
+        while count := await self._log.sweep(expired_before(self._clock.now())):
+            total += count
+        return total
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                point("sweep.begin")
+                await self.sweep()
+                for chore in self._chores:
+                    await chore()
+            except StoreUnavailable:
+                log.warning("store unavailable, sweeping later")
+            await self._clock.sleep_until(self._clock.now() + EVERY_MS)

@@ -1,0 +1,1 @@
+"""Assets: storing, serving and sweeping media."""

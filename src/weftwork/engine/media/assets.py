@@ -1,0 +1,205 @@
+"""Assets: bytes taken in, found again by whoever may have them, and named by URLs that open them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+from weftwork.engine.signer import Signer
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.storage.assets import Asset, AssetQuery, AssetRows, FoundAsset, QuotaReached, Usage
+from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.asset_references import ASSETS, PURPOSE, AssetToken, digest_of, join, signed_part, split
+from weftwork.protocol.media.media_types import HEAD, sniff
+
+log = logging.getLogger("weftwork.assets")
+
+DAY_MS: Final = 86_400_000
+EMISSION_MS: Final = 3_600_000
+"""How long an asset stays for the commit that will name it."""
+SHOWN_MS: Final = 1_800_000
+"""How long a URL lasts that comes with a listing."""
+
+
+Away = Callable[[], Awaitable[None]]
+
+
+class BytesMissing(StoreUnavailable):
+    """There is a row and there are no bytes. Waiting does not help; the same bytes sent again do."""
+
+
+def too_many_bytes(cap: int) -> ClientFault:
+    return ClientFault("payload_too_large", f"At most {cap} bytes are taken here.", {"limit": cap})
+
+
+def no_asset() -> ClientFault:
+    """media-04 (RFC 0055 C): the one answer for what is not there, is somebody else's, or was never made."""
+    return ClientFault("not_found", "There is no such asset.")
+
+
+class Assets:
+    """`base` is where assets are served from, without a slash at the end; it is known once the host listens."""
+
+    def __init__(
+        self, rows: AssetRows, blobs: Blobs, signer: Signer, clock: Clock, limits: Limits, base: str = ""
+    ) -> None:
+        self._rows = rows
+        self._blobs = blobs
+        self._signer = signer
+        self._clock = clock
+        self._limits = limits
+        self.base = base
+        self.unsure: list[str] = []
+        """Keys of bytes of which nobody knows whether they have a row; the sweep looks."""
+
+    async def take(
+        self,
+        partition: str,
+        pieces: AsyncIterator[bytes] | bytes,
+        held_ms: int = EMISSION_MS,
+        cap: int | None = None,
+        away: Away | None = None,
+    ) -> Asset:
+        """Keep bytes, for at least so long. Durable on return; bytes that are there already are not kept twice.
+
+        `away` waits for a store that cannot be reached now. Raises ClientFault for more bytes than `cap`, or than the
+        tenant has room for.
+        """
+        sink = await self._blobs.sink(partition)
+        head = b""
+        try:
+            async for piece in _each(pieces):
+                if cap is not None and sink.size + len(piece) > cap:
+                    raise too_many_bytes(cap)
+                if len(head) < HEAD:
+                    head += piece[: HEAD - len(head)]
+                await sink.write(piece)
+            blob = await sink.keep()
+        finally:
+            await sink.drop()
+        point("asset.kept")
+        return await self._written(partition, blob, sniff(head), held_ms, away)
+
+    async def _written(self, partition: str, blob: Blob, looks: str, held_ms: int, away: Away | None) -> Asset:
+        """The row. While the store is away, those who can wait do: the bytes are there and need not come again."""
+        while True:
+            now = self._clock.now()
+            made = Asset(partition, blob.sha256, blob.key, blob.size, looks, now, now + held_ms)
+            try:
+                asset = await self._rows.keep(made, self._limits.max_asset_bytes_per_tenant)
+            except QuotaReached as reached:
+                await self._blobs.delete(blob.key)
+                raise _no_room(reached) from None
+            except StoreUnavailable:
+                if away is None:
+                    self.unsure.append(blob.key)
+                    raise
+                await away()
+                continue
+            point("asset.written")
+            return asset if asset.key == blob.key else await self._known(asset, blob)
+
+    async def _known(self, asset: Asset, blob: Blob) -> Asset:
+        """The same bytes were there before, unless they were lost: then these take their place."""
+        source = await self._blobs.source(asset.key)
+        if source is None:
+            log.warning("lost bytes of an asset came again", extra={"key": asset.key})
+            return await self._rows.rekey(asset.partition, asset.sha256, blob.key) or asset
+        await source.close()
+        await self._blobs.delete(blob.key)
+        return asset
+
+    async def find(self, partition: str, ref: object) -> Asset | None:
+        """media-04 (RFC 0091): the asset behind a mediaRef, if the partition has it."""
+        digest = digest_of(ref)
+        found = await self._rows.find(partition, digest) if digest is not None else None
+        return found.asset if found is not None else None
+
+    async def hold(self, asset: Asset, held_ms: int = EMISSION_MS) -> Asset | None:
+        """Keep an asset from being swept for at least so long; None if it is gone."""
+        return await self._rows.hold(asset.partition, asset.sha256, self._clock.now() + held_ms)
+
+    def until(self, asset: Asset, held_ms: int) -> int:
+        """When a URL ends that was made for so long: never later, though somebody else may hold the asset longer."""
+        return min(asset.held_until, self._clock.now() + held_ms)
+
+    async def source(self, asset: Asset) -> BlobSource:
+        """Its bytes. Raises StoreUnavailable if they are not where they should be."""
+        found = await self._blobs.source(asset.key)
+        if found is None:
+            log.error("bytes of an asset are missing", extra={"key": asset.key})
+            raise BytesMissing("the bytes of an asset are missing")
+        return found
+
+    async def read(self, asset: Asset) -> bytes:
+        """All of its bytes; ask for its size first."""
+        source = await self.source(asset)
+        try:
+            return b"".join([piece async for piece in source.read(0, source.size)])
+        finally:
+            await source.close()
+
+    def url(
+        self,
+        asset: Asset,
+        media_type: str,
+        run_id: str = "",
+        name: str = "",
+        expires_at: int | None = None,
+        prefix: str = ASSETS,
+    ) -> str:
+        """media-03 (RFC 0055 C): an absolute URL that opens the asset. Without `expires_at` it does so as long as a run
+        refers to the asset, and is the same each time that it is made."""
+        return self.base + prefix + self.token(asset, media_type, run_id, name, expires_at)
+
+    def token(
+        self, asset: Asset, media_type: str, run_id: str = "", name: str = "", expires_at: int | None = None
+    ) -> str:
+        kid = self._signer.kid
+        token = AssetToken(asset.partition, bytes.fromhex(asset.sha256), run_id, media_type, name, expires_at)
+        return join(kid, token, self._signer.sign(PURPOSE, signed_part(kid, token)))
+
+    async def opened(self, text: str) -> tuple[AssetToken, Asset]:
+        """media-04: what a token opens. Its form first, then its signature, then its time, then whether it is there.
+
+        Raises ClientFault, the same one for each of them.
+        """
+        token = self.verified(text)
+        if token is None or token.expired(self._clock.now()):
+            raise no_asset()
+        found = await self._rows.find(token.partition, token.sha256.hex())
+        if found is None or (token.expires_at is None and not found.runs):
+            raise no_asset()
+        return token, found.asset
+
+    def verified(self, text: str) -> AssetToken | None:
+        """What a token says, if the host has made it."""
+        parts = split(text)
+        if parts is None:
+            return None
+        token, kid, signature = parts
+        return token if self._signer.verify(PURPOSE, kid, signed_part(kid, token), signature) else None
+
+    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+        return await self._rows.page(partition, query)
+
+    async def usage(self, partition: str) -> Usage:
+        return await self._rows.usage(partition)
+
+
+def _no_room(reached: QuotaReached) -> ClientFault:
+    message = "The tenant's assets take up all the room it has. Delete runs that are not needed, and prune assets."
+    return ClientFault("payload_too_large", message, {"quota": reached.quota, "used": reached.used})
+
+
+async def _each(pieces: AsyncIterator[bytes] | bytes) -> AsyncIterator[bytes]:
+    if isinstance(pieces, bytes):
+        yield pieces
+        return
+    async for piece in pieces:
+        yield piece
+        await asyncio.sleep(0)

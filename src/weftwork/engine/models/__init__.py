@@ -1,0 +1,1 @@
+"""Model calls: requests, streams, attempts, and the envelope gate on the live path."""

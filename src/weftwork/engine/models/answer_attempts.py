@@ -1,0 +1,153 @@
+"""Attempts: a model is asked until its answer can be used, as often and in the way that its failure allows.
+
+A refusal is never asked again; an answer that was cut off gets more room and no words about it; one that does not fit
+is told what would, in words of the host. Sources: RFC 0032, RFC 0033.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.ports.models import Message, ModelRequest
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
+from weftwork.ports.nodes import NodeContext
+from weftwork.protocol.envelopes.completion import (
+    TRUNCATION_MULTIPLIER,
+    Complete,
+    Refused,
+    Truncated,
+    Unfit,
+    attempts_allowed,
+    judge,
+    next_budget,
+    nl_to_format,
+    recovery_applied,
+    refusal_event,
+    retry_attempted,
+    retry_exhausted,
+    truncated_event,
+)
+from weftwork.protocol.envelopes.text.extraction import Found
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.models.answers import ModelAnswer
+
+REFUSED: Final = "The model refused to answer."
+
+Judgement = Complete | Refused | Truncated | Unfit
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What is wanted of a model, and how an answer is read."""
+
+    name: str
+    """Of the kind, or of the shape."""
+    read: Callable[[str], Found | None]
+    check: Callable[[ModelAnswer, Any], Sequence[Violation]]
+    corrective: Callable[[Unfit], str]
+    schema: dict[str, Any]
+    coercion: str
+    """What a model is told once that answers in plain words; empty: it is not asked for that."""
+
+
+class Attempts:
+    """The attempts at one answer. Everything follows from the answers, so it comes out the same when they are read
+    from their records."""
+
+    def __init__(self, context: NodeContext, node_id: str, wish: Wish, used: int = 0) -> None:
+        """`used`: rounds that went before, for the same envelope."""
+        self._context = context
+        self._node_id = node_id
+        self._wish = wish
+        limits = context.limits
+        self._allowed = attempts_allowed(max(limits.schema_rounds - used, 0), limits.max_retry_attempts)
+        self._last: tuple[ModelAnswer, Judgement] | None = None
+        """The judgement of the last answer, which is asked for twice."""
+        self.retries = 0
+
+    async def ask(self, request: ModelRequest) -> tuple[Complete, ModelAnswer] | Failed:
+        """The first answer that can be used, or why there is none."""
+        asked, coerces = request, False
+        while True:
+            attempt = self.retries + 1
+            answer = await self._context.generate(asked, partial(self._along, request, attempt, coerces))
+            judged = self._judge(answer)
+            if isinstance(judged, Complete):
+                return judged, answer
+            if isinstance(judged, Refused):
+                return Failed("envelope_refusal", REFUSED, retryable=False)
+            if coerces or not self._goes_on(judged, attempt):
+                if not coerces and self._coerces(judged):
+                    said = (*request.messages, Message("assistant", answer.text))
+                    coerced = msgspec.structs.replace(request, messages=said)
+                    asked, coerces = _told(coerced, self._wish.coercion, asked.max_tokens), True
+                    continue
+                return self._exhausted(judged, attempt + coerces)
+            self.retries += 1
+            if isinstance(judged, Truncated):
+                # No word about what went before: it would not have been cut off for want of one.
+                budget = next_budget(asked.max_tokens, TRUNCATION_MULTIPLIER, None)
+                asked = msgspec.structs.replace(request, max_tokens=budget)
+            else:
+                asked = _told(request, self._wish.corrective(judged), asked.max_tokens)
+
+    def _judge(self, answer: ModelAnswer) -> Judgement:
+        wish = self._wish
+        if self._last is None or self._last[0] != answer:
+            self._last = answer, judge(answer, wish.read, lambda each: wish.check(answer, each), wish.schema)
+        return self._last[1]
+
+    def _goes_on(self, judged: Judgement, attempt: int) -> bool:
+        return attempt < self._allowed
+
+    def _coerces(self, judged: Judgement) -> bool:
+        return isinstance(judged, Unfit) and judged.prose and bool(self._wish.coercion)
+
+    def _along(
+        self, request: ModelRequest, attempt: int, coerces: bool, answer: ModelAnswer
+    ) -> tuple[EmitEvent | AppendLog, ...]:
+        """rel-20 (RFC 0032 B): what the log says of an answer, in one commit with it; so nothing is said twice."""
+        node_id, judged = self._node_id, self._judge(answer)
+        goes_on = not coerces and self._goes_on(judged, attempt)
+        events: list[EmitEvent] = []
+        match judged:
+            case Complete(path=path, offset=offset):
+                if path != "direct":
+                    events.append(EmitEvent("envelope.recovery.applied", recovery_applied(node_id, path, offset)))
+            case Refused(text=text, category=category):
+                prompts = [request.system, *(message.text for message in request.messages)]
+                said = refusal_event(node_id, answer.provider, answer.model, text, category, prompts)
+                events.append(EmitEvent("envelope.refusal", said))
+            case Truncated():
+                events.append(EmitEvent("envelope.truncated", truncated_event(node_id, answer, judged)))
+                if goes_on:
+                    again = retry_attempted(node_id, attempt + 1, "truncation", None)
+                    events.append(EmitEvent("envelope.retry.attempted", again))
+            case Unfit(reason=reason, error=error):
+                if goes_on:
+                    again = retry_attempted(node_id, attempt + 1, reason, error)
+                    events.append(EmitEvent("envelope.retry.attempted", again))
+                elif not coerces and self._coerces(judged):
+                    events.append(EmitEvent("envelope.nlToFormat.engaged", nl_to_format(node_id, self._wish.name)))
+        return tuple(events)
+
+    def _exhausted(self, judged: Truncated | Unfit, total: int) -> Failed:
+        """rel-21 (RFC 0032 B.2, RFC 0033): the end of all attempts is said before the node fails."""
+        rounds = self._context.limits.schema_rounds
+        reason, error = ("truncation", None) if isinstance(judged, Truncated) else (judged.reason, judged.error)
+        breach = {"kind": "schema", "limit": rounds, "observed": max(total, rounds + 1), "nodeId": self._node_id}
+        effects = (
+            EmitEvent("envelope.retry.exhausted", retry_exhausted(self._node_id, total, reason, error)),
+            EmitEvent("cap.breached", breach),
+        )
+        if isinstance(judged, Truncated):
+            message = "The answer of the model was cut off each time, however much room it had."
+            return Failed("envelope_truncation_unrecoverable", message, retryable=False, effects=effects)
+        message = f"No answer of the model could be used: {judged.error}"
+        return Failed("envelope_invalid", message, {"attempts": total}, effects=effects)
+
+
+def _told(request: ModelRequest, fragment: str, max_tokens: int | None) -> ModelRequest:
+    """The request with a word of the host at the end of its instructions, and no more room than before."""
+    return msgspec.structs.replace(request, system=f"{request.system}\n\n{fragment}".strip(), max_tokens=max_tokens)

@@ -1,0 +1,135 @@
+"""The stream of one answer: pieces of a model, as they are shown and as they are kept."""
+
+import asyncio
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.protocol.json.text_map import every_text
+from weftwork.protocol.media.base64_elision import Elider
+from weftwork.protocol.media.inline_media import SAID_INLINE, cut_inline
+from weftwork.protocol.models.answers import ModelAnswer, last_meta
+from weftwork.protocol.models.clean_text import Halves, clean, cleaned, is_clean
+from weftwork.protocol.privacy.hold_back import HoldBack
+
+MAX_ANSWER: Final = 1_048_576
+"""model-02 (host): characters of one answer; a model that goes on is cut off there."""
+LEAST: Final = 16
+"""What a piece counts for at least, so that their number is bounded too."""
+MAX_WORD: Final = 256
+"""Characters of a name or a reason that a provider gives."""
+BURST: Final = 64
+"""Pieces after which others get a turn, however fast a provider is."""
+
+
+class Shows(Protocol):
+    """Whoever tells the readers of a run what a model says."""
+
+    def say_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None: ...
+
+    def shown_name(self, name: str) -> str: ...
+
+    def shown_tools(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]: ...
+
+    @property
+    def secrets(self) -> tuple[str, ...]: ...
+
+
+class AnswerStream:
+    """One answer on its way: its pieces as they are shown, and all of it."""
+
+    __slots__ = (
+        *("_elider", "_halves", "_hold", "_meta", "_model", "_pending", "_provider", "_shows"),
+        *("_size", "_speech", "_stop", "_taken", "_texts"),
+    )
+
+    def __init__(self, speech: Shows, provider: str, model: str, shown: bool) -> None:
+        self._speech = speech
+        self._provider = provider
+        self._model = model
+        self._meta = {"provider": provider, "model": model}
+        self._shows = shown
+        self._hold = HoldBack(speech.secrets)
+        self._elider = Elider()
+        self._halves = Halves()
+        self._texts: list[str] = []
+        self._size = self._taken = 0
+        self._pending: str | None = None
+        """The last piece, which waits for the reason of the end."""
+        self._stop: Stop | None = None
+
+    async def take(self, piece: Delta | Stop) -> bool:
+        """True if this was the end."""
+        if isinstance(piece, Stop):
+            self._end(piece)
+            return True
+        if piece.model and piece.model != self._model:
+            self._model = clean(piece.model)[:MAX_WORD]
+            self._meta = {"provider": self._provider, "model": self._model}
+        room = MAX_ANSWER - self._size
+        text = self._halves.take(piece.text[:room], piece.last)
+        self._texts.append(text)
+        self._size += max(len(piece.text), LEAST)
+        if self._size > MAX_ANSWER:
+            self._pending = text
+            self._end(Stop("length", detail="length"))
+            return True
+        if piece.last and self._shows:
+            self._pending = text
+            return False
+        self._show(text)
+        if self._taken % BURST == 0:
+            await asyncio.sleep(0)
+        return False
+
+    def abandon(self) -> None:
+        """No more of it will come."""
+        if self._shows and self._taken and self._stop is None:
+            self._speech.say_chunk("", True, self._meta)
+
+    def answer(self) -> ModelAnswer:
+        if self._stop is None:
+            # The stream was cut: what came of it is no answer.
+            raise ProviderFault("provider_unavailable", "The answer of the model ended before its end.")
+        stop = self._stop
+        return ModelAnswer(
+            "".join(self._texts),
+            stop.reason,
+            self._provider,
+            self._model,
+            stop.usage,
+            stop.detail,
+            stop.refusal,
+            stop.safety_category,
+            stop.tool_calls,
+        )
+
+    def _show(self, text: str) -> None:
+        if self._shows:
+            self._hold.know(self._speech.secrets)
+            self._speech.say_chunk(self._elider.shown(self._hold.cut(text)), False, self._meta)
+        self._taken += 1
+
+    def _end(self, stop: Stop) -> None:
+        if stop.tool_calls and not is_clean(stop.tool_calls):
+            raise ProviderFault("provider_unavailable", "The model calls tools in words that are no JSON.")
+        if rest := self._halves.take("", last=True):
+            self._texts.append(rest)
+            self._pending = (self._pending or "") + rest
+        self._stop = stop = _short(cleaned(stop))
+        if stop.model:
+            self._model = self._speech.shown_name(stop.model)
+        if self._shows and (self._pending is not None or self._taken or stop.tool_calls):
+            text = self._elider.shown(self._hold.cut(self._pending or "", last=True))
+            tools = self._speech.shown_tools(stop.tool_calls)
+            meta = last_meta(self._provider, self._model, stop.reason, stop.usage, tools)
+            self._speech.say_chunk(text, True, meta)
+
+
+def _short(stop: Stop) -> Stop:
+    """What goes into the log beside the answer itself is a word or two, whatever a provider makes of it."""
+    category = stop.safety_category[:MAX_WORD] if stop.safety_category is not None else None
+    words = {"detail": stop.detail[:MAX_WORD], "model": stop.model[:MAX_WORD]}
+    calls = tuple(every_text(list(stop.tool_calls), lambda text: cut_inline(text, SAID_INLINE, everywhere=True)))
+    return msgspec.structs.replace(stop, safety_category=category, tool_calls=calls, **words)

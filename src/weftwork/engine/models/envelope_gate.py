@@ -1,0 +1,175 @@
+"""The gate on the live path: the pure judgement, with what the run and the node bring to it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from weftwork.engine.node_events import unaskable
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.nodes import Emission, NodeCall
+from weftwork.protocol.envelopes.defaults import Origin, filled
+from weftwork.protocol.envelopes.gate import accept
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules, nothing
+from weftwork.protocol.envelopes.handling import Judged, lifted
+from weftwork.protocol.envelopes.kind import CLARIFICATION, MEDIA, Kinds
+from weftwork.protocol.envelopes.outcome import Accepted, Detail, Invalid, Outcome
+from weftwork.protocol.envelopes.reassembly import is_piece
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.values import is_object, is_too_large
+from weftwork.protocol.media.inline_media import decoded
+from weftwork.protocol.media.rendering import MAX_ALT, mirrored, rendering, url_fault
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.interrupts import Interrupt
+
+PIECE = Invalid(
+    "invalid_envelope_shape",
+    "invalid_envelope_shape: a piece of an envelope came without the others",
+    (
+        Detail(
+            "/partial", "#/properties/partial", "required", "belongs to an envelope of which other pieces never came"
+        ),
+    ),
+)
+TOO_LARGE = Invalid("envelope_invalid", "The payload is too large.", (Detail("/payload", "", "size", "is too large"),))
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What the gate made of an envelope."""
+
+    outcome: Outcome
+    judged: Judged | None = None
+    """What is to be recorded; None if there is nothing, or it was recorded before."""
+    question: Interrupt | None = None
+    clarifies: str | None = None
+    """The correlation id of an accepted clarification."""
+
+
+class Gate:
+    """Of one entry of a node, or of one item of a map."""
+
+    __slots__ = (
+        *("_call", "_clarified", "_is_foreign", "_is_untrusted", "_item"),
+        *("_node_id", "_redactor", "_runtime", "_state"),
+    )
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        state: RunState,
+        call: NodeCall,
+        place: tuple[str, str],
+        redactor: Redactor | None,
+        is_untrusted: Callable[[], bool],
+        is_foreign: Callable[[Any], bool],
+    ) -> None:
+        self._runtime = runtime
+        self._state = state
+        self._call = call
+        self._node_id, self._item = place
+        self._redactor = redactor
+        self._is_untrusted = is_untrusted
+        self._is_foreign = is_foreign
+        self._clarified: set[str] = set()
+
+    def judge(self, document: Any, emission: Emission, records: bool = True) -> Seen:
+        """What becomes of an envelope, by the rules of the host, the node, and this moment. No consequence yet.
+
+        Without `records` it is judged as if nothing had been sent before: the same whenever it is asked.
+        """
+        complete = filled(document, self._origin(emission))
+        if is_object(complete) and complete.get("type") in MEDIA:
+            complete = mirrored(complete)
+        if is_piece(complete):
+            return Seen(PIECE)
+        if is_too_large(document):
+            return Seen(TOO_LARGE)
+        rules = self._rules(emission)
+        verdict = accept(complete, rules if records else msgspec.structs.replace(rules, known=nothing))
+        outcome = verdict.outcome
+        if isinstance(outcome, Invalid):
+            return Seen(outcome)
+        if verdict.type in MEDIA and not verdict.repeated and (fault := self._media_fault(complete)) is not None:
+            return Seen(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
+        correlation = verdict.correlation_id
+        clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION else None
+        question = lifted(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
+        if verdict.repeated:
+            return Seen(outcome, clarifies=clarifies)
+        if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
+            # Markers may be longer than what they stand for.
+            return Seen(TOO_LARGE)
+        if question is not None and (wrong := unaskable(question)) is not None:
+            pointer = str((wrong.details or {}).get("pointer", ""))
+            detail = Detail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
+            return Seen(Invalid("envelope_invalid", wrong.message, (detail,)))
+        judged = Judged(
+            self._node_id,
+            verdict.type,
+            correlation,
+            verdict.envelope_id,
+            outcome,
+            verdict.schema_version,
+            self._floor(verdict.type, emission),
+            self._rendering(complete, outcome) if verdict.type in MEDIA else None,
+        )
+        # An item of a map waits by way of its map.
+        return Seen(outcome, judged, None if self._item else question, clarifies)
+
+    def recorded(self, kind: str, emission: Emission) -> Known | None:
+        """What stands in the log for an envelope that names no id of its own."""
+        complete = filled({"type": kind}, self._origin(emission))
+        return self._state.envelopes.get(complete["correlationId"])
+
+    def _media_fault(self, complete: dict[str, Any]) -> Detail | None:
+        payload = complete["payload"]
+        if (fault := url_fault(payload)) is not None:
+            return fault
+        if isinstance(payload.get("base64"), str) and decoded(payload["base64"]) is None:
+            return Detail("/payload/base64", "#/properties/base64", "contentEncoding", "must be base64")
+        if self._is_foreign(complete):
+            return Detail("/payload/url", "#/properties/url", "asset", "is no asset of this run's tenant")
+        return None
+
+    def _rendering(self, complete: dict[str, Any], outcome: Outcome) -> dict[str, Any] | None:
+        if not isinstance(outcome, Accepted):
+            return None
+        title = complete["meta"].get("rendering", {}).get("title", "")
+        shown = title if self._redactor is None else self._redactor.copies.mask(title)
+        return rendering(outcome.type, outcome.payload, shown[:MAX_ALT])
+
+    def count(self, seen: Seen) -> None:
+        """Let a clarification that this entry has come to count."""
+        if seen.clarifies is not None:
+            self._clarified.add(seen.clarifies)
+
+    def _origin(self, emission: Emission) -> Origin:
+        node = self._state.nodes[self._node_id]
+        turn = f"{self._item}/{self._call.visit}.{node.failures}.{emission.turn}"
+        trust = "untrusted" if self._is_untrusted() else "trusted"
+        return Origin(self._call.run_id, self._node_id, turn, emission.index, node.first_at, trust)
+
+    def _floor(self, name: str, emission: Emission) -> int | None:
+        kind = self._kinds(emission).find(name)
+        return kind.version if kind is not None else None
+
+    def _kinds(self, emission: Emission) -> Kinds:
+        kinds = self._runtime.kinds.beside(self._state.plan.workflow.kinds)
+        return kinds.with_kinds(emission.kinds) if emission.kinds else kinds
+
+    def _rules(self, emission: Emission) -> Rules:
+        limits = self._runtime.limits
+        kinds = self._kinds(emission)
+        counters = Counters(
+            Counter(emission.index, limits.envelopes_per_turn),
+            Counter(emission.schema_rounds, limits.schema_rounds),
+            Counter(len(self._clarified), limits.clarification_rounds),
+        )
+        return Rules(
+            kinds,
+            kinds.taken,
+            emission.contract,
+            counters=counters,
+            secrets=self._redactor.copies if self._redactor is not None else None,
+            known=self._state.envelopes.get,
+        )

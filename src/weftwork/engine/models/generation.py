@@ -1,0 +1,300 @@
+"""Generation: what AI nodes, and nodes in Python, ask of models. Every envelope on the way goes through the gate."""
+
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.models.answer_attempts import REFUSED, Attempts, Wish
+from weftwork.ports.models import Message, ModelRequest
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
+from weftwork.ports.nodes import Emission, NodeCall, NodeContext
+from weftwork.protocol.envelopes.completion import Unfit, refusal_event, retry_exhausted
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.defaults import Origin
+from weftwork.protocol.envelopes.gate import CONFLICT
+from weftwork.protocol.envelopes.handling import failure_of, lifted
+from weftwork.protocol.envelopes.instructions import (
+    coercion,
+    corrective,
+    discarded,
+    envelope_directive,
+    output_directive,
+    parse_fragment,
+    schema_answer,
+    unknown_kind,
+)
+from weftwork.protocol.envelopes.kind import CLARIFICATION, ERROR, SCHEMA_REQUEST, UNIVERSAL, Kind
+from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
+from weftwork.protocol.envelopes.reassembly import joined
+from weftwork.protocol.envelopes.text.extraction import (
+    Found,
+    envelopes_in,
+    looks_like_envelope,
+    read_envelopes,
+    read_value,
+)
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.privacy.trust import wrap_untrusted
+
+STRUCTURED: Final = "vendor.weftwork.structured-output"
+"""The kind of a value that only one node knows the shape of."""
+MOST_TURNS: Final = 32
+"""Answers for one envelope, whatever they hold."""
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    """A text, and the envelopes that stood in it."""
+
+    answer: ModelAnswer
+    envelopes: tuple[Accepted, ...] = ()
+
+
+class Filled(msgspec.Struct, frozen=True):
+    """A value of the wanted shape."""
+
+    value: Any
+    answer: ModelAnswer
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """An envelope of the wanted kind, or the model's word that it could not make one."""
+
+    accepted: Accepted
+    answer: ModelAnswer
+    others: tuple[Accepted, ...] = ()
+
+
+async def say(
+    context: NodeContext, call: NodeCall, request: ModelRequest, said: tuple[EmitEvent | AppendLog, ...] = ()
+) -> Spoken | Failed:
+    """A text. Envelopes in it go through the gate like any other; a question in it is asked, and the model goes on
+    with its answer. `said` is told along with the first answer."""
+    asked, found, rounds = request, list[Accepted](), 0
+    for number in range(MOST_TURNS):
+        told = said if not number else ()
+        answer = await context.generate(asked, partial(_told_along, call.node_id, request, told))
+        if answer.stop == "content-filter":
+            return Failed("envelope_refusal", REFUSED, retryable=False)
+        turn = _Turn(context, call, call.contract, rounds)
+        documents = envelopes_in(answer.text) if answer.stop == "stop" else None
+        for document in documents.documents if documents is not None else ():
+            known = context.kind(document["type"]) is not None
+            if not known or isinstance(context.judge(document, turn.emission(answer)), Invalid):
+                # It only looks like one: text is text.
+                continue
+            failed = await turn.send(document, answer)
+            if failed is not None and failed.code != CONFLICT:
+                return failed
+        found += turn.others
+        rounds = turn.rounds if turn.clarified or turn.rounds > rounds else rounds + 1
+        if not turn.fragments or rounds > context.limits.schema_rounds:
+            return Spoken(answer, tuple(found))
+        asked = _continued(asked, answer, turn.fragments)
+    return _endless()
+
+
+async def fill(
+    context: NodeContext, call: NodeCall, request: ModelRequest, schema: dict[str, Any], name: str
+) -> Filled | Failed:
+    """A value that fits a schema, which has passed the check for callers' schemas."""
+    kind = Kind(STRUCTURED, 1, schema)
+    contract = Contract(frozenset({STRUCTURED}))
+
+    def check(answer: ModelAnswer, document: Any) -> list[Violation]:
+        return check_value(schema, document, "")
+
+    wish = Wish(
+        name, partial(read_value, clean=True), check, partial(_correct, name, schema), schema, coercion(name, schema)
+    )
+    asked = _instructed(request, output_directive(schema))
+    result = await Attempts(context, call.node_id, wish).ask(asked)
+    if isinstance(result, Failed):
+        return result
+    complete, answer = result
+    envelope = {"type": STRUCTURED, "schemaVersion": 1, "payload": complete.documents[0]}
+    outcome = await context.emit(envelope, Emission(answer.turn, 0, 0, contract, (kind,)))
+    if isinstance(outcome, Accepted):
+        return Filled(outcome.payload, answer)
+    return _failed(outcome)
+
+
+async def typed(
+    context: NodeContext,
+    call: NodeCall,
+    request: ModelRequest,
+    envelope_type: str,
+    contract: Contract,
+) -> Typed | Failed:
+    """An envelope of a kind. Questions are asked, schemas given and mistakes sent back on the way there."""
+    wanted = context.kind(envelope_type)
+    if wanted is None:
+        message = "This host does not know the kind of envelope that the node wants."
+        return Failed("unknown_envelope_kind", message, {"envelopeType": envelope_type}, retryable=False)
+    accepts = (contract.accepts or frozenset[str]()) | {wanted.name}
+    contract = msgspec.structs.replace(contract, accepts=accepts)
+    reasons = "reasoning" in wanted.schema.get("properties", {})
+    asked = _instructed(request, envelope_directive(wanted.name, wanted.version, wanted.schema, reasons))
+    asked = msgspec.structs.replace(asked, payload_schema=wanted.schema)
+    rounds, others = 0, list[Accepted]()
+    for _ in range(MOST_TURNS):
+        turn = _Turn(context, call, contract, rounds)
+        attempts = Attempts(context, call.node_id, turn.wish(wanted), rounds)
+        result = await attempts.ask(asked)
+        if isinstance(result, Failed):
+            return result
+        complete, answer = result
+        rounds += attempts.retries
+        for document in complete.documents:
+            failed = await turn.send(_enveloped(document, wanted), answer)
+            if failed is not None and failed.code != CONFLICT:
+                return failed
+        if turn.clarified:
+            # What the model sent beside its question it made without the answer.
+            others += [each for each in turn.others if each.type not in (wanted.name, ERROR)]
+            asked = _continued(asked, answer, turn.fragments)
+            continue
+        others += turn.others
+        known = next((each for each in others if each.type == wanted.name), None)
+        known = known or next((each for each in others if each.type == ERROR), None)
+        if known is not None:
+            return Typed(known, answer, tuple(each for each in others if each is not known))
+        rounds = turn.rounds if turn.rounds > rounds else rounds + 1
+        if rounds > context.limits.schema_rounds:
+            return _unfinished(context, call.node_id, rounds)
+        asked = _continued(asked, answer, turn.fragments)
+    return _endless()
+
+
+class _Turn:
+    """The envelopes of one answer, one after the other."""
+
+    def __init__(self, context: NodeContext, call: NodeCall, contract: Contract, rounds: int = 0) -> None:
+        self._context = context
+        self._call = call
+        self._contract = contract
+        self._sent = 0
+        self.rounds = rounds
+        self.clarified = False
+        self.others: list[Accepted] = []
+        self.fragments: list[str] = []
+        """What the model is told in the next turn."""
+
+    def emission(self, answer: ModelAnswer) -> Emission:
+        return Emission(answer.turn, self._sent, self.rounds, self._contract)
+
+    def wish(self, wanted: Kind) -> Wish:
+        def check(answer: ModelAnswer, document: Any) -> list[Violation]:
+            outcome = self._context.judge(_enveloped(document, wanted), self.emission(answer))
+            return _violations(outcome) if isinstance(outcome, Invalid) else []
+
+        correct = partial(_correct, wanted.name, wanted.schema)
+        return Wish(
+            wanted.name,
+            self._read,
+            check,
+            correct,
+            wanted.schema,
+            coercion(wanted.name, wanted.schema),
+        )
+
+    def _read(self, text: str) -> Found | None:
+        found = read_envelopes(text, clean=True)
+        if found is None:
+            return None
+        origin = Origin(self._call.run_id, self._call.node_id, "pieces", 0, self._context.started_at, "trusted")
+        return msgspec.structs.replace(found, documents=joined(found.documents, origin))
+
+    async def send(self, document: Any, answer: ModelAnswer) -> Failed | None:
+        """Send an envelope through the gate and do what its kind asks for; or why the node fails by it."""
+        outcome = await self._context.emit(document, self.emission(answer))
+        self._sent += 1
+        if failure_of(outcome) is not None:
+            return _failed(outcome)
+        if not isinstance(outcome, Accepted):
+            if isinstance(outcome, Gated):
+                self.fragments.append(discarded(outcome.type, outcome.allowed))
+            return None
+        if outcome.type == CLARIFICATION:
+            resolution = await self._context.ask(lifted(outcome))
+            self.clarified = True
+            said = encode_stored(resolution.value).decode()
+            fenced = wrap_untrusted(resolution.value, type="answers") if resolution.untrusted else said
+            self.fragments.append(f"Answers to your questions, by id:\n{fenced}")
+        elif outcome.type == SCHEMA_REQUEST:
+            self.rounds += 1
+            self.fragments.append(self._schema(outcome.payload["envelopeType"]))
+        elif outcome.type == ERROR or outcome.type not in UNIVERSAL:
+            self.others.append(outcome)
+        return None
+
+    def _schema(self, name: str) -> str:
+        known = self._context.kind(name)
+        return schema_answer(known.name, known.version, known.schema) if known is not None else unknown_kind(UNIVERSAL)
+
+
+def _enveloped(document: Any, wanted: Kind) -> Any:
+    """A model may send the bare payload of what it was asked for."""
+    if not looks_like_envelope(document):
+        return {"type": wanted.name, "schemaVersion": wanted.version, "payload": document}
+    # The model was shown the schema of this version.
+    return {"schemaVersion": wanted.version, **document} if document["type"] == wanted.name else document
+
+
+def _violations(outcome: Invalid) -> list[Violation]:
+    found = [Violation(each.instance_path, each.keyword, each.message) for each in outcome.details]
+    return found or [Violation("", outcome.code, outcome.reason)]
+
+
+def _correct(name: str, schema: dict[str, Any], unfit: Unfit) -> str:
+    return corrective(unfit.violations, name, schema) if unfit.violations else parse_fragment(name)
+
+
+def _told_along(
+    node_id: str, request: ModelRequest, said: tuple[EmitEvent | AppendLog, ...], answer: ModelAnswer
+) -> tuple[EmitEvent | AppendLog, ...]:
+    return (*said, *_refusal(node_id, request, answer))
+
+
+def _refusal(node_id: str, request: ModelRequest, answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
+    if answer.stop != "content-filter":
+        return ()
+    prompts = [request.system, *(message.text for message in request.messages)]
+    known = answer.provider, answer.model, answer.refusal, answer.safety_category
+    return (EmitEvent("envelope.refusal", refusal_event(node_id, *known, prompts)),)
+
+
+def _instructed(request: ModelRequest, directive: str) -> ModelRequest:
+    """env-27 (RFC 0021): what is to be an envelope is shown to nobody before the gate has judged it."""
+    return msgspec.structs.replace(request, system=f"{request.system}\n\n{directive}".strip(), stream=False)
+
+
+def _continued(request: ModelRequest, answer: ModelAnswer, fragments: list[str]) -> ModelRequest:
+    """The next turn: what the model said, and what the host has to say to it."""
+    said = Message("assistant", answer.text)
+    # As the user: what people answered has no more weight than what they asked for.
+    told = Message("user", "\n\n".join(fragments) or "Go on.")
+    return msgspec.structs.replace(request, messages=(*request.messages, said, told))
+
+
+def _failed(outcome: Any) -> Failed:
+    failure = failure_of(outcome)
+    if failure is None:
+        return Failed("envelope_contract_violation", "The model sent nothing that this node takes.", retryable=False)
+    return Failed(failure.code, failure.message, failure.details or None, cause=failure.cause)
+
+
+def _unfinished(context: NodeContext, node_id: str, rounds: int) -> Failed:
+    limit = context.limits.schema_rounds
+    breach = {"kind": "schema", "limit": limit, "observed": max(rounds, limit + 1), "nodeId": node_id}
+    message = "The model sent no envelope of the wanted kind in as many turns as it has."
+    exhausted = retry_exhausted(node_id, max(rounds, 1), "type-mismatch", message)
+    effects = EmitEvent("envelope.retry.exhausted", exhausted), EmitEvent("cap.breached", breach)
+    return Failed("envelope_invalid", message, effects=effects)
+
+
+def _endless() -> Failed:
+    return Failed("envelope_invalid", f"The model came to no end in {MOST_TURNS} turns.", retryable=False)

@@ -1,0 +1,272 @@
+"""Perception: what is in the messages of a request beside text, looked at when a model is really asked.
+
+Theory. A node that is entered again gets the answers that are recorded, and nobody is asked. So nothing is looked at
+either: a picture that is gone by then, or a limit that has changed, cannot undo what a model has said of it. Messages
+carry their parts as they were given until the engine has found out who answers. Then all checks come in the order of
+RFC 0091, the last of them fetches, and the provider is handed parts that it only has to translate. Bytes that came with
+the request, or were fetched, are held as long as the request; those of assets are read when the provider wants them.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+
+from weftwork.engine.media.assets import Assets, BytesMissing
+from weftwork.ports.models import MediaPart, Message, ModelProvider, ModelRequest, Role, TextPart
+from weftwork.ports.node_outcome import Failed, StepFailed
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request
+from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.media.asset_references import ASSETS, SAMPLE_ASSETS, media_ref
+from weftwork.protocol.media.message_parts import (
+    MAX_TOTAL,
+    Modality,
+    Named,
+    Part,
+    Shown,
+    Text,
+    Wrong,
+    parse_contents,
+    shown_as,
+    text_of,
+)
+
+T = TypeVar("T")
+
+CODES: Final = {"validation_error": "node_config_invalid", "payload_too_large": "media_too_large"}
+"""Codes of the wire, and what a run says instead."""
+NO_ASSET: Final = "There is no such asset."
+LARGE: Final = 2**21
+"""Characters of base64 that are read in a thread."""
+_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses after which the same request may well succeed."""
+
+
+class Unseen(Message, frozen=True):
+    """media-52 (host): a message whose parts nobody has looked at; `content` is the text in it. No provider ever gets
+    one."""
+
+    parts: tuple[Any, ...] = ()
+    seen: list[Message] = msgspec.field(default_factory=list[Message])
+    """What it came to. Kept here, so that a model that is asked again is shown the same, and nothing outlives the
+    request."""
+
+
+def given_message(role: Role, content: Any, wrap: Callable[[str], str] | None = None) -> Message:
+    """ai-03 (RFC 0091, parts of messages): a message as its author gave it. `wrap` is put around each text."""
+    text = text_of(content)
+    if text is not None:
+        return Message(role, wrap(text) if wrap is not None else text)
+    parts = tuple(_wrapped(part, wrap) for part in content)
+    return Unseen(role, "\n".join(part["text"] for part in parts if _is_text(part)), parts)
+
+
+def with_media(message: Message, media: Sequence[Any]) -> Message:
+    """The message with these parts behind it."""
+    if not media:
+        return message
+    known = message.parts if isinstance(message, Unseen) else ()
+    texts = ({"type": "text", "text": message.text},) if not known and message.text else ()
+    return Unseen(message.role, message.text, (*known, *texts, *media))
+
+
+def modalities_of(provider: ModelProvider, model: str) -> frozenset[Modality]:
+    """What the model takes beside text; one of a provider that does not say takes text alone."""
+    asked: Any = getattr(provider, "modalities", None)
+    return frozenset(cast("Iterable[Modality]", asked(model) if callable(asked) else ()))
+
+
+class Perception:
+    """On behalf of one partition. `away` waits for a store that cannot be reached; without it, that is raised."""
+
+    def __init__(
+        self,
+        assets: Assets | None,
+        outbound: Outbound | None,
+        partition: str,
+        most_bytes: int,
+        away: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._assets = assets
+        self._outbound = outbound
+        self._partition = partition
+        self._most = most_bytes
+        self._away = away
+
+    async def look(self, request: ModelRequest, offered: frozenset[Modality]) -> ModelRequest:
+        """media-45 (RFC 0091, order of checks): the request with its parts as a model that takes `offered` is shown
+        them. Raises StepFailed; the details say where the part stands."""
+        unseen = [(at, each) for at, each in enumerate(request.messages) if isinstance(each, Unseen)]
+        if not unseen:
+            return request
+        if not all(message.seen for _, message in unseen):
+            contents = [(f"/messages/{at}/content", list(message.parts)) for at, message in unseen]
+            parsed = await self._parsed(contents, offered)
+            if isinstance(parsed, Wrong):
+                raise StepFailed(failure_of(parsed))
+            known = await self._recognised(parsed, offered)
+            room = MAX_TOTAL - sum(len(part.value) for part in _shown(parsed) if part.source == "data")
+            for (_, message), parts in zip(unseen, parsed, strict=True):
+                made: list[TextPart | MediaPart] = []
+                for part in parts:
+                    if isinstance(part, Text):
+                        made.append(TextPart(part.text))
+                        continue
+                    shown = known[part.pointer] if isinstance(part, Named) else part
+                    seen = await self._seen(shown, room)
+                    room -= seen.size if shown.source != "data" else 0
+                    if room < 0:
+                        raise _too_much(shown)
+                    made.append(seen)
+                message.seen[:] = [Message(message.role, tuple(made))]
+        whole = [each.seen[0] if isinstance(each, Unseen) else each for each in request.messages]
+        return msgspec.structs.replace(request, messages=tuple(whole))
+
+    async def _parsed(
+        self, contents: list[tuple[str, Any]], offered: frozenset[Modality]
+    ) -> list[tuple[Part, ...]] | Wrong:
+        # To read megabytes of base64 takes a while, in which everybody else would wait.
+        parts = (part for _, listed in contents for part in listed if is_object(part))
+        texts = (part.get(name) for part in parts for name in ("data", "dataBase64"))
+        if sum(len(text) for text in texts if isinstance(text, str)) > LARGE:
+            return await asyncio.to_thread(parse_contents, contents, offered, self._most)
+        return parse_contents(contents, offered, self._most)
+
+    async def _recognised(self, parsed: list[tuple[Part, ...]], offered: frozenset[Modality]) -> dict[str, Shown]:
+        """media-50 (host): what assets are that were given by their names alone, by the places of their parts.
+
+        Of these the modality can only be told here, when all other parts have passed every check that fetches nothing.
+        Among themselves they keep the order: modality first, of all that are there.
+        """
+        found: dict[str, Shown] = {}
+        failures: list[Failed] = []
+        for part in (part for parts in parsed for part in parts if isinstance(part, Named)):
+            asset = await self._find(part.media_ref)
+            shown = None if asset is None else shown_as(part, asset.media_type, offered)
+            if isinstance(shown, Shown):
+                found[part.pointer] = shown
+            else:
+                failures.append(failure_of(shown) if shown else _stopped("media_not_found", NO_ASSET, part).failure)
+        if failures:
+            raise StepFailed(min(failures, key=lambda failure: failure.code != "unsupported_modality"))
+        return found
+
+    async def _seen(self, part: Shown, room: int) -> MediaPart:
+        if isinstance(part.value, bytes):
+            return _held(part, part.value)
+        if part.source == "url":
+            if (own := await self._own(part, part.value)) is not None:
+                return own
+            return _held(part, await self._fetched(part, part.value, min(self._most, room)))
+        return await self._asset(part, part.value)
+
+    async def _asset(self, part: Shown, ref: str) -> MediaPart:
+        """media-46 (RFC 0091, mediaRef): an asset of the partition. What is not there and what is somebody else's are
+        one answer."""
+        asset = await self._find(ref)
+        if self._assets is None or asset is None:
+            raise _stopped("media_not_found", NO_ASSET, part)
+        return await self._lazily(part, self._assets, asset)
+
+    async def _find(self, ref: str) -> Asset | None:
+        assets = self._assets
+        return None if assets is None else await self._patiently(lambda: assets.find(self._partition, ref))
+
+    async def _own(self, part: Shown, url: str) -> MediaPart | None:
+        """media-53 (RFC 0055 C, tenant scope): a URL of this host is not fetched: it opens what the partition has, and
+        nothing of anybody else's, whoever has handed it on."""
+        assets = self._assets
+        place = next((each for each in (ASSETS, SAMPLE_ASSETS) if assets and url.startswith(assets.base + each)), None)
+        if assets is None or place is None or not assets.base:
+            return None
+        try:
+            token, asset = await self._patiently(lambda: assets.opened(url.removeprefix(assets.base + place)))
+        except ClientFault:
+            raise _stopped("media_not_found", NO_ASSET, part) from None
+        if token.partition != self._partition:
+            raise _stopped("media_not_found", NO_ASSET, part)
+        return await self._lazily(part, assets, asset)
+
+    async def _lazily(self, part: Shown, assets: Assets, asset: Asset) -> MediaPart:
+        if asset.size > self._most:
+            message = f"At most {self._most} bytes are taken in one part."
+            raise _stopped("media_too_large", message, part, limit=self._most)
+
+        # It stays until the provider has read it, and the record of the answer names it.
+        if await self._patiently(lambda: assets.hold(asset)) is None:
+            raise _stopped("media_not_found", NO_ASSET, part)
+
+        async def read() -> bytes:
+            try:
+                return await self._patiently(lambda: assets.read(asset))
+            except BytesMissing:
+                raise _stopped("media_not_found", NO_ASSET, part) from None
+
+        return MediaPart(part.modality, part.media_type, asset.size, asset.sha256, read, media_ref(asset.sha256))
+
+    async def _fetched(self, part: Shown, url: str, most: int) -> bytes:
+        """media-47 (RFC 0091, url; RFC 0076 B): by the guarded client, and by nothing else."""
+        if self._outbound is None:
+            raise _stopped("fetch_failed", "This host sends no requests.", part)
+        if most <= 0:
+            raise _too_much(part)
+        wanted = Request(url, headers=(("Accept", f"{part.media_type}, */*;q=0.1"),), max_bytes=most)
+        try:
+            response = await self._outbound.fetch(wanted)
+        except FetchRefused as refused:
+            raise _stopped("ssrf_blocked", str(refused), part, blocked=refused.blocked) from None
+        except FetchFailed as failed:
+            raise _stopped("fetch_failed", str(failed), part, retryable=True) from None
+        status = response.status
+        if not 200 <= status < 300 or not response.content:
+            message = "There was nothing to show at the URL of a part."
+            raise _stopped("fetch_failed", message, part, retryable=status in _PASSING, status=status)
+        return response.content
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await work()
+            except BytesMissing:
+                raise
+            except StoreUnavailable:
+                if self._away is None:
+                    raise
+                await self._away()
+
+
+def failure_of(wrong: Wrong) -> Failed:
+    details = {"pointer": wrong.pointer, **wrong.details}
+    return Failed(CODES.get(wrong.code, wrong.code), wrong.message, details, retryable=False)
+
+
+def _stopped(code: str, message: str, part: Shown | Named, retryable: bool = False, **details: Any) -> StepFailed:
+    return StepFailed(Failed(code, message, {"pointer": part.pointer, **details}, retryable=retryable))
+
+
+def _too_much(part: Shown) -> StepFailed:
+    return _stopped("media_too_large", f"At most {MAX_TOTAL} bytes are taken in one request.", part, limit=MAX_TOTAL)
+
+
+def _held(part: Shown, data: bytes) -> MediaPart:
+    async def read() -> bytes:
+        return data
+
+    return MediaPart(part.modality, part.media_type, len(data), hashlib.sha256(data).hexdigest(), read)
+
+
+def _shown(parsed: Iterable[tuple[Part, ...]]) -> Iterable[Shown]:
+    return (part for parts in parsed for part in parts if isinstance(part, Shown))
+
+
+def _is_text(part: Any) -> bool:
+    return is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+def _wrapped(part: Any, wrap: Callable[[str], str] | None) -> Any:
+    return {**part, "text": wrap(part["text"])} if wrap is not None and _is_text(part) else part

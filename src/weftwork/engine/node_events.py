@@ -1,0 +1,165 @@
+"""Sayings: what one entry of a node says to those who follow the run, in order, a few at a time."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from weftwork.engine.decide.inputs import Input, NodeSaid
+from weftwork.ports.node_outcome import (
+    AppendLog,
+    CancelChild,
+    EmitArtifact,
+    EmitEvent,
+    Failed,
+    NodeEffect,
+    SetVariable,
+    StartChild,
+    StepFailed,
+    WriteChannel,
+)
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, has_type, is_too_large
+from weftwork.protocol.people.interrupt_validation import check_interrupt
+from weftwork.protocol.run.events import CHILD_STARTED, CHILD_STATUS, Draft
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.channels import check_write, denial, may_write
+
+TOO_LARGE: Final = Failed(
+    "node_output_too_large",
+    f"The node made a value of more than {MAX_TEXT:,} characters, {MAX_VALUES:,} values or {MAX_DEPTH} levels.",
+    retryable=False,
+)
+
+_LEVELS = ("debug", "info", "warn", "error")
+
+
+def unaskable(interrupt: Interrupt) -> Failed | None:
+    """Why a question cannot be asked, in whatever run."""
+    if is_too_large(interrupt.data):
+        return TOO_LARGE
+    if wrong := check_interrupt(interrupt):
+        message = f"A question of the node does not fit its kind: the value at the pointer {wrong[0].message}."
+        return Failed("node_misused", message, {"pointer": wrong[0].pointer}, retryable=False)
+    return None
+
+
+def effect_drafts(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | Failed:
+    if is_too_large(_carried(effect)):
+        return TOO_LARGE
+    match effect:
+        case SetVariable(name, value):
+            return _set_variable(state, node_id, name, value)
+        case WriteChannel(channel, value, reducer):
+            return _write_channel(state, node_id, channel, value, reducer)
+        case AppendLog(level, message, fields):
+            if _LEVELS.index(level) < _LEVELS.index(state.plan.workflow.log_level):
+                return []
+            payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
+            return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
+        case EmitEvent(kind, payload, cause, event_id):
+            return [Draft(kind, payload, node_id, cause, event_id=event_id)]
+        case StartChild(new):
+            awaited = new.header.parent is not None and new.header.parent.awaited
+            started = {"childRunId": new.run_id, "workflowId": new.header.workflow_id, "key": new.key}
+            return [Draft(CHILD_STARTED, {**started, "awaited": awaited}, node_id, child=new)]
+        case CancelChild(key, reason):
+            child = state.nodes[node_id].children.get(key)
+            if child is None or child.ended or child.status == "cancelling" or not child.awaited:
+                return []
+            stopped = {"childRunId": child.run_id, "key": key, "status": "cancelling", "reason": reason}
+            return [Draft(CHILD_STATUS, stopped, node_id, cancels=(child.run_id,))]
+        case EmitArtifact(artifact_id, artifact_type, data, summary):
+            known = state.artifacts.get(artifact_id)
+            made = {
+                "artifactId": artifact_id,
+                "artifactType": artifact_type,
+                "nodeId": node_id,
+                "version": str(known.version + 1 if known is not None else 1),
+                "data": data,
+            }
+            return [Draft("artifact.created", {**made, "summary": summary} if summary else made, node_id)]
+
+
+def _carried(effect: NodeEffect) -> Any:
+    match effect:
+        case SetVariable(_, value) | WriteChannel(_, value, _) | EmitArtifact(_, _, value, _):
+            return value
+        case AppendLog(_, message, fields):
+            return [message, fields]
+        case EmitEvent(_, payload, _, _):
+            return payload
+        case StartChild() | CancelChild():
+            return None
+
+
+def _set_variable(state: RunState, node_id: str, name: str, value: Any) -> list[Draft] | Failed:
+    """data-08 (OpenWOP workflow-definition): a declared variable keeps its type."""
+    declared = next((each for each in state.plan.workflow.variables if each.name == name), None)
+    if declared is not None and not has_type(value, declared.type):
+        message = f"The variable {name} is declared as {declared.type}."
+        return Failed("variable_type_mismatch", message, {"variable": name}, retryable=False)
+    return [Draft("variable.changed", {"name": name, "next": value, "nodeId": node_id}, node_id)]
+
+
+def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer: str) -> list[Draft] | Failed:
+    """evt-05 (OpenWOP channels): the event holds the write itself and the reducer."""
+    channel = state.plan.workflow.channels.get(name)
+    type_id = state.plan.nodes[node_id].node.declaration.type_id
+    if channel is not None and not may_write(channel, node_id, type_id):
+        message = f"The node may not write to the channel {name}."
+        return Failed("channel_access_denied", message, denial(channel, "writers", node_id, type_id), retryable=False)
+    if channel is not None:
+        reducer = channel.reducer
+    wrong = check_write(channel, reducer, value)
+    if wrong is not None:
+        return Failed(wrong[0], wrong[1], {"channel": name}, retryable=False)
+    payload = {"channel": name, "value": value, "reducer": reducer, "nodeId": node_id}
+    if channel is not None and channel.schema_version != 1:
+        payload["schemaVersion"] = channel.schema_version
+    return [Draft("channel.written", payload, node_id)]
+
+
+MOST_SAID: Final = 10_000
+MOST_SAID_BYTES: Final = 4 * 2**20
+"""What one entry of a node may say to those who follow the run."""
+
+
+class Sayings:
+    """Committed soon: all that is said in one turn of the loop goes into one append."""
+
+    __slots__ = ("_bytes", "_count", "_entered", "_node_id", "_report", "_said", "_state")
+
+    def __init__(self, report: Callable[[Input], None], state: RunState, node_id: str, entered: int) -> None:
+        self._report = report
+        self._state = state
+        self._node_id = node_id
+        self._entered = entered
+        self._said: list[Draft] = []
+        self._count = 0
+        self._bytes = 0
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        """See ports.nodes.NodeContext."""
+        drafts = effect_drafts(self._state, self._node_id, effect)
+        if isinstance(drafts, Failed):
+            raise StepFailed(drafts)
+        self._count += len(drafts)
+        self._bytes += sum(len(encode_stored(draft.payload)) for draft in drafts)
+        if self._count > MOST_SAID or self._bytes > MOST_SAID_BYTES:
+            message = f"A node says at most {MOST_SAID:,} things of {MOST_SAID_BYTES:,} bytes in all."
+            raise StepFailed(Failed("node_output_too_large", message, retryable=False))
+        for draft in drafts:
+            self.tell(draft)
+
+    def tell(self, draft: Draft) -> None:
+        """Like `say`, for what is bounded elsewhere."""
+        if not self._said:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._said.append(draft)
+
+    def flush(self) -> None:
+        """Whatever comes next stands after what was said so far."""
+        if self._said:
+            said, self._said = tuple(self._said), []
+            self._report(NodeSaid(self._node_id, said, self._entered))

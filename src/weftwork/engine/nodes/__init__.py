@@ -1,0 +1,1 @@
+"""Calling a node: its context, its limits, its effects."""

@@ -1,0 +1,83 @@
+"""Turns: how many nodes run at once, of one type in the host and of one tenant."""
+
+import asyncio
+from collections import deque
+
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+Turn = tuple[tuple[str, int], ...]
+"""Names of what is limited, with the limits."""
+
+
+class Turns:
+    """First come, first served, for each thing that is limited. What a node holds while it waits for more is its
+    tenant's own: so one tenant never keeps the type's turns from another by waiting."""
+
+    def __init__(self) -> None:
+        self._busy: dict[str, int] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def take(self, turn: Turn) -> bool:
+        """Wait for the turn; returns whether there was a wait. Cancelled, it holds nothing."""
+        waited = False
+        taken: list[str] = []
+        try:
+            for name, most in turn:
+                waited = await self._take(name, most) or waited
+                taken.append(name)
+        except BaseException:
+            for name in taken:
+                self._give_back(name)
+            raise
+        return waited
+
+    def give_back(self, turn: Turn) -> None:
+        for name, _ in turn:
+            self._give_back(name)
+
+    async def _take(self, name: str, most: int) -> bool:
+        queue = self._waiting.get(name)
+        if self._busy.get(name, 0) < most and not queue:
+            self._busy[name] = self._busy.get(name, 0) + 1
+            return False
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(name, deque()).append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():
+                # It had the turn already, handed over by somebody who left.
+                self._give_back(name)
+            else:
+                self._waiting[name].remove(mine)
+            raise
+        return True
+
+    def _give_back(self, name: str) -> None:
+        queue = self._waiting.get(name)
+        while queue:
+            waiting = queue.popleft()
+            if not waiting.done():
+                # Handed over: the number of the busy ones stays.
+                waiting.set_result(None)
+                return
+        self._waiting.pop(name, None)
+        self._busy[name] -= 1
+        if not self._busy[name]:
+            del self._busy[name]
+
+
+def turn_of(declaration: NodeDeclaration, partition: str, limits: Limits) -> Turn:
+    """lim-12 (host): what a node has to wait for. A node that only waits itself counts for no limit of its tenant."""
+    turn: Turn = ()
+    if limits.max_nodes_per_tenant and not declaration.continued:
+        turn += ((f"tenant:{partition}", limits.max_nodes_per_tenant),)
+    if declaration.concurrency:
+        turn += ((f"type:{declaration.type_id}", declaration.concurrency),)
+    return turn + thread_turn(limits) if declaration.plain else turn
+
+
+def thread_turn(limits: Limits) -> Turn:
+    """lim-12: what a plain function has to wait for, before anything is claimed for it."""
+    return (("threads", limits.max_node_threads),)

@@ -1,0 +1,207 @@
+"""The effects of one entry of a node: claimed before they happen, recorded after, never silently repeated."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
+from itertools import count
+from typing import Any, Final
+
+from weftwork.engine.decide.decision import error
+from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
+from weftwork.engine.node_events import TOO_LARGE
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.node_outcome import Asking, Completed, Failed, NotDone, Outcome, StepFailed, Suspended
+from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.fold.state import NodeState
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.schema import check_inline
+from weftwork.protocol.json.values import is_object, is_too_large
+from weftwork.protocol.run.effects import MAX_STEP_NAME, NODE, EffectState, Place, asks_about_node, effect_key, question
+from weftwork.protocol.workflow.node_types import Effect
+
+log = logging.getLogger("weftwork.node")
+
+MOST_STEPS: Final = 10_000
+MOST_BYTES: Final = 64 * 2**20
+"""What the steps of one entry may leave behind: it is kept until the node ends."""
+
+
+class Effects:
+    """What a node, or an item of a map, does to the world. `node_id` is the node of the graph it belongs to."""
+
+    __slots__ = (
+        "_bytes",
+        "_call",
+        "_closed",
+        "_item",
+        "_node",
+        "_node_id",
+        "_report",
+        "_runtime",
+        "_tenant",
+        "_unbegun",
+        "_used",
+        "now",
+    )
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        report: Callable[[Input], None],
+        call: NodeCall,
+        node: NodeState,
+        tenant: str,
+        node_id: str,
+        item: str = "",
+    ) -> None:
+        self._runtime = runtime
+        self._report = report
+        self._call = call
+        self._node = node
+        self._tenant = tenant
+        self._node_id = node_id
+        self._item = item
+        self._used: set[str] = set()
+        self._bytes = 0
+        self._unbegun: set[Place] = set()
+        self._closed = False
+        self.now = node.first_at
+
+    def key(self, step: str) -> str:
+        """The layer-2 identity of a step, or of the whole node."""
+        call = self._call
+        return effect_key(self._tenant, call.run_id, call.node_id, call.visit, f"step:{step}" if step else "node")
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether the node was claimed before and nobody knows what became of it, whatever it is declared now."""
+        return (known := self._node.effects.get(Place(NODE, self._item))) is not None and known.status == "open"
+
+    async def begin(self, wanted: dict[str, Any]) -> Outcome | None:
+        """Claim the node itself. An outcome if somebody has said what became of it. Raises Asking.
+
+        wanted: the schema of its outputs; an answer that does not fit it is asked for again.
+        """
+        place = Place(NODE, self._item)
+        known = self._node.effects.get(place) or EffectState()
+        if known.status == "failed":
+            raise StepFailed(_failed(known))
+        if known.status == "open":
+            answer = self._answer(place, known, lambda said: bool(check_inline(wanted, _outputs(said), "/output")))
+            if answer["outcome"] == "done":
+                return Completed(_outputs(answer))
+            if answer["outcome"] == "failed":
+                return _SAID_FAILED
+            await self.end(place, {})
+        await self._claim(place)
+        return None
+
+    def close(self) -> None:
+        """The entry is over. What was claimed and never begun did not happen, and nobody knows that better."""
+        unbegun, self._unbegun, self._closed = self._unbegun, set[Place](), True
+        for place in unbegun:
+            nobody: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
+            self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entered))
+
+    async def ended(self, outcome: Outcome) -> None:
+        """Record how the node itself ended, where its own end does not say so: an item of a map."""
+        place = Place(NODE, self._item)
+        if isinstance(outcome, Failed):
+            failure = error(outcome.code, outcome.message, outcome.details)
+            await self.end(place, {} if outcome.retryable else {"error": failure})
+        elif isinstance(outcome, Suspended) and not asks_about_node(outcome.interrupt.data):
+            await self.end(place, {})
+
+    async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]]) -> Any:
+        """See ports.nodes.NodeContext."""
+        if not 0 < len(name) <= MAX_STEP_NAME or name in self._used:
+            message = f"A step has a name of 1 to {MAX_STEP_NAME} characters that no other step of the node has."
+            raise StepFailed(Failed("node_misused", message, retryable=False))
+        self._used.add(name)
+        if len(self._used) > MOST_STEPS or self._bytes > MOST_BYTES:
+            message = f"A node has at most {MOST_STEPS:,} steps with results of {MOST_BYTES:,} bytes in all."
+            raise StepFailed(Failed("node_output_too_large", message, retryable=False))
+        place = Place(name, self._item)
+        known = self._node.effects.get(place) or EffectState()
+        if known.status == "open" and effect == "once":
+            known = await self.end(place, _said(self._answer(place, known)))
+        if known.status in ("free", "open"):
+            # One that is sent again is claimed again: whoever is first sends it.
+            await self._claim(place, known.claim if known.status == "open" else "")
+            known = await self._run(place, run)
+        self.now = max(self.now, known.at)
+        self._bytes += len(encode_stored(known.output))
+        if known.status == "failed":
+            raise StepFailed(_failed(known))
+        # A copy: what the node does with it must not reach the state of the run.
+        return deepcopy(known.output)
+
+    async def end(self, place: Place, outcome: dict[str, Any]) -> EffectState:
+        """Record what became of an effect, and return that when it is durable."""
+        durable: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
+        self._report(EffectEnded(self._node_id, place, outcome, durable, self._call.entered))
+        return await durable
+
+    async def _run(self, place: Place, run: Callable[[], Awaitable[Any]]) -> EffectState:
+        """Do it and record it. What it raises is recorded too, and raised by whoever reads the record."""
+        try:
+            output = await run()
+            failure = TOO_LARGE if is_too_large(output) else None
+        except NotDone:
+            await self.end(place, {})
+            raise
+        except StepFailed as failed:
+            output, failure = None, failed.failure
+            await self.end(place, {"error": error(failure.code, failure.message, failure.details)})
+            raise
+        except Exception:
+            log.exception("step raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
+            output, failure = None, Failed("step_failed", "The step raised an error; the host's log has the details.")
+        if failure is not None:
+            return await self.end(place, {"error": error(failure.code, failure.message, failure.details)})
+        return await self.end(place, {"output": output})
+
+    async def _claim(self, place: Place, instead: str = "") -> None:
+        claim = self._runtime.ids.event_ids(1)[0]
+        granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._report(EffectClaimed(self._node_id, place, claim, granted, self._call.entered, instead))
+        self._unbegun.add(place)
+        if not await granted or self._closed:
+            # Somebody else moves this run, or the entry is over. It is let go of here, and this task with it.
+            await asyncio.get_running_loop().create_future()
+        self._unbegun.discard(place)
+
+    def _answer(
+        self, place: Place, known: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
+    ) -> dict[str, Any]:
+        """What somebody said about an effect whose outcome nobody here knows. Raises Asking."""
+        for again in count():
+            asked = question(self._call.node_id, self._call.visit, place, known.claims, again)
+            if asked.key not in self._call.answers:
+                raise Asking(asked)
+            answer: dict[str, Any] = self._call.answers[asked.key].value
+            if answer["outcome"] != "done" or not is_unfit(answer):
+                return answer
+        raise AssertionError("there is always another number")
+
+
+_SAID_FAILED = Failed("effect_failed", "Somebody has said that this failed.", retryable=False)
+
+
+def _outputs(answer: dict[str, Any]) -> dict[str, Any]:
+    """The outputs that somebody says a node gave."""
+    output = answer.get("output")
+    return output if is_object(output) else {} if output is None else {"output": output}
+
+
+def _said(answer: dict[str, Any]) -> dict[str, Any]:
+    """What is recorded when somebody has said what became of an effect; nothing if it did not happen."""
+    if answer["outcome"] == "done":
+        return {"output": answer.get("output")}
+    return {"error": error(_SAID_FAILED.code, _SAID_FAILED.message)} if answer["outcome"] == "failed" else {}
+
+
+def _failed(known: EffectState) -> Failed:
+    found = known.error or {}
+    return Failed(found["code"], found["message"], found.get("details"), retryable=False)

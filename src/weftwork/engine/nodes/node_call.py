@@ -1,0 +1,162 @@
+"""A call of a node: from the state to what the node is given, and from its outcome to an input of the run."""
+
+import logging
+from typing import Any, Final
+
+from weftwork.engine.decide.inputs import Input, NodeAwaits, NodeCompleted, NodeFailed, NodeSuspended
+from weftwork.engine.node_events import TOO_LARGE, effect_drafts, unaskable
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.node_outcome import (
+    Awaits,
+    Completed,
+    Failed,
+    NodeEffect,
+    Outcome,
+    Suspended,
+)
+from weftwork.ports.nodes import Arrival, NodeCall
+from weftwork.protocol.fold.data_flow import Broken, Missing, NodeScope, arrivals, resolve_inputs, untrusted_inputs
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_too_large
+from weftwork.protocol.run.events import Draft
+
+log = logging.getLogger("weftwork.node")
+
+LEFT_ALONE: Final = Failed("node_misused", "A node that completes waits for no child run.", retryable=False)
+RAISED: Final = "The node raised an error; the host's log has the details."
+
+
+def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
+    """What the node is given, or why it cannot be called. No repetition would help."""
+    place = state.plan.nodes[node_id]
+    node, declaration = place.node, place.node.declaration
+    entered = state.nodes[node_id].entered
+    inputs = resolve_inputs(state, node_id)
+    if isinstance(inputs, Missing):
+        message = f"The input {inputs.port} has no value: {inputs.source} is not set."
+        return NodeFailed(node_id, "node_input_missing", message, retryable=False, entered=entered)
+    if isinstance(inputs, Broken):
+        message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
+        return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entered=entered)
+    known = state.nodes[node_id]
+    # One that has children was called before, with the same.
+    wrong = wrong_inputs(declaration.inputs, inputs) if not known.children else None
+    if wrong is not None:
+        return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entered=entered)
+    untrusted = untrusted_inputs(state, node_id)
+    return NodeCall(
+        state.header.run_id,
+        node_id,
+        inputs,
+        node.config,
+        NodeScope(state, node_id, inputs, declaration.instant, untrusted),
+        state.rounds.get(place.counts, 0) if place.counts is not None else 0,
+        _arrivals(state, node_id) if declaration.gathering else (),
+        state.answers,
+        known.visits,
+        known.attempt,
+        entered,
+        known.children.copy(),
+        known.heard,
+        known.open_children,
+        known.failed_children,
+        known.decided,
+        node.agent,
+        state.header.configurable,
+        contract=node.contract,
+        prompt_refs=node.prompt_refs,
+        hides=place.hides,
+        untrusted=untrusted,
+    )
+
+
+def wrong_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:
+    """A failure if the inputs do not fit what the node type declares."""
+    violations = schema.check_inline(wanted, inputs, "/inputs")
+    if not violations:
+        return None
+    message = f"An input does not fit the node type: {violations[0].message}."
+    return Failed("node_config_invalid", message, {"pointer": violations[0].pointer}, retryable=False)
+
+
+def _arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
+    return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in arrivals(state, node_id))
+
+
+def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:
+    """The outcome as the run takes it in. Effects that are not allowed make a failure of it."""
+    # Of the call, because the state may have gone on to the next attempt.
+    node_id, entered = call.node_id, call.entered
+    match outcome:
+        case Completed(outputs, effects):
+            if is_too_large(outputs):
+                return outcome_input(runtime, state, call, TOO_LARGE)
+            wanted = _drafts(state, node_id, effects)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            if wanted and any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
+                return outcome_input(runtime, state, call, LEFT_ALONE)
+            return NodeCompleted(node_id, outputs, wanted, entered)
+        case Awaits(effects):
+            wanted = _drafts(state, node_id, effects)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            return NodeAwaits(node_id, wanted, entered, call.heard)
+        case Suspended(interrupt, said):
+            wanted = unaskable(interrupt) or _drafts(state, node_id, said)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            return NodeSuspended(node_id, interrupt, entered, wanted)
+        case Failed(code, message, details, retryable, said, cause):
+            chance = runtime.ids.fraction()
+            wanted = _drafts(state, node_id, said)
+            if isinstance(wanted, Failed):
+                return outcome_input(runtime, state, call, wanted)
+            return NodeFailed(node_id, code, message, details, retryable, chance, entered, wanted, cause)
+
+
+def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:
+    if not effects:
+        return ()
+    drafts: list[Draft] = []
+    for effect in effects:
+        wanted = effect_drafts(state, node_id, effect)
+        if isinstance(wanted, Failed):
+            return wanted
+        drafts += wanted
+    return tuple(drafts)
+
+
+def raised(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
+    """What a node raised goes to the log file; the wire learns only that it failed.
+
+    Whether the effect of a `once` node happened before that is not known, so it is not tried again.
+    """
+    log.exception("node raised", extra={"runId": call.run_id, "nodeId": call.node_id})
+    return outcome_input(runtime, state, call, Failed("node_failed", RAISED, retryable=not is_once(state, call)))
+
+
+def is_once(state: RunState, call: NodeCall) -> bool:
+    """Whether the node as a whole must not happen twice."""
+    return state.plan.nodes[call.node_id].node.declaration.effect == "once"
+
+
+def part_call(whole: NodeCall, inputs: dict[str, Any], config: dict[str, Any], item: str, untrusted: bool) -> NodeCall:
+    """What another node type is called with that runs as a part of this one."""
+    return NodeCall(
+        whole.run_id,
+        f"{whole.node_id}[{item}]",
+        inputs,
+        config,
+        whole.scope,
+        iteration=whole.iteration,
+        answers=whole.answers,
+        visit=whole.visit,
+        attempt=whole.attempt,
+        entered=whole.entered,
+        configurable=whole.configurable,
+        untrusted=frozenset(inputs) if untrusted else frozenset(),
+        part=True,
+        hides=whole.hides,
+    )

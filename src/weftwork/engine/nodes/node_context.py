@@ -1,0 +1,325 @@
+"""The host as a waiting node sees it.
+
+Records of items: results of single items of a node, several of which share one commit.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from weftwork.engine.decide.inputs import Input, InterruptPassed, NodeRecorded, VersionAsked
+from weftwork.engine.models.message_media import Unseen
+from weftwork.engine.models.model_calls import Along, Speech
+from weftwork.engine.node_events import TOO_LARGE, Sayings, unaskable
+from weftwork.engine.nodes.concurrency import thread_turn, turn_of
+from weftwork.engine.nodes.effect_ledger import Effects
+from weftwork.engine.nodes.node_call import RAISED, part_call, wrong_inputs
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.models import ModelRequest
+from weftwork.ports.node_outcome import (
+    ANOTHER_QUESTION,
+    AppendLog,
+    Asking,
+    Completed,
+    EmitEvent,
+    Failed,
+    NewChild,
+    NotDone,
+    Outcome,
+    StepFailed,
+    Suspended,
+    Wanted,
+)
+from weftwork.ports.nodes import Emission, InstantNode, NodeCall, WaitingNode
+from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.json.values import is_too_large
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.child_runs import SUB_WORKFLOW
+from weftwork.protocol.run.events import OUTSIDE, Draft
+from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution, is_answer_to
+from weftwork.protocol.workflow.node_types import Effect
+
+MOST_ITEMS: Final = 128
+"""Items of a node that go into one append."""
+
+
+class ItemRecords:
+    """Of one entry of a node."""
+
+    __slots__ = ("_durable", "_entered", "_items", "_node_id", "_report")
+
+    def __init__(self, report: Callable[[Input], None], node_id: str, entered: int) -> None:
+        self._report = report
+        self._node_id = node_id
+        self._entered = entered
+        self._items: list[tuple[int, Any]] = []
+        self._durable: asyncio.Future[None] | None = None
+
+    async def record(self, index: int, output: Any) -> None:
+        """See ports.nodes.NodeContext."""
+        if self._durable is None:
+            loop = asyncio.get_running_loop()
+            self._durable = loop.create_future()
+            loop.call_soon(self._flush, self._durable)
+        durable = self._durable
+        self._items.append((index, output))
+        if len(self._items) >= MOST_ITEMS:
+            self._flush(durable)
+        # Shielded: others wait for the same commit.
+        await asyncio.shield(durable)
+
+    def _flush(self, durable: asyncio.Future[None]) -> None:
+        if self._durable is durable:
+            items, self._items, self._durable = tuple(self._items), [], None
+            self._report(NodeRecorded(self._node_id, items, durable, self._entered))
+
+
+log = logging.getLogger("weftwork.node")
+
+UNSENT: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
+
+
+class Context:
+    """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
+
+    __slots__ = (
+        *("_call", "_distrusts", "_effects", "_node", "_node_id", "_place", "_records", "_redactor"),
+        *("_report", "_runtime", "_sayings", "_speech", "_state", "started_at"),
+    )
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        report: Callable[[Input], None],
+        state: RunState,
+        call: NodeCall,
+        part: tuple[str, str] | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        node_id, item = part or (call.node_id, "")
+        node = state.nodes[node_id]
+        self._node_id = node_id
+        self._runtime = runtime
+        self._report = report
+        self._state = state
+        self._call = call
+        self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
+        self._effects = Effects(runtime, report, call, node, state.header.owner.tenant, node_id, item)
+        self._redactor = redactor
+        self._speech: Speech | None = None
+        self._place = node_id, item
+        self._records = ItemRecords(report, call.node_id, call.entered)
+        self._sayings = Sayings(report, state, node_id, call.entered)
+        self._distrusts = False
+        self.started_at = self._node.started_at
+
+    @property
+    def now(self) -> int:
+        return self._effects.now
+
+    async def sleep_until(self, when: int) -> None:
+        await self._runtime.clock.sleep_until(when)
+
+    @property
+    def items(self) -> Mapping[int, Any]:
+        return self._node.items
+
+    async def record(self, index: int, output: Any) -> None:
+        await self._records.record(index, output)
+
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+        node_type = self._runtime.types[type_id]
+        wrong = wrong_inputs(node_type.declaration.inputs, inputs)
+        if wrong is not None:
+            return wrong
+        call = part_call(self._call, inputs, config, item, self.untrusted)
+        if isinstance(node_type, InstantNode):
+            outcome = node_type.run(call)
+        else:
+            part = Context(self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor)
+            outcome = await part.take_part(node_type, self._state.header.partition)
+        return TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
+
+    async def take_part(self, node_type: WaitingNode, partition: str) -> Outcome:
+        """Run as an item of a map, whose end the map records."""
+        turn = turn_of(node_type.declaration, partition, self._runtime.limits)
+        await self._runtime.turns.take(turn)
+        once = node_type.declaration.effect == "once"
+        try:
+            outcome = await self.run(node_type)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            log.exception("node raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
+            outcome = Failed("node_failed", RAISED, retryable=not once)
+        finally:
+            self._runtime.turns.give_back(turn)
+        if once:
+            await self._effects.ended(outcome)
+        return outcome
+
+    async def run(self, node_type: WaitingNode) -> Outcome:
+        """The outcome of the node, which has its turn. A node that must not happen twice is claimed first."""
+        try:
+            once = node_type.declaration.effect == "once" or self._effects.was_begun
+            if once and (known := await self._effects.begin(node_type.declaration.outputs)) is not None:
+                return known
+            return await node_type.run(self._call, self)
+        except Asking as asking:
+            return Suspended(asking.interrupt)
+        except StepFailed as failed:
+            return failed.failure
+        except NotDone:
+            return UNSENT
+        except (KeyboardInterrupt, SystemExit) as error:
+            # A task would hand it on to the event loop, and that would end the host.
+            raise RuntimeError("the node tried to end the process") from error
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """The entry is over: what is still to be said about it is said now."""
+        self._sayings.flush()
+        self._effects.close()
+
+    def effect_key(self, step: str = "") -> str:
+        return self._effects.key(step)
+
+    async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
+        # What was said before it stands before it.
+        self._sayings.flush()
+        if not plain:
+            return await self._effects.step(name, effect, run)
+        turn = thread_turn(self._runtime.limits)
+        await self._runtime.turns.take(turn)
+        try:
+            return await self._effects.step(name, effect, run)
+        finally:
+            self._runtime.turns.give_back(turn)
+
+    async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
+        known = self._call.answers.get(interrupt.key)
+        if known is None:
+            if (wrong := unaskable(interrupt)) is not None:
+                raise StepFailed(wrong)
+            if interrupt.kind not in PASSING and instead is UNSET:
+                raise Asking(interrupt)
+            known = await self._pass(interrupt, None if instead is UNSET else instead)
+        elif not is_answer_to(known, self._call.node_id, interrupt):
+            raise StepFailed(ANOTHER_QUESTION)
+        self._effects.now = max(self._effects.now, known.at)
+        if known.untrusted:
+            self.distrust()
+        # A copy: what the node does with it must not reach the state of the run.
+        return msgspec.structs.replace(known, value=deepcopy(known.value), data=None)
+
+    async def _pass(self, interrupt: Interrupt, value: Any) -> Resolution:
+        self._sayings.flush()
+        passed: asyncio.Future[Resolution | None] = asyncio.get_running_loop().create_future()
+        self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entered))
+        if (found := await passed) is None:
+            raise StepFailed(Failed("node_misused", "This cannot be asked now.", retryable=False))
+        return found
+
+    async def child(
+        self,
+        key: str,
+        workflow_id: str,
+        mapping: Mapping[str, str],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        cause: str = SUB_WORKFLOW,
+        variables: tuple[str, ...] = (),
+        outputs: bool = False,
+        awaited: bool = True,
+        cascade: bool = True,
+    ) -> NewChild | Failed:
+        if self._runtime.nursery is None or self._call.node_id not in self._state.nodes:
+            return Failed("node_misused", "A part of a node cannot start child runs.", retryable=False)
+        wanted = Wanted(
+            key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited, cascade, self.untrusted
+        )
+        while True:
+            try:
+                return await self._runtime.nursery.child(self._state, self._call, wanted)
+            except StoreUnavailable:
+                # No fault of the node: it waits, as its run does.
+                await self.sleep_until(self._runtime.clock.now() + AWAY_MS)
+
+    @property
+    def untrusted(self) -> bool:
+        return self._distrusts or self._state.nodes[self._node_id].untrusted
+
+    def distrust(self, source: Mapping[str, Any] | None = None) -> None:
+        """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
+        if source or not self.untrusted:
+            told = {"nodeId": self._node_id, **(source or {})}
+            self._sayings.tell(Draft(OUTSIDE, told, self._node_id, content_trust="untrusted"))
+            self._sayings.flush()
+        self._distrusts = True
+
+    @property
+    def limits(self) -> Limits:
+        return self._runtime.limits
+
+    @property
+    def _spoken(self) -> Speech:
+        """Made when it is first needed: few nodes speak to models."""
+        if self._speech is None:
+            here = self._runtime, self._report, self._sayings, self._state, self._call
+            self._speech = Speech(*here, self._place, self._redactor, lambda: self.untrusted)
+        return self._speech
+
+    async def generate(self, request: ModelRequest, along: Along) -> ModelAnswer:
+        # What was said before it stands before it.
+        self._sayings.flush()
+        if any(isinstance(message, Unseen) for message in request.messages):
+            # media-49 (RFC 0091, trust): before a model is asked, and whether or not it will be.
+            self.distrust()
+        answer = await self._spoken.generate(request, along)
+        await self._spoken.show(answer)
+        return answer
+
+    def kind(self, name: str) -> Kind | None:
+        return self._runtime.kinds.beside(self._state.plan.workflow.kinds).find(name)
+
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        return self._spoken.judge(document, emission)
+
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        self._sayings.flush()
+        return await self._spoken.emit(document, emission)
+
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        self._sayings.flush()
+        return await self._spoken.emit_media(sent, turn)
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        content = await self._spoken.read_media(ref, most)
+        # media-89 (host): what a run has read is named in its log, and so stays as long as that.
+        self.distrust({"mediaRef": media_ref(content.sha256)})
+        return content
+
+    def event_id(self) -> str:
+        return self._runtime.ids.event_ids(1)[0]
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        self._sayings.say(effect)
+
+    async def pin_version(self, change_id: str, version: int) -> int:
+        self._sayings.flush()
+        pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._report(VersionAsked(self._node_id, change_id, version, pinned, self._call.entered))
+        return await pinned

@@ -1,0 +1,1 @@
+"""One live run: its inbox, its loop, its appends and its timers."""

@@ -1,0 +1,229 @@
+"""The activity of one run: nodes that run, nodes that wait to be tried again, and the run's own time limit.
+
+Timers of one run: when failed nodes are tried again, nodes that wait for children have had their time, interrupts
+are due and people are reminded of them.
+
+They follow from the log, so they outlive the process.
+
+A run's time limit, by wall clock from its start, waiting included.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from weftwork.engine.decide.inputs import AwaitDue, Input, InterruptDue, Look, NodeAgain, ReminderDue, RetryDue, TimeUp
+from weftwork.engine.nodes.node_runner import Performer
+from weftwork.engine.run.pending_commit import Work
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.clock import Clock
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.effects import NODE, Place, is_unrepeatable
+from weftwork.protocol.run.interrupts import InterruptState
+
+TimerKey = tuple[str, str, int]
+"""What is waited for: a retry by node and entry, or an interrupt by what is due next."""
+Due = Callable[[], Input]
+
+
+class Timers:
+    """One task per thing that is waited for."""
+
+    __slots__ = ("_clock", "_report", "_tasks")
+
+    def __init__(self, clock: Clock, report: Callable[[Input], None]) -> None:
+        self._clock = clock
+        self._report = report
+        self._tasks: dict[TimerKey, asyncio.Task[None]] = {}
+
+    def follow(self, state: RunState) -> None:
+        """Wait for what the state waits for, and for nothing else."""
+        if not (self._tasks or state.retrying or state.suspended or state.awaiting):
+            return
+        waits = {} if state.stop is not None else self._waits(state)
+        for place in [each for each in self._tasks if each not in waits]:
+            self._tasks.pop(place).cancel()
+        for place, (when, due) in waits.items():
+            if place not in self._tasks:
+                self._tasks[place] = asyncio.create_task(self._wait(place, when, due))
+
+    def close(self) -> list[asyncio.Task[None]]:
+        """Returns what is still ending."""
+        tasks, self._tasks = self._tasks, {}
+        for task in tasks.values():
+            task.cancel()
+        return list(tasks.values())
+
+    def _waits(self, state: RunState) -> dict[TimerKey, tuple[int, Due]]:
+        waits: dict[TimerKey, tuple[int, Due]] = {}
+        if state.status != "paused":
+            for node_id, node in state.retrying.items():
+                # With the entry: a run may have gone on to the next attempt without a word.
+                again = RetryDue(node_id, node.attempt)
+                waits["retry", node_id, node.entered] = node.due, lambda again=again: again
+        for asked in state.asked.values():
+            waits |= self._waits_for(asked)
+        resting = state.status == "paused" or state.pausing is not None
+        for node_id, node in state.awaiting.items() if not resting else ():
+            if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
+                late = AwaitDue(node_id, node.entered)
+                waits["await", node_id, node.entered] = node.began_at + limit, lambda late=late: late
+        return waits
+
+    def _waits_for(self, asked: InterruptState) -> dict[TimerKey, tuple[int, Due]]:
+        waits: dict[TimerKey, tuple[int, Due]] = {}
+        name = asked.interrupt_id
+        if asked.due is not None:
+            waits["due", name, 0] = asked.due, lambda: InterruptDue(name)
+        if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
+            waits["remind", name, asked.reminded] = asked.next_reminder, lambda: self._reminder(asked)
+        return waits
+
+    def _reminder(self, asked: InterruptState) -> Input:
+        """One word for all reminders that came due while nobody was there to give them."""
+        elapsed = self._clock.now() - asked.requested_at
+        return ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
+
+    async def _wait(self, place: TimerKey, when: int, due: Due) -> None:
+        await self._clock.sleep_until(when)
+        self._tasks.pop(place, None)
+        self._report(due())
+
+
+class Deadline:
+    """Reports TimeUp once, unless it is cancelled before. `limit` None is no limit."""
+
+    __slots__ = ("_clock", "_limit", "_report", "_task")
+
+    def __init__(self, clock: Clock, limit: int | None, report: Callable[[TimeUp], None]) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._report = report
+        self._task: asyncio.Task[None] | None = None
+
+    def watch(self, start: int) -> None:
+        """Watch the time from `start` on, if there is a limit. Later calls change nothing."""
+        if self._limit is not None and self._task is None:
+            self._task = asyncio.create_task(self._wait(start, self._limit))
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Returns what is still ending."""
+        task, self._task = self._task, None
+        if task is None:
+            return []
+        task.cancel()
+        return [task]
+
+    async def _wait(self, start: int, limit: int) -> None:
+        await self._clock.sleep_until(start + limit + 1)
+        self._report(TimeUp(limit, self._clock.now() - start))
+
+
+class Activity:
+    """Follows what is durable. Everything it has to say comes back as an input."""
+
+    __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers", "_types")
+
+    def __init__(
+        self, runtime: Runtime, limit: int | None, report: Callable[[Input], None], redactor: Redactor | None = None
+    ) -> None:
+        self._report = report
+        self._types = runtime.types
+        self._deadline = Deadline(runtime.clock, limit, report)
+        self._performer = Performer(runtime, report, redactor)
+        self._timers = Timers(runtime.clock, report)
+        self._closed = False
+
+    def looks_at(self, awaiting: Iterable[str]) -> bool:
+        """Whether a node among these is called, to see what its children are about."""
+        return any(map(self._performer.is_called, awaiting))
+
+    def instant(self, state: RunState, node_id: str) -> Input | None:
+        """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
+        return self._performer.instant(state, node_id)
+
+    def launch_early(self, state: RunState, work: Work, threads: bool) -> bool | None:
+        """Run the pure ones of nodes that were just started. None if there are none, else whether any is plain."""
+        if not work.launches or self._closed:
+            return None
+        early = [node_id for node_id in work.launches if _is_pure(state, node_id, threads)]
+        work.launches = [node_id for node_id in work.launches if node_id not in early]
+        for node_id in early:
+            if node_id in state.running:
+                self._performer.launch(state, node_id)
+        return any(state.plan.nodes[node_id].node.declaration.plain for node_id in early) if early else None
+
+    def follow(self, state: RunState, work: Work) -> None:
+        """Do what the decisions of a committed batch ask for."""
+        if state.terminal or self._closed:
+            return
+        if work.interrupt:
+            self._performer.drop()
+        under_way = state.under_way
+        for node_id in work.launches:
+            if node_id in under_way:
+                self._performer.launch(state, node_id)
+        if work.stop:
+            self._performer.stop(state)
+        self._watch(state)
+
+    def enter(self, state: RunState, reported: set[str], cold: bool, orphans: frozenset[str]) -> bool:
+        """Take up what the log says is under way and is not under way here yet; `cold`, whoever began it is gone.
+
+        False if somebody else is at it.
+        """
+        self._performer.drop_others(state)
+        if state.stop is None and not self._closed:
+            for node_id in sorted(state.running, key=lambda node_id: state.plan.nodes[node_id].index):
+                entered = state.running[node_id].entered
+                if node_id not in reported and not self._performer.holds(node_id, entered):
+                    if not cold and is_unrepeatable(state.running[node_id].effects, entered, orphans):
+                        return False
+                    if cold and self._runs_again(state, node_id):
+                        self._report(NodeAgain(node_id, entered))
+                    else:
+                        self._performer.launch(state, node_id)
+            for node_id, node in state.awaiting.items():
+                if node_id not in reported:
+                    self._report(Look(node_id, node.entered))
+            self._watch(state)
+        return True
+
+    def stop(self, state: RunState) -> None:
+        """Stop everything that runs; each node reports its end."""
+        self._performer.stop(state)
+
+    def close(self) -> list[asyncio.Task[Any]]:
+        """Let go of everything without a word; returns what is still ending."""
+        self._closed = True
+        return [*self._performer.close(), *self._timers.close(), *self._deadline.cancel()]
+
+    def _runs_again(self, state: RunState, node_id: str) -> bool:
+        """node-14: whether this is really executed again, itself or bodies of it.
+
+        A node that somebody has to be asked about first is not, yet.
+        """
+        if state.running[node_id].children:
+            # It finds its way by them, and another attempt would have none.
+            return False
+        whole = state.running[node_id].effects.get(Place(NODE))
+        node = state.plan.nodes[node_id].node
+        bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]
+        inline = [body["typeId"] for body in bodies if "typeId" in body]
+        types = [node.declaration, *(self._types[type_id].declaration for type_id in inline)]
+        return any(not each.continued for each in types) and (whole is None or whole.status != "open")
+
+    def _watch(self, state: RunState) -> None:
+        self._deadline.watch(state.started_at or state.header.created_at)
+        self._timers.follow(state)
+
+
+def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
+    """node-15 (readings, Appends): whether the node may run before its start is durable. A look at children may not:
+    what it goes by must be."""
+    if node_id in state.awaiting:
+        return False
+    declaration = state.plan.nodes[node_id].node.declaration
+    return declaration.effect == "pure" and not declaration.continued and (threads or not declaration.plain)

@@ -1,0 +1,106 @@
+"""The inbox of a live run: what it has not looked at yet, and those who wait for an answer."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from weftwork.engine.decide.inputs import (
+    EffectClaimed,
+    Input,
+    NodeAgain,
+    NodeAwaits,
+    NodeCompleted,
+    NodeFailed,
+    NodeSuspended,
+    Step,
+)
+from weftwork.engine.run.pending_commit import Request, Work
+from weftwork.protocol.fold.state import RunState
+
+_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeAgain, NodeAwaits)
+
+
+class Inbox:
+    """In the order of arrival."""
+
+    __slots__ = ("_asking", "_items", "_waiting")
+
+    def __init__(self) -> None:
+        self._items: deque[Input | Request] = deque()
+        self._asking: list[Request] = []
+        self._waiting: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether something is in here that only a run which is there can say: a claim, or word of children."""
+        return any(map(_is_claim, self._items))
+
+    def put(self, given: Input | Request) -> None:
+        self._items.append(given)
+        _wake(self._waiting)
+
+    async def filled(self, seconds: float) -> None:
+        """Wait, not long, until there is something."""
+        if not self._items:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(seconds, _wake, self._waiting)
+            try:
+                await self._waiting
+            finally:
+                timer.cancel()
+                self._waiting = None
+
+    def put_back(self, inputs: Iterable[Input]) -> None:
+        """What was taken and has to be taken again, first of all."""
+        self._items.extendleft(reversed(list(inputs)))
+
+    def take(self, work: Work) -> Input:
+        """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
+        if not self._items or (work.request is not None and isinstance(self._items[0], Request)):
+            return Step()
+        item = self._items.popleft()
+        if isinstance(item, Request):
+            work.request = item
+            self._asking = [*(asked for asked in self._asking if not asked.done.done()), item]
+            return item.given
+        work.inputs.append(item)
+        return item
+
+    def forget_lost(self, state: RunState) -> None:
+        """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
+        running = {node_id: node.entered for node_id, node in state.under_way.items()}
+        self._items = deque(item for item in self._items if not _is_lost(item, running))
+
+    def reported(self, state: RunState) -> set[str]:
+        """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
+        found = [item for item in self._items if isinstance(item, _ENDS)]
+        running = {node_id: node.entered for node_id, node in state.under_way.items()}
+        return {item.node_id for item in found if running.get(item.node_id) == item.entered}
+
+    def refuse(self, reason: Exception) -> None:
+        """Nobody waits for ever: requests that were not answered get a reason."""
+        waiting = [*self._asking, *(item for item in self._items if isinstance(item, Request))]
+        self._items = deque(item for item in self._items if not isinstance(item, Request))
+        for request in waiting:
+            request.refuse(reason)
+
+
+def _is_claim(item: Input | Request) -> bool:
+    if isinstance(item, NodeCompleted):
+        return any(draft.child is not None for draft in item.effects)
+    return isinstance(item, EffectClaimed | NodeAwaits)
+
+
+def _is_lost(item: Input | Request, running: dict[str, int]) -> bool:
+    entered: int = getattr(item, "entered", -1)
+    return entered != -1 and running.get(getattr(item, "node_id", "")) != entered
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

@@ -1,0 +1,470 @@
+"""A live run: its folded state in memory, and the loop that moves it forward.
+
+Theory. Everything that can happen to a run arrives as an input in its inbox. One `_drive` at a time
+takes inputs, decides, folds, runs instant nodes on the spot, and commits once nothing more can be done
+without waiting; then it launches the nodes that wait. A run with nothing to do needs no task at all.
+
+The ties of a live run: what it tells whoever keeps it.
+
+What the store holds of a live run, kept beside it so that readers need not ask.
+
+A way to report to a live run that does not hold on to it.
+
+The bounds of one run, from what the host and the run's options allow.
+
+Gathering: inputs of a live run, followed as far as they lead without waiting, for one commit.
+
+Patience: waiting, not for ever, for something that gives no sign when it is there.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+from weakref import WeakMethod
+
+import msgspec
+
+from weftwork.engine.decide.decision import NOTHING, Bounds
+from weftwork.engine.decide.inputs import CancelAsked, Input, NodeAwaits, Step
+from weftwork.engine.decide.run_control import may_interrupt
+from weftwork.engine.decide.transitions import decide
+from weftwork.engine.run.activity import Activity
+from weftwork.engine.run.append import Append, redactor_of
+from weftwork.engine.run.inbox import Inbox
+from weftwork.engine.run.pending_commit import MakeRecord, Request, RunOver, Work, tell
+from weftwork.engine.run.replay import read_again
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.clock import Clock
+from weftwork.ports.fault_points import point
+from weftwork.ports.node_outcome import NewChild
+from weftwork.ports.storage.event_log import Recorded, SequenceConflict, StoreUnavailable
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
+from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunHeader, RunKey, Status
+from weftwork.protocol.run.projection import Projection, StateRow, Stored
+
+
+class Ties(msgspec.Struct, frozen=True):
+    """Called by a live run, never in the middle of a change to it."""
+
+    ended: "Callable[[LiveRun], None]"
+    """Its terminal event is durable."""
+    broken: "Callable[[LiveRun], None]"
+    """The host failed it."""
+    left: "Callable[[LiveRun], None]"
+    """It only waits for people and children, or another executor turned out to move it."""
+    wanted: Callable[[RunKey], bool]
+    """Whether somebody is about to ask it something."""
+    related: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
+    """A batch is durable that concerns its parent or its children; these are the new ones."""
+    doubted: "Callable[[LiveRun, Sequence[NewChild]], None]"
+    """The store was away, and may have taken more than it said: these children, for instance."""
+
+
+class Committed:
+    """Moves only by what is durable; the state of the run may be ahead of it."""
+
+    __slots__ = ("_header", "_projection", "_rows")
+
+    def __init__(self, header: RunHeader) -> None:
+        self._header = header
+        self._projection = Projection("pending")
+        self._rows: dict[tuple[str, str], StateRow] = {}
+
+    def add(self, batch: Batch) -> None:
+        """A batch was committed."""
+        self._projection = batch.projection
+        for row in batch.rows:
+            self._rows[row.kind, row.name] = row
+
+    def replace(self, stored: Stored) -> None:
+        """The store was asked, and holds this."""
+        self._projection = stored.projection
+        self._rows = {(row.kind, row.name): row for row in stored.rows}
+
+    def stored(self) -> Stored:
+        return Stored(self._header, self._projection, tuple(self._rows.values()))
+
+
+def weakly(send: Callable[[Input], None]) -> Callable[[Input], None]:
+    """This method of an object that may be gone: an ended run goes as soon as nobody else holds it."""
+    method = WeakMethod(send)
+
+    def report(given: Input) -> None:
+        found = method()
+        if found is not None:
+            found(given)
+
+    return report
+
+
+def bounds_of(runtime: Runtime, state: RunState) -> Bounds:
+    limits, options = runtime.limits, state.header.configurable
+    executions = execution_limit(limits, options)
+    duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
+    iterations = iteration_limit(limits, options)
+    return Bounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
+
+
+TURN_MS: Final = 10
+"""Milliseconds after which a batch is closed, so that others get a turn."""
+MAX_BATCH: Final = 256
+"""Events per append: a long chain of pure nodes commits and yields now and then."""
+EARLY_TURNS: Final = 6
+"""Turns of the event loop in which a node that waits for nothing has run, in tasks of its own, and has reported."""
+THREAD_SECONDS: Final = 0.002
+"""How long a commit waits for pure nodes that hold threads: most are quicker, and save a commit of their own."""
+
+
+async def gather_all(
+    state: RunState,
+    bounds: Bounds,
+    inbox: Inbox,
+    activity: Activity,
+    clock: Clock,
+    redactor: Redactor | None,
+    claims: bool,
+    threads: bool,
+) -> Work:
+    """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
+
+    Without `claims` none is made: it may stay unknown for a while whether the run is there. Without `threads` it may
+    well be refused, and none is taken, since none could be taken back.
+    """
+    now = clock.now()
+    work = Work(Append(state, redactor, now, bounds.duration), now)
+    gather(work, state, bounds, inbox, activity, clock)
+    while not work.cut and (held := activity.launch_early(state, work, threads)) is not None:
+        if held:
+            await inbox.filled(THREAD_SECONDS)
+        for _ in range(EARLY_TURNS):
+            if inbox:
+                break
+            await asyncio.sleep(0)
+        if not inbox or (inbox.has_claims and not claims):
+            break
+        gather(work, state, bounds, inbox, activity, clock)
+    return work
+
+
+def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: Activity, clock: Clock) -> None:
+    """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
+    outcomes: deque[Input] = deque()
+    work.cut = True
+    append = work.append
+    while len(append) < MAX_BATCH and state.completed_at is None:
+        given = outcomes.popleft() if outcomes else inbox.take(work)
+        decision = decide(state, bounds, given)
+        if state.owed and isinstance(given, NodeAwaits) and decision is NOTHING:
+            # It was called, and had nothing to do.
+            state.owed.discard(given.node_id)
+        for draft in decision.events:
+            append.add(draft)
+        if decision.start is not None:
+            outcome = activity.instant(state, decision.start)
+            if outcome is None:
+                work.launches.append(decision.start)
+            else:
+                outcomes.append(outcome)
+        if decision.looks:
+            work.launches += decision.looks
+        if decision.stop or decision.interrupt or decision.refusal is not None:
+            work.note(given, decision)
+        if (decision.stop or decision is NOTHING) and isinstance(given, Step):
+            work.cut = False
+            break
+        if len(append) and clock.now() - work.began > TURN_MS:
+            break
+    inbox.put_back(outcomes)
+    stop = state.stop
+    if work.asks(CancelAsked) and stop is not None and stop.error is not None:
+        # A limit is ending the run already: how it ends is the answer.
+        work.request = None
+
+
+ASKED_TURNS: Final = 6
+"""Turns of the event loop in which whoever has just woken a run asks it something."""
+TURNS: Final = 16
+"""Commits after which a run lets others have a turn, whether its store made it wait or not."""
+EFFECT_SECONDS: Final = 5.0
+"""How long a host that goes away waits for what must not happen twice to end."""
+_LOOK_SECONDS: Final = 0.02
+
+
+async def patiently(condition: Callable[[], bool], seconds: float) -> None:
+    """Until the condition holds, or so many seconds have passed."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while not condition() and loop.time() < until:
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+log = logging.getLogger("weftwork.run")
+
+
+class _Elsewhere(Exception):
+    """Somebody else moves this run."""
+
+
+class LiveRun:
+    """One run being executed."""
+
+    def __init__(self, runtime: Runtime, state: RunState, ties: Ties, redactor: Redactor | None = None) -> None:
+        self.state = state
+        self.key: RunKey = state.header.key
+        self._runtime = runtime
+        self._ties = ties
+        self.redactor = redactor or redactor_of(state)
+        self._bounds = bounds_of(runtime, state)
+        self._activity = Activity(runtime, self._bounds.duration, weakly(self.send), self.redactor)
+        self._inbox = Inbox()
+        self._driver: asyncio.Task[None] | None = None
+        self._closing = self._over = False
+        self._astray = False
+        """The state is ahead of a log that could not be read again before the host went away."""
+        self._first: Work | None = None
+        self._unborn = self._store_away = self.rests = False
+        self.weight = 0
+        self._stale = False
+        """The store does not say yet that the run is parked."""
+        self._store_has = Committed(state.header)
+
+    def send(self, given: Input | Request) -> None:
+        """Put an input into the inbox and see to it that somebody looks, unless there is no run in the store yet."""
+        self._inbox.put(given)
+        if self._driver is None and not self._closing and not self._unborn:
+            self._driver = asyncio.create_task(self._drive())
+
+    async def ask(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
+        """Like send, but returns the status once the consequences are durable. Raises StoreUnavailable or RunOver."""
+        if self._over:
+            raise RunOver
+        if self._closing:
+            raise StoreUnavailable("the host is shutting down")
+        request = Request(given, asyncio.get_running_loop().create_future(), record)
+        self.send(request)
+        return await request.done
+
+    async def settle(self, timeout: float) -> None:
+        """Wait, not long, for a commit that is under way: a reader who just wrote sees what followed."""
+        if self._driver is not None and not self._store_away:
+            await asyncio.wait((self._driver,), timeout=timeout)
+
+    def stored(self) -> Stored:
+        """What the store holds of this run, without asking it."""
+        return self._store_has.stored()
+
+    async def prepare(self, is_new: bool) -> Batch:
+        """Follow the creation as far as it leads without a commit. `is_new`: nothing but the store can refuse it."""
+        self._unborn = True
+        self._first = await self._gathered(threads=is_new)
+        return self._first.append.batch(self._runtime.ids, None)
+
+    def begin(self, first: Batch) -> None:
+        """Go on from the batch that `prepare` made, which is durable now."""
+        work, self._first, self._unborn = self._first, None, False
+        assert work is not None, "prepare comes first"
+        try:
+            self._committed(first, work)
+            self._tell(work)
+            self._activity.follow(self.state, work)
+        except Exception:
+            self._abandon()
+            return
+        if self.state.terminal:
+            self._end()
+        elif self._inbox or work.cut:
+            self.send(Step())
+        else:
+            self.rest()
+
+    def discard(self) -> None:
+        """Let go of a run that was never begun."""
+        self._halt(RunOver())
+
+    def resume(self, stored: Stored) -> None:
+        """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
+        claims = {each.claim for node in self.state.running.values() for each in node.effects.values()}
+        self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims))
+        try:
+            self._enter(stored, cold=True)
+        except Exception:
+            self._abandon()
+        else:
+            # By a host that parked none, or that had another limit of time.
+            differs = stored.projection.wake_at != wake_at(self.state, self._bounds.duration)
+            self._stale = is_parked(self.state) and (differs or not stored.projection.parked)
+            self._step_after(ASKED_TURNS if self._ties.wanted(self.key) else 0)
+
+    def _step_after(self, turns: int) -> None:
+        """Go on; but whoever woke the run asks first, since one that is to be cancelled need not start."""
+        if turns and not self._inbox and self._driver is None:
+            asyncio.get_running_loop().call_soon(self._step_after, turns - 1)
+        else:
+            self.send(Step())
+
+    async def close(self) -> None:
+        """Stop without a word in the log: the run goes on from there when a host starts again.
+
+        Effects that are under way get some time to be recorded; nothing new starts.
+        """
+        self._bounds = msgspec.structs.replace(self._bounds, parallel=0)
+        if not may_interrupt(self.state, self._bounds, "immediate"):
+            await patiently(self._is_effectless, EFFECT_SECONDS)
+        self._closing = True
+        ending = self._activity.close()
+        if self._driver is not None:
+            ending.append(self._driver)
+        if ending:
+            await asyncio.wait(ending, timeout=5)
+        self._inbox.refuse(StoreUnavailable("the host is shutting down"))
+
+    async def _drive(self) -> None:
+        turns = 0
+        try:
+            while not self.state.terminal and not self._closing:
+                work = await self._gathered()
+                if not len(work.append) and not self._stale:
+                    await self._answer(work)
+                    if self._inbox or self._stale:
+                        continue
+                    return
+                if await self._commit(work):
+                    self._tell(work)
+                    self._activity.follow(self.state, work)
+                turns += 1
+                if turns % TURNS == 0:
+                    # A store may answer without a wait, and others want a turn too.
+                    await asyncio.sleep(0)
+            if self.state.terminal and not self._astray:
+                self._end()
+        except asyncio.CancelledError:
+            self._closing = True
+            raise
+        except _Elsewhere:
+            log.warning("another executor moves this run; it is left to it", extra={"runId": self.key.run_id})
+            self._halt(StoreUnavailable("another executor moves this run"))
+            self._ties.left(self)
+        except Exception:
+            self._abandon()
+        finally:
+            self._driver = None
+            if self._inbox and not self._closing and not self.state.terminal:
+                self._driver = asyncio.create_task(self._drive())
+            else:
+                self.rest()
+
+    def rest(self) -> None:
+        """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
+        busy = self._closing or self._stale or self._driver is not None or bool(self._inbox)
+        rests = may_rest(self.state, self._bounds.duration, self._runtime.clock.now())
+        busy = busy or self._activity.looks_at(self.state.awaiting)
+        if rests and not busy and not self._ties.wanted(self.key):
+            self.rests = True
+            self._halt(RunOver())
+            self._ties.left(self)
+
+    async def _commit(self, work: Work) -> bool:
+        request = work.request
+        record = request.make_record(self.state.status) if request is not None else None
+        batch = work.append.batch(self._runtime.ids, record)
+        try:
+            taken = await self._runtime.log.append(self.key, work.append.expected, batch)
+        except (StoreUnavailable, SequenceConflict) as error:
+            if request is not None:
+                request.refuse(StoreUnavailable(str(error)))
+            await self._rewind(work, pause=isinstance(error, StoreUnavailable))
+            return False
+        if taken is not None and request is not None:
+            request.answer(taken)
+            await self._rewind(work, pause=False)
+            return False
+        self._committed(batch, work)
+        if request is not None:
+            request.answer(self.state.status)
+        return True
+
+    def _committed(self, batch: Batch, work: Work) -> None:
+        self._stale = False
+        self._store_has.add(batch)
+        self.weight += sum([event.weight for event in batch.events])
+        self._runtime.feeds.publish(self.key, batch.events)
+        point("append.published")
+        if batch.concerns_kin:
+            self._ties.related(self, batch, work.append.children)
+
+    @property
+    def looks(self) -> bool:
+        """Whether it may still have to do with what it heard of its children."""
+        return self._driver is not None or self._activity.looks_at(self.state.awaiting)
+
+    async def _answer(self, work: Work) -> None:
+        """Nothing to append."""
+        if work.request is not None:
+            await work.request.answer_alone(self._runtime.log, self.state.status)
+        self._tell(work)
+        if work.launches or work.stop:
+            self._activity.follow(self.state, work)
+        # A look that found nothing: the store may not know yet that nothing is left to do.
+        self._stale = self._stale or (is_parked(self.state) and not self.stored().projection.parked)
+
+    async def _rewind(self, work: Work, pause: bool) -> None:
+        """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
+        self._inbox.put_back(work.inputs)
+        found = await read_again(self._runtime, self.state, pause, self._away, lambda: self._closing)
+        self._store_away = False
+        if found is None:
+            self._astray = True
+            return
+        stored, self.state = found
+        self._inbox.forget_lost(self.state)
+        self._runtime.feeds.doubt(self.key)
+        if pause:
+            self._ties.doubted(self, work.append.children)
+        if stored is not None:
+            self._enter(stored, cold=False)
+
+    def _away(self) -> None:
+        self._store_away = True
+        self._inbox.refuse(StoreUnavailable("the store is away"))
+
+    def _enter(self, stored: Stored, cold: bool) -> None:
+        """Take up the run where the store has it, with every node that runs there and not here yet."""
+        self._store_has.replace(stored)
+        self.state.touched.clear()
+        if not self._activity.enter(self.state, self._inbox.reported(self.state), cold, self._bounds.orphans):
+            raise _Elsewhere
+
+    async def _gathered(self, threads: bool = True) -> Work:
+        what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
+        return await gather_all(*what, self.redactor, not self._unborn, threads)
+
+    def _tell(self, work: Work) -> None:
+        if not tell(self.state, work.inputs):
+            raise _Elsewhere
+
+    def _is_effectless(self) -> bool:
+        """Whether what must not happen twice has ended and is committed, or cannot be waited for."""
+        idle = self._driver is None and may_interrupt(self.state, self._bounds, "immediate")
+        return idle or self._over or self._store_away
+
+    def _end(self) -> None:
+        self._halt(RunOver())
+        self._ties.ended(self)
+
+    def _abandon(self) -> None:
+        """After an error of ours, which is being handled, this object is of no more use; whoever waits is told."""
+        log.exception("the host failed a run", extra={"runId": self.key.run_id})
+        self._halt(HostFault("the host failed this run"))
+        self._ties.broken(self)
+
+    def _halt(self, reason: Exception) -> None:
+        self._over = True
+        self._closing = True
+        self._activity.close()
+        self._inbox.refuse(reason)

@@ -1,0 +1,142 @@
+"""What one turn of a live run's loop gathers for one commit.
+
+A request to a live run: an input that somebody waits for.
+
+Telling nodes that what they asked for is durable, or that it no longer matters.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.effect_claims import holds, is_past
+from weftwork.engine.decide.inputs import (
+    EffectClaimed,
+    EffectEnded,
+    EnvelopeSent,
+    Input,
+    InterruptPassed,
+    ModelAnswered,
+    NodeRecorded,
+    VersionAsked,
+)
+from weftwork.engine.run.append import Append
+from weftwork.ports.storage.event_log import EventLog, Recorded, StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.header import Status
+from weftwork.protocol.run.projection import Stored
+
+Answer = Status | Recorded | Stored | None
+"""How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
+MakeRecord = Callable[[Status], Record]
+"""Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
+
+
+class RunOver(Exception):
+    """The run ended before the request was looked at; the stored outcome answers it."""
+
+
+class Request(msgspec.Struct):
+    """An input, the idempotency record to commit along with it, and whoever waits, who may have gone away."""
+
+    given: Input
+    done: asyncio.Future[Status | Recorded]
+    record: MakeRecord | None = None
+
+    def make_record(self, status: Status) -> Record | None:
+        return self.record(status) if self.record is not None else None
+
+    def answer(self, outcome: Status | Recorded) -> None:
+        if not self.done.done():
+            self.done.set_result(outcome)
+
+    async def answer_alone(self, log: EventLog, status: Status) -> None:
+        """Answer what changes nothing. It still leaves its record behind before that."""
+        record = self.make_record(status)
+        try:
+            taken = await log.remember(record) if record is not None else None
+        except StoreUnavailable as error:
+            self.refuse(error)
+        else:
+            self.answer(taken or status)
+
+    def refuse(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class Work:
+    """Events on their way, the inputs they follow from, and what is to be done once they are durable."""
+
+    __slots__ = ("append", "began", "cut", "inputs", "interrupt", "launches", "request", "stop")
+
+    def __init__(self, append: Append, began: int) -> None:
+        self.append = append
+        self.began = began
+        self.inputs: list[Input] = []
+        self.launches: list[str] = []
+        self.request: Request | None = None
+        self.stop = False
+        self.interrupt = False
+        self.cut = False
+        """There is more to do: the batch was full, or took long."""
+
+    def note(self, given: Input, decision: Decision) -> None:
+        """Remember what a decision asks for. Whoever asked for something that is refused is told now."""
+        self.stop = self.stop or decision.stop
+        self.interrupt = self.interrupt or decision.interrupt
+        if decision.interrupt:
+            self.launches.clear()
+        if decision.refusal is not None and self.request is not None and self.request.given is given:
+            self.request.refuse(decision.refusal)
+            self.request = None
+
+    def asks(self, kind: type[Input]) -> bool:
+        """Whether somebody waits for what follows from an input of this kind."""
+        return self.request is not None and isinstance(self.request.given, kind)
+
+
+def tell(state: RunState, inputs: Iterable[Input]) -> bool:
+    """Tell those who wait for these inputs; False if somebody else turned out to move this run."""
+    ours = True
+    for given in inputs:
+        match given:
+            case NodeRecorded(durable=durable):
+                _tell(durable, None)
+            case EffectEnded(node_id=node_id, place=place, durable=durable):
+                if (known := state.nodes[node_id].effects.get(place)) is not None:
+                    _tell(durable, known)
+                elif is_past(state, given):
+                    ours = False
+            case EffectClaimed(granted=granted):
+                held = holds(state, given)
+                if held is not None:
+                    ours = ours and held
+                    _tell(granted, held)
+            case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
+                if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.turns:
+                    _tell(durable, node.turns[answer["call"]])
+            case EnvelopeSent(judged=judged, recorded=recorded):
+                if judged.correlation_id in state.envelopes:
+                    _tell(recorded, state.envelopes[judged.correlation_id])
+            case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entered=entered):
+                if interrupt.key in state.answers:
+                    _tell(passed, state.answers[interrupt.key])
+                elif (node := state.running.get(node_id)) is None or node.entered != entered:
+                    # It was refused, and its node failed with it.
+                    _tell(passed, None)
+            case VersionAsked(change_id=change_id, pinned=pinned):
+                if change_id in state.versions:
+                    _tell(pinned, state.versions[change_id])
+            case _:
+                pass
+    return ours
+
+
+def _tell(waiting: asyncio.Future[Any], word: Any) -> None:
+    if not waiting.done():
+        waiting.set_result(word)

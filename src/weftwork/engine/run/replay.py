@@ -1,0 +1,79 @@
+"""Waking cold: a run's state from its log, with hidden values resolved; and all runs that a host left unfinished."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.protocol.fold.fold import apply
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.run.events import Event, Fact
+from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.workflow.plan import Plan
+
+log = logging.getLogger("weftwork.run")
+LEARNT: Final = 256
+"""Hidden values of a log from which copies are known again."""
+REPLAY_PAGE_EVENTS: Final = 1000
+REPLAY_PAGE_BYTES: Final = 4 * 2**20
+
+
+async def load_state(
+    eventlog: EventLog, header: RunHeader, plan: Plan, weigh: Callable[[int], None] = lambda weight: None
+) -> RunState:
+    """Fold the whole log; `weigh` is told what each event weighs. Raises StoreUnavailable."""
+    removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
+    if plan.guarded:
+        for hidden in await eventlog.hidden(header.key):
+            removed[hidden.sequence].append((hidden.pointer, msgspec.json.decode(hidden.value)))
+    # A deep copy: readers are shown the header, which keeps its masks.
+    inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
+    state = RunState(plan, header, inputs)
+    state.hidden = [value for number in sorted(removed) for at, value in removed[number] if _is_learnt(number, at)]
+    del state.hidden[LEARNT:]
+    while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
+        for event in page:
+            weigh(event.weight)
+            apply(state, fact_of(event, removed.get(event.sequence, ())))
+    return state
+
+
+def _is_learnt(sequence: int, pointer: str) -> bool:
+    """Whether the redactor learnt this when it was hidden: inputs, variables and outputs, and not the words in which a
+    node that hides what it makes spoke of them."""
+    return sequence == -1 or pointer == "/next" or pointer.startswith(("/outputs/", "/inputs/"))
+
+
+async def read_again(
+    runtime: Runtime, state: RunState, pause: bool, away: Callable[[], None], is_over: Callable[[], bool]
+) -> tuple[Stored | None, RunState] | None:
+    """A run as the store has it, however long that takes; None if it is over with it first.
+
+    `away` is told each time the store is not there, and it is given a second; with `pause` before the first look.
+    """
+    while not is_over():
+        if pause:
+            log.warning("store unavailable, trying again in a second", extra={"runId": state.header.run_id})
+            away()
+            await runtime.clock.sleep_until(runtime.clock.now() + 1000)
+        try:
+            stored = await runtime.log.stored(state.header.key)
+            return stored, await load_state(runtime.log, state.header, state.plan)
+        except StoreUnavailable:
+            pause = True
+    return None
+
+
+def fact_of(event: Event, removed: Any = ()) -> Fact:
+    """A stored event as the fold sees it."""
+    payload = reveal(msgspec.json.decode(event.payload), removed)
+    return Fact(
+        event.sequence, event.type, payload, event.timestamp, event.node_id, event.event_id, event.content_trust
+    )

@@ -1,0 +1,1 @@
+"""Delivering committed events and notifications to readers."""

@@ -1,0 +1,258 @@
+"""Feeds: how committed events reach readers. The log is read again whenever in doubt; a feed is only a hint.
+
+Theory. A reader joins the feed of a run before it first reads the log, so nothing can fall between.
+While it keeps up it is served from the feed's short tail, whose events are encoded once for everybody;
+when it lags behind the tail it reads pages of the log, at its own pace, until it has caught up.
+Neither costs more memory than a few events: a page is bounded in bytes, and so are all tails together.
+"""
+
+import asyncio
+from itertools import takewhile
+from typing import Final
+
+from weftwork.engine.streams.notifications import Note, Notes
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.events import Event, reaching
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.wire.streams import Frame
+
+TAIL: Final = 64
+TAIL_BYTES: Final = 1_048_576
+TAILS_BYTES: Final = 8 * 2**20
+"""What all tails may weigh; beyond it the one that had no news for the longest time is dropped."""
+PAGE: Final = 256
+READ_BYTES: Final = 16_384
+"""How much a reader is given at once, unless it asks for more. The event that reaches it is the last."""
+READS: Final = 8
+"""Pages read at the same time; their readers may be many, and each page may be one large event."""
+WOKEN: Final = 128
+"""Readers woken in one turn of the event loop. Requests that come in meanwhile have theirs in between."""
+
+
+class Feed:
+    """The tail of one run's log, kept while somebody reads it."""
+
+    __slots__ = ("closed", "readers", "tail", "waiters", "weight")
+
+    def __init__(self) -> None:
+        self.tail: list[Event] = []
+        self.weight = 0
+        self.waiters: set[asyncio.Future[None]] = set()
+        self.readers = 0
+        self.closed = False
+
+    def add(self, events: tuple[Event, ...]) -> None:
+        """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
+        tail = self.tail
+        tail += events
+        weight = self.weight + sum([event.weight for event in events])
+        old = 0
+        while len(tail) - old > TAIL or (weight > TAIL_BYTES and len(tail) - old > 1):
+            weight -= tail[old].weight
+            old += 1
+        del tail[:old]
+        self.weight = weight
+
+    def forget(self) -> None:
+        self.tail.clear()
+        self.weight = 0
+
+    def wake(self) -> None:
+        waiting, self.waiters = self.waiters, set()
+        _wake(waiting)
+
+    def after(self, sequence: int) -> list[Event] | None:
+        """Events after that one if the tail holds them all, else None: read the log."""
+        tail = self.tail
+        if not tail or tail[0].sequence > sequence + 1:
+            return None
+        if tail[-1].sequence == sequence + 1:
+            return tail[-1:]
+        return [event for event in tail if event.sequence > sequence]
+
+
+def _wake(waiting: set[asyncio.Future[None]]) -> None:
+    for _ in range(min(WOKEN, len(waiting))):
+        _end_wait(waiting.pop())
+    if waiting:
+        asyncio.get_running_loop().call_soon(_wake, waiting)
+
+
+def _end_wait(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class Reader:
+    """One reader's place in one run. `sequence` is the last event it was given."""
+
+    __slots__ = ("_feed", "_log", "_notes", "_run", "_told", "_turns", "ended", "hears", "sequence")
+
+    def __init__(
+        self, feed: Feed, notes: Notes, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int
+    ) -> None:
+        self._feed = feed
+        self._notes = notes
+        self._told = notes.count
+        self._log = log
+        self._turns = turns
+        self._run = run
+        self.sequence = sequence
+        self.ended = False
+        """No further event will come: the run is over, or the host is shutting down."""
+        self.hears = False
+        """Whether this reader wants notes; then `next` returns early while there is one, and `told` gives it."""
+
+    @property
+    def noted(self) -> bool:
+        """Whether there is a note to take before the next event."""
+        return bool(self._due())
+
+    def told(self) -> list[Note]:
+        """The notes that are due, each given once."""
+        notes = self._due()
+        if notes:
+            self._told = notes[-1].number
+        return notes
+
+    def _due(self) -> list[Note]:
+        untold = self._untold()
+        return list(takewhile(lambda note: note.sequence <= self.sequence, untold)) if untold else untold
+
+    def _untold(self) -> list[Note]:
+        return self._notes.after(self._run, self._told) if self.hears else []
+
+    async def next(self, timeout: float, limit: int = PAGE, budget: int = READ_BYTES) -> list[Event]:
+        """The next events, as soon as there are any; empty after `timeout` seconds, when ended, or for a note.
+
+        None behind the one that reaches the budget of bytes, but always one if there is one.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        feed = self._feed
+        while not self.noted:
+            events = feed.after(self.sequence)
+            if events:
+                return self._take(reaching(events[:limit], budget))
+            waiter: asyncio.Future[None] = loop.create_future()
+            # Before the log is read: whatever is published from here on ends the wait.
+            feed.waiters.add(waiter)
+            try:
+                if events is None:
+                    async with self._turns:
+                        events = await self._log.read(self._run, self.sequence, limit, budget)
+                events = self._take(events)
+                if events or self.ended or loop.time() >= until:
+                    return events
+                timer = loop.call_at(until, _end_wait, waiter)
+                try:
+                    await waiter
+                finally:
+                    timer.cancel()
+            finally:
+                feed.waiters.discard(waiter)
+            if loop.time() >= until and not feed.after(self.sequence):
+                break
+        return []
+
+    async def again(self, first: int, last: int) -> list[Event]:
+        """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
+        events = self._feed.after(first - 1)
+        if not events:
+            async with self._turns:
+                return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
+        return reaching([event for event in events if event.sequence <= last], READ_BYTES)
+
+    def _take(self, events: list[Event]) -> list[Event]:
+        """Stand after these, or after the one that the next note comes behind."""
+        untold = self._untold()
+        given = [event for event in events if event.sequence <= untold[0].sequence] if untold else events
+        if given:
+            self.sequence = given[-1].sequence
+            self.ended = given[-1].terminal
+        elif not events:
+            self.ended = self._feed.closed
+        return given
+
+
+class Feeds:
+    """The feeds of all runs that somebody reads."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._turns = asyncio.Semaphore(READS)
+        self._feeds: dict[RunKey, Feed] = {}
+        self._tails: dict[RunKey, Feed] = {}
+        """Feeds with a tail, the newest news last."""
+        self._weight = 0
+        self._notes = Notes()
+        self._closed = False
+        self.readers = 0
+
+    def publish(self, run: RunKey, events: tuple[Event, ...]) -> None:
+        """Tell the readers of a run about events that are durable."""
+        feed = self._feeds.get(run)
+        if feed is None:
+            return
+        self._tails.pop(run, None)
+        self._weight -= feed.weight
+        feed.add(events)
+        self._weight += feed.weight
+        self._tails[run] = feed
+        while self._weight > TAILS_BYTES and len(self._tails) > 1:
+            self._drop(next(iter(self._tails)))
+        feed.wake()
+
+    def tell(self, run: RunKey, sequence: int, frame: Frame) -> None:
+        """Give those who read the run now a frame that is not in its log, behind the event of that sequence."""
+        feed = self._feeds.get(run)
+        if feed is not None:
+            self._notes.add(run, sequence, frame)
+            feed.wake()
+
+    def doubt(self, run: RunKey) -> None:
+        """The log may hold events of this run that were not published: its readers look there again."""
+        feed = self._feeds.get(run)
+        if feed is not None:
+            self._drop(run)
+            feed.wake()
+
+    def join(self, run: RunKey, sequence: int) -> Reader:
+        """Become a reader, standing after `sequence`. Call `leave` when done."""
+        feed = self._feeds.get(run)
+        if feed is None:
+            feed = self._feeds[run] = Feed()
+            feed.closed = self._closed
+        feed.readers += 1
+        self.readers += 1
+        return Reader(feed, self._notes, self._log, self._turns, run, sequence)
+
+    def leave(self, run: RunKey) -> None:
+        feed = self._feeds[run]
+        feed.readers -= 1
+        self.readers -= 1
+        if feed.readers == 0:
+            self._drop(run)
+            self._notes.forget(run)
+            del self._feeds[run]
+
+    def end(self, run: RunKey) -> None:
+        """End the readers of a run that is deleted: no event of it will come any more."""
+        feed = self._feeds.get(run)
+        if feed is not None:
+            self._drop(run)
+            feed.closed = True
+            feed.wake()
+
+    def close(self) -> None:
+        """End every reader cleanly: what is committed is still given, nothing more is waited for."""
+        self._closed = True
+        for feed in self._feeds.values():
+            feed.closed = True
+            feed.wake()
+
+    def _drop(self, run: RunKey) -> None:
+        feed = self._tails.pop(run, None)
+        if feed is not None:
+            self._weight -= feed.weight
+            feed.forget()

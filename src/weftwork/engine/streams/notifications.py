@@ -1,0 +1,67 @@
+"""Notes: what the readers of a run are told although it is not in its log. A hint for those who are there.
+
+A note has no place in the log and so none to resume from: who comes later, or is so slow that newer notes have
+taken all the room, does not get it. What it speaks of can be asked for in another way.
+"""
+
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.wire.streams import Frame
+
+NOTES_BYTES: Final = 1_048_576
+"""What all notes may weigh; beyond it the oldest are dropped."""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A frame that comes behind the event `sequence`. `number` is its place among the notes of all runs."""
+
+    number: int
+    sequence: int
+    frame: Frame
+
+    @property
+    def weight(self) -> int:
+        return len(self.frame.data)
+
+
+class Notes:
+    """The newest notes of all runs that somebody reads."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._runs: dict[RunKey, deque[Note]] = {}
+        self._order: deque[RunKey] = deque()
+        """The run of each note, oldest first."""
+        self._weight = 0
+
+    def add(self, run: RunKey, sequence: int, frame: Frame) -> None:
+        self.count += 1
+        note = Note(self.count, sequence, frame)
+        self._runs.setdefault(run, deque()).append(note)
+        self._order.append(run)
+        self._weight += note.weight
+        while self._weight > NOTES_BYTES and len(self._order) > 1:
+            self._drop_oldest()
+
+    def after(self, run: RunKey, told: int) -> list[Note]:
+        """The notes of a run behind number `told`, oldest first."""
+        kept = self._runs.get(run)
+        return [note for note in kept if note.number > told] if kept is not None else []
+
+    def forget(self, run: RunKey) -> None:
+        """Nobody reads this run any more."""
+        kept = self._runs.pop(run, None)
+        if kept is not None:
+            self._weight -= sum([note.weight for note in kept])
+            self._order = deque([each for each in self._order if each != run])
+
+    def _drop_oldest(self) -> None:
+        run = self._order.popleft()
+        kept = self._runs[run]
+        self._weight -= kept.popleft().weight
+        if not kept:
+            del self._runs[run]

@@ -1,0 +1,1 @@
+"""The storage ports: what a store has to guarantee."""

@@ -1,0 +1,1 @@
+"""AI envelopes and the gate that accepts or rejects them (RFC 0021)."""

@@ -1,0 +1,198 @@
+"""The seam's body: the rules of one judgement as a caller writes them, read with patience.
+
+What is not of the form it should have counts as absent, so that nothing that is sent here is an error; only an
+envelope has to be there. Source: RFC 0021 (conformance), readings (Seam of the gate).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, cast, get_args
+
+import msgspec
+
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.defaults import MAX_ID
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules, Verdict
+from weftwork.protocol.envelopes.handling import Judged
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, RefusalMode, document_of
+from weftwork.protocol.ids import is_node_id, is_path_id
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.privacy.secret_matcher import Copies, redact
+from weftwork.protocol.run.events import Trust
+
+CAPABILITY: Final = "host.aiEnvelope.supported"
+APPROVAL: Final = "approval"
+MAX_SECRETS: Final = 64
+"""Of one call; more are not looked for."""
+UNNAMED: Final = "node"
+"""The node of a projection that names none."""
+
+
+Good = Accepted | Gated | Breached
+"""Outcomes that are recorded."""
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """An outcome that the caller says there was, whatever it looks like."""
+
+    type: str
+    document: dict[str, Any]
+
+
+class Projection(msgspec.Struct, frozen=True):
+    """Where the events of an outcome go."""
+
+    run_id: str
+    node_id: str
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """All that a body says beside the envelope."""
+
+    rules: Rules
+    planted: dict[str, Planted] = {}
+    """By correlation id."""
+    durable: str | None = None
+    """The run whose recorded outcomes count."""
+    projection: Projection | None = None
+
+
+def asked(body: dict[str, Any], kinds: Kinds, capable: bool) -> Asked:
+    """env-31 (RFC 0021, conformance): every field of the body as the rule that it stands for."""
+    given = body.get
+    target = given("projectTo")
+    contract = Contract(_names(given("nodeAllowedKinds")), _refusal_mode(target))
+    floor = given("schemaVersionFloor")
+    canaries = given("byokCanaries")
+    rules = Rules(
+        kinds,
+        supported=_names(given("hostSupportedEnvelopes")),
+        contract=contract,
+        versions=_versions(floor) if is_object(floor) else None,
+        strict=given("envelopeStrictness") == "strict",
+        counters=_counters(given("counters")),
+        secrets=_secrets(canaries) if is_array(canaries) else None,
+        trust=_one_of(given("runTrustBoundary"), Trust),
+        approval=given("approvalGateContext") is True or given("boundInterruptKind") == APPROVAL,
+        capable=capable,
+    )
+    durable = given("persistedDedup")
+    return Asked(
+        rules,
+        _planted(given("priorCorrelations")),
+        _run_id(durable) if is_object(durable) else None,
+        _projection(target, body.get("envelope"), rules),
+    )
+
+
+def judged_of(verdict: Verdict, target: Projection, outcome: Good, rules: Rules) -> Judged:
+    """What is to be recorded, and for which envelope."""
+    names = (verdict.type, verdict.correlation_id, verdict.envelope_id)
+    return Judged(target.node_id, *names, outcome, verdict.schema_version, rules.advertised(verdict.type))
+
+
+def masked(text: str, rules: Rules) -> str:
+    """A name without secrets, as the gate shows it."""
+    return text if rules.secrets is None else rules.secrets.mask(text)[:MAX_ID]
+
+
+def shown(verdict: Verdict, given: Asked) -> dict[str, Any]:
+    """env-37 (readings, Seam of the gate): the outcome as a document. What secrets have to do with it is told to
+    those who gave some; an outcome that was recorded before they were known is shown without them all the same."""
+    outcome, secrets = verdict.outcome, given.rules.secrets
+    if verdict.repeated and isinstance(outcome, Accepted) and secrets is not None:
+        payload, count = redact(outcome.payload, secrets)
+        outcome = msgspec.structs.replace(outcome, payload=payload, redactions=outcome.redactions + count)
+    document = document_of(outcome)
+    if secrets is None:
+        document.pop("redactedPayload", None)
+        document.pop("redactionCount", None)
+    return document
+
+
+def of_piece(rules: Rules) -> Rules:
+    """What can be said of a piece before the others are there: everything but whether the payload fits."""
+    return msgspec.structs.replace(rules, kinds=Kinds({}), versions=rules.versions or rules.kinds.versions)
+
+
+def with_known(rules: Rules, known: Callable[[str], Known | None]) -> Rules:
+    return msgspec.structs.replace(rules, known=known)
+
+
+def _names(value: Any) -> frozenset[str] | None:
+    return frozenset(each for each in value if isinstance(each, str)) if is_array(value) else None
+
+
+def _one_of(value: Any, choices: Any) -> Any:
+    return value if isinstance(value, str) and value in get_args(choices) else None
+
+
+def _refusal_mode(target: Any) -> RefusalMode:
+    found = _one_of(target.get("refusalMode"), RefusalMode) if is_object(target) else None
+    return cast("RefusalMode", found) if found is not None else "fail-node"
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value <= MAX_INTEGER and value == int(value) else None
+
+
+def _versions(floor: dict[str, Any]) -> dict[str, int]:
+    found = ((name, _whole(each)) for name, each in floor.items())
+    return {name: version for name, version in found if version is not None}
+
+
+def _counters(value: Any) -> Counters:
+    if not is_object(value):
+        return Counters()
+    return Counters(
+        _counter(value.get("envelopesPerTurn")),
+        _counter(value.get("schemaRounds")),
+        _counter(value.get("clarificationRounds")),
+    )
+
+
+def _counter(value: Any) -> Counter | None:
+    if not is_object(value):
+        return None
+    current, cap = _whole(value.get("current")), _whole(value.get("cap"))
+    return Counter(current, cap) if current is not None and cap is not None else None
+
+
+def _secrets(canaries: list[Any]) -> Copies:
+    copies = Copies()
+    for each in canaries[:MAX_SECRETS]:
+        if is_object(each):
+            name, value = each.get("secretId"), each.get("value")
+            if isinstance(name, str) and isinstance(value, str) and name and value:
+                copies.learn_secret(name, value)
+    return copies
+
+
+def _planted(value: Any) -> dict[str, Planted]:
+    found: dict[str, Planted] = {}
+    for each in value if is_array(value) else ():
+        if not is_object(each):
+            continue
+        name, kind, outcome = each.get("correlationId"), each.get("envelopeType"), each.get("outcome")
+        if not isinstance(name, str) or not isinstance(kind, str):
+            continue
+        if is_object(outcome) and isinstance(outcome.get("status"), str):
+            found.setdefault(name, Planted(kind, outcome))
+    return found
+
+
+def _run_id(value: dict[str, Any]) -> str | None:
+    run_id = value.get("runId")
+    return run_id if isinstance(run_id, str) and is_path_id(run_id) else None
+
+
+def _projection(target: Any, envelope: Any, rules: Rules) -> Projection | None:
+    run_id = _run_id(target) if is_object(target) else None
+    if run_id is None:
+        return None
+    named = (target.get("nodeId"), envelope.get("nodeId") if is_object(envelope) else None)
+    node_id = next((each for each in named if isinstance(each, str) and is_node_id(each)), UNNAMED)
+    return Projection(run_id, masked(node_id, rules))

@@ -1,0 +1,156 @@
+"""What a payload must be beyond its schema. Schemas are the protocol's; these rules are the host's to keep.
+
+The shape of an envelope: the members that every one has, whatever its kind.
+"""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.kind import MEDIA, SCHEMA_REQUEST, SURFACE, UNIVERSAL
+from weftwork.protocol.envelopes.outcome import Detail, Invalid
+from weftwork.protocol.envelopes.validator import Mould
+from weftwork.protocol.json.decoder import MAX_DEPTH
+from weftwork.protocol.json.schema import document as schema_document
+from weftwork.protocol.json.values import is_array, is_object
+
+INVALID_SHAPE: Final = "invalid_envelope_shape"
+ENVELOPE: Final = Mould(schema_document("ai-envelope"))
+
+_encode = msgspec.json.Encoder().encode
+_INSTANT: Final = re.compile(
+    r"\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|[12]\d))"
+    r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
+)
+
+
+def encoded(document: Any) -> bytes | None:
+    """The document as JSON; None if it is nothing that JSON can say, or is nested deeper than the one decoder takes."""
+    try:
+        text = _encode(document)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    # There is no depth without brackets, and mostly there are few of them.
+    if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _is_deeper(document, MAX_DEPTH):
+        return None
+    return text
+
+
+def is_instant(text: str) -> bool:
+    """env-05 (RFC 0021, meta): whether this is a time with its zone, by a pattern that never tries twice."""
+    if _INSTANT.fullmatch(text) is None:
+        return False
+    if not text.startswith("02-29", 5):
+        return True
+    year = int(text[:4])
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def check_shape(document: Any) -> Invalid | None:
+    """env-04 (RFC 0021, ai-envelope.schema.json): what keeps a document from being an envelope."""
+    if not ENVELOPE.fits(document):
+        return refused(INVALID_SHAPE, ENVELOPE.details(document, ""))
+    if not is_instant(document["meta"]["ts"]):
+        message = "must be a time as ISO 8601 writes it, such as 2026-01-31T08:05:09Z"
+        return refused(INVALID_SHAPE, (Detail("/meta/ts", "#/$defs/meta/properties/ts/format", "format", message),))
+    return None
+
+
+def refused(code: str, details: tuple[Detail, ...]) -> Invalid:
+    """Invalid for these details; the first of them is the reason."""
+    first = details[0]
+    return Invalid(code, f"{code}: {first.instance_path or 'the document'} {first.message}", details)
+
+
+def _is_deeper(document: Any, depth: int) -> bool:
+    level: list[Any] = [document]
+    for _ in range(depth + 1):
+        inner: list[Any] = []
+        for value in level:
+            if is_object(value):
+                inner += value.values()
+            elif is_array(value) or isinstance(value, tuple):
+                inner += value
+        level = inner
+        if not level:
+            return False
+    return True
+
+
+INVALID_PAYLOAD: Final = "envelope_invalid"
+UNKNOWN_KIND: Final = "unknown_envelope_kind"
+UNKNOWN_VERSION: Final = "unknown_schema_version"
+AT: Final = "/payload"
+CATALOGS: Final = ("0.9.1",)
+FIELD: Final = "field."
+RESERVED_ID: Final = "action"
+RESERVED_PREFIX: Final = "openwop."
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+", re.ASCII)
+
+
+def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None:
+    """env-07 (RFC 0021, versions): newer than advertised is refused, older only by a strict host."""
+    if emitted > advertised:
+        message = f"must be {advertised} or less"
+    elif emitted < advertised and strict:
+        message = f"must be {advertised}"
+    else:
+        return None
+    rule = "maximum" if emitted > advertised else "minimum"
+    return refused(UNKNOWN_VERSION, (Detail("/schemaVersion", "#/properties/schemaVersion", rule, message),))
+
+
+def check_payload(kind: str, payload: Any, mould: Mould, supported: frozenset[str] | None) -> Invalid | None:
+    """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind."""
+    if not mould.fits(payload):
+        return _unknown_catalog(kind, payload) or refused(INVALID_PAYLOAD, mould.details(payload, AT))
+    if kind == SURFACE:
+        return _reserved_ids(payload["surface"]["components"])
+    if kind in MEDIA:
+        return _sources(payload)
+    if kind == SCHEMA_REQUEST and supported is not None:
+        asked = payload["envelopeType"]
+        if asked not in supported and asked not in UNIVERSAL:
+            text = "must be a kind that this host takes"
+            return refused(UNKNOWN_KIND, (Detail(f"{AT}/envelopeType", "#/properties/envelopeType", "enum", text),))
+    return None
+
+
+def _unknown_catalog(kind: str, payload: Any) -> Invalid | None:
+    """A surface for another catalog is a question of versions before it is one of form."""
+    if kind != SURFACE or not is_object(payload):
+        return None
+    version = payload.get("catalogVersion")
+    if not isinstance(version, str) or version in CATALOGS:
+        return None
+    text = f"must be one of: {', '.join(CATALOGS)}"
+    where = "#/properties/catalogVersion/enum"
+    return refused(UNKNOWN_VERSION, (Detail(f"{AT}/catalogVersion", where, "enum", text),))
+
+
+def _reserved_ids(components: list[dict[str, Any]]) -> Invalid | None:
+    """env-19 (RFC 0102, actions): what a form sends has its fields by their ids, and its button under `action`."""
+    text = f"must not be `{RESERVED_ID}` and must not begin with `{RESERVED_PREFIX}`"
+    found = tuple(
+        Detail(f"{AT}/surface/components/{index}/id", "#/$defs/component/anyOf", "not", text)
+        for index, component in enumerate(components)
+        if component["component"].startswith(FIELD) and _is_reserved(component["id"])
+    )
+    return refused(INVALID_PAYLOAD, found) if found else None
+
+
+def _is_reserved(name: str) -> bool:
+    return name == RESERVED_ID or name.startswith(RESERVED_PREFIX)
+
+
+def _sources(payload: dict[str, Any]) -> Invalid | None:
+    if ("url" in payload) == ("base64" in payload):
+        return refused(
+            INVALID_PAYLOAD, (Detail(AT, "#/properties", "required", "must have exactly one of url and base64"),)
+        )
+    if "url" in payload and _URI.fullmatch(payload["url"]) is None:
+        text = "must be a whole address, with its scheme"
+        return refused(INVALID_PAYLOAD, (Detail(f"{AT}/url", "#/properties/url/format", "format", text),))
+    return None

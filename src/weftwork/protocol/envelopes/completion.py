@@ -1,0 +1,184 @@
+"""Completion: whether a model's answer is whole and fit, and if not, what is to be done. Pure.
+
+Theory (RFC 0032, RFC 0033). Asked in this order: was it refused, was it cut off, can it be read, does it fit. Each has
+its own remedy, and the wrong remedy does harm: a refusal is final, since asking again in other words would be a search
+for a way round it; what was cut off gets more room and no correction; what does not fit gets a correction and no more
+room. An answer is complete only if it ended by itself and fits.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.envelopes.instructions import MAX_ERROR, error_of
+from weftwork.protocol.envelopes.text.extraction import Found, Path, holds_document, is_prose
+from weftwork.protocol.envelopes.text.prompt_echo import without_echo
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.models.answers import ModelAnswer
+
+CutReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
+UnfitReason = Literal["schema-violation", "parse-error", "type-drift", "type-mismatch", "unknown"]
+
+TRUNCATION_MULTIPLIER: Final = 2
+DEFAULT_BUDGET: Final = 4_096
+"""Tokens that an answer is taken to have been given when nobody said."""
+MAX_VIOLATIONS: Final = 50
+"""That are looked for in one answer."""
+RETRY_ATTEMPTED: Final = "envelope.retry.attempted"
+RETRY_EXHAUSTED: Final = "envelope.retry.exhausted"
+REFUSAL: Final = "envelope.refusal"
+TRUNCATED: Final = "envelope.truncated"
+NL_TO_FORMAT: Final = "envelope.nlToFormat.engaged"
+RECOVERY_APPLIED: Final = "envelope.recovery.applied"
+RELIABILITY_EVENTS: Final = (RETRY_ATTEMPTED, RETRY_EXHAUSTED, REFUSAL, TRUNCATED, NL_TO_FORMAT, RECOVERY_APPLIED)
+"""rel-13 (RFC 0032): the events that tell how an answer came to be."""
+UNREADABLE: Final = "The answer could not be read as JSON."
+
+
+class Complete(msgspec.Struct, frozen=True):
+    """The answer ended by itself, and every document in it fits."""
+
+    documents: tuple[Any, ...]
+    path: Path
+    offset: int | None
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The provider, or the model, would not answer. Never tried again."""
+
+    text: str | None
+    """What it said. Not for messages; for events only through `refusal_event`."""
+    category: str | None
+
+
+class Truncated(msgspec.Struct, frozen=True):
+    """The answer was cut off."""
+
+    stop_reason: CutReason
+    partial: bool
+    """Whether a whole document stands in what came."""
+    output_tokens: int | None
+
+
+class Unfit(msgspec.Struct, frozen=True):
+    """The answer is whole, but not what was asked for."""
+
+    reason: UnfitReason
+    error: str
+    """In words of the host, with nothing of the answer in them."""
+    violations: tuple[Violation, ...]
+    prose: bool
+    """Whether it was plain words."""
+
+
+Judgement = Complete | Refused | Truncated | Unfit
+
+
+def judge(
+    answer: ModelAnswer,
+    read: Callable[[str], Found | None],
+    check: Callable[[Any], Sequence[Violation]],
+    schema: dict[str, Any] | None = None,
+) -> Judgement:
+    """rel-05 (RFC 0033 A, D): what an answer is.
+
+    `read` is called only for an answer that ended by itself, so it may close brackets. `check` judges one document.
+    The members that `schema` declares can be named in the error; without it, no member of a payload is.
+    """
+    if answer.stop == "content-filter" or answer.refusal is not None:
+        return Refused(answer.refusal, answer.safety_category)
+    if answer.stop in ("length", "other") and not _at_sequence(answer):
+        return _truncated(answer)
+    judged = _judge_content(answer, read, check, schema)
+    # Where a stop sequence ended it, only what fits as it stands shows that nothing is missing.
+    fits = isinstance(judged, Complete) and judged.path != "jsonrepair"
+    return judged if fits or not _at_sequence(answer) else _truncated(answer)
+
+
+def _at_sequence(answer: ModelAnswer) -> bool:
+    return answer.detail == "stop_sequence" and answer.stop in ("stop", "other")
+
+
+def _judge_content(
+    answer: ModelAnswer,
+    read: Callable[[str], Found | None],
+    check: Callable[[Any], Sequence[Violation]],
+    schema: dict[str, Any] | None,
+) -> Complete | Unfit:
+    found = read(answer.text)
+    if found is None:
+        return Unfit("parse-error", UNREADABLE, (), is_prose(answer.text))
+    violations = tuple(islice((each for document in found.documents for each in check(document)), MAX_VIOLATIONS))
+    if not violations:
+        return Complete(found.documents, found.path, found.offset)
+    return Unfit("schema-violation", error_of(violations, schema), violations, is_prose(answer.text))
+
+
+def _truncated(answer: ModelAnswer) -> Truncated:
+    # Providers say length or max_tokens for the same thing: the budget that the host gave was used up.
+    ended = "stop_sequence" if answer.detail == "stop_sequence" else "unknown"
+    reason: CutReason = "max_tokens" if answer.stop == "length" else ended
+    tokens = answer.usage.output_tokens
+    return Truncated(reason, holds_document(answer.text), tokens if tokens > 0 else None)
+
+
+def attempts_allowed(schema_rounds: int, max_retry_attempts: int) -> int:
+    """rel-06 (RFC 0032, RFC 0033): how often a model may be called for one envelope, the first call counted."""
+    return max(1, min(schema_rounds + 1, max_retry_attempts))
+
+
+def next_budget(max_tokens: int | None, multiplier: float, ceiling: int | None) -> int | None:
+    """rel-11 (RFC 0033 B): the room for the next attempt after an answer was cut off.
+
+    None: the answer already had all the room that there is, and another attempt would be cut off as well.
+    """
+    if max_tokens is not None and ceiling is not None and max_tokens >= ceiling:
+        return None
+    larger = math.ceil((max_tokens or DEFAULT_BUDGET) * multiplier)
+    return larger if ceiling is None else min(larger, ceiling)
+
+
+def retry_attempted(node_id: str, attempt: int, reason: str, error: str | None) -> dict[str, Any]:
+    """rel-13: goes out before every call but the first; `attempt` is the number of the call, from 2 on."""
+    payload: dict[str, Any] = {"nodeId": node_id, "attempt": attempt, "reason": reason}
+    return payload if error is None else {**payload, "previousError": error[:MAX_ERROR]}
+
+
+def retry_exhausted(node_id: str, total: int, reason: str, error: str | None) -> dict[str, Any]:
+    """rel-13: goes out before the node fails, also if there was one call only."""
+    payload: dict[str, Any] = {"nodeId": node_id, "totalAttempts": total, "finalReason": reason}
+    return payload if error is None else {**payload, "finalError": error[:MAX_ERROR]}
+
+
+def refusal_event(
+    node_id: str, provider: str, model: str, text: str | None, category: str | None, prompts: Sequence[str]
+) -> dict[str, Any]:
+    """rel-13: what the model said is shown without what it repeats of the prompts (rel-14)."""
+    said = {"refusalText": without_echo(text, prompts), "safetyCategory": category}
+    return {"nodeId": node_id, "provider": provider, "model": model, **said}
+
+
+def truncated_event(node_id: str, answer: ModelAnswer, cut: Truncated) -> dict[str, Any]:
+    """rel-13: goes out for every answer that was cut off."""
+    payload = {"nodeId": node_id, "provider": answer.provider, "model": answer.model, "stopReason": cut.stop_reason}
+    return {**payload, "partialPayloadAvailable": cut.partial, "outputTokenCount": cut.output_tokens}
+
+
+def nl_to_format(node_id: str, kind: str) -> dict[str, Any]:
+    """rel-13: goes out before the one call that puts free text into a form."""
+    return {"nodeId": node_id, "originalEnvelopeType": kind, "fallbackCalls": 1}
+
+
+def recovery_applied(node_id: str, path: Path, offset: int | None) -> dict[str, Any]:
+    """rel-13: goes out once for an answer that was not plain JSON. Carries nothing of the answer."""
+    return {"nodeId": node_id, "path": path, "byteOffset": offset}
+
+
+def usage_event(node_id: str, answer: ModelAnswer) -> dict[str, Any]:
+    """rel-15 (RFC 0026): what a call used. Nothing of the request, the answer or a credential is in it."""
+    used, produced = answer.usage.input_tokens, answer.usage.output_tokens
+    counts = {"inputTokens": used, "outputTokens": produced, "totalTokens": used + produced}
+    return {"provider": answer.provider, "model": answer.model, **counts, "nodeId": node_id}

@@ -1,0 +1,60 @@
+"""The envelope contract of a node: which kinds it takes, what becomes of them, and of others."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.envelopes.outcome import RefusalMode
+from weftwork.protocol.json.schema import Violation, check_inline
+
+MAX_KINDS: Final = 100
+MAX_KIND: Final = 256
+"""Characters in the name of a kind."""
+
+
+class Contract(msgspec.Struct, frozen=True):
+    """RFC 0021, Envelope Contract. The universal kinds are always taken and need not be listed."""
+
+    accepts: frozenset[str] | None = None
+    """None: whatever the host takes."""
+    refusal_mode: RefusalMode = "fail-node"
+    artifacts: frozenset[str] = frozenset()
+    """Kinds that become artifacts of the run; every other one becomes an output of the node."""
+
+
+OPEN = Contract()
+
+_KIND: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": MAX_KIND}
+_SHAPE: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "accepts": {"type": "array", "maxItems": MAX_KINDS, "items": _KIND},
+        "refusalMode": {"enum": ["fail-node", "discard-and-warn"]},
+        "alwaysAccepted": {"type": "array", "maxItems": MAX_KINDS, "items": {"enum": list(UNIVERSAL)}},
+        "artifacts": {"type": "array", "maxItems": MAX_KINDS, "items": {**_KIND, "not": {"enum": list(UNIVERSAL)}}},
+    },
+    "additionalProperties": False,
+}
+
+
+def parse_contract(document: Any, at: str) -> tuple[Contract, list[Violation]]:
+    """ai-01 (RFC 0021, Envelope Contract): the contract that stands at the pointer `at`, or what is wrong with it.
+
+    The text leaves its members open; a member that nobody would heed is refused. One without `accepts` takes whatever
+    the host takes.
+    """
+    violations = check_inline(_SHAPE, document, at)
+    if violations:
+        return OPEN, violations
+    accepts: list[str] | None = document.get("accepts")
+    artifacts: list[str] = document.get("artifacts", [])
+    violations = [
+        Violation(f"{at}/artifacts/{index}", "reference", "is not among the kinds that the node accepts")
+        for index, kind in enumerate(artifacts)
+        if accepts is not None and kind not in accepts
+    ]
+    if violations:
+        return OPEN, violations
+    taken = frozenset(accepts) if accepts is not None else None
+    return Contract(taken, document.get("refusalMode", "fail-node"), frozenset(artifacts)), []

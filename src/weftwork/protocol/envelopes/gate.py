@@ -1,0 +1,339 @@
+"""The gate: every envelope that a model sends is judged here, and nowhere else. Pure; never raises.
+
+Theory. The steps and their order are the protocol's (RFC 0021, production flow). Each is one function over what is
+known so far; the first that has something to say ends it. Nothing that leaves here repeats what was sent, but for the
+payload and the names of an envelope, and those only with every known secret taken out.
+
+A case: one envelope on its way through the gate.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from weftwork.protocol.envelopes import checks as payloads
+from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encoded, refused
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules, Said, Verdict
+from weftwork.protocol.envelopes.kind import CLARIFICATION, SCHEMA_REQUEST, SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.outcome import (
+    Accepted,
+    Breached,
+    CapKind,
+    Detail,
+    Gated,
+    Invalid,
+    Outcome,
+    RefusalMode,
+)
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.privacy.secret_matcher import redact
+from weftwork.protocol.run.events import Trust
+
+MAX_TYPE: Final = 256
+MAX_ID: Final = 128
+"""Characters that the schema allows, and that are left when a marker has made a name longer."""
+
+
+class Case:
+    """A document, the rules that hold for it, and what the steps have found out about it."""
+
+    __slots__ = (
+        "_clean",
+        "_known",
+        "correlation_id",
+        "document",
+        "drift",
+        "encoded",
+        "envelope_id",
+        "payload",
+        "redactions",
+        "repeated",
+        "rules",
+        "shown",
+        "trust",
+        "type",
+        "version",
+        "warnings",
+    )
+
+    def __init__(self, document: Any, rules: Rules) -> None:
+        self.document = document
+        self.rules = rules
+        self.encoded = b""
+        self.type = self.shown = self.envelope_id = self.correlation_id = ""
+        self.payload: Any = None
+        self.version = self.redactions = 0
+        self.drift = self.repeated = False
+        self.trust: Trust = "trusted"
+        self.warnings: tuple[str, ...] = ()
+        self._clean: bool | None = None
+        self._known: Known | bool | None = False
+
+    def read(self, document: dict[str, Any]) -> None:
+        """Take what every envelope has, with secrets taken out of all names that may be shown or recorded.
+
+        env-14 (RFC 0021, trust): the envelope's own tag wins over that of the run.
+        """
+        meta = document["meta"]
+        self.type = document["type"]
+        self.payload = document["payload"]
+        # 1e300 is a whole number too, and one that no strict reader takes.
+        self.version = min(int(document.get("schemaVersion", 0)), MAX_INTEGER)
+        self.trust = meta.get("contentTrust") or self.rules.trust or "trusted"
+        # A kind that is known is a word of its author, whatever a secret happens to be spelled like.
+        known = self.rules.kinds.find(self.type) is not None
+        self.shown = self.type if known else self._masked(self.type, MAX_TYPE)
+        self.envelope_id = self._masked(document["envelopeId"], MAX_ID)
+        self.correlation_id = self._masked(document["correlationId"], MAX_ID)
+
+    def redact(self) -> None:
+        """Take the secrets out of the payload."""
+        secrets = self.rules.secrets
+        if secrets is not None and not self.clean:
+            self.payload, self.redactions = redact(self.payload, secrets)
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is surely no secret anywhere in the document."""
+        if self._clean is None:
+            self._clean = self.rules.secrets is None or self.rules.secrets.unmentioned(self.encoded)
+        return self._clean
+
+    @property
+    def known(self) -> Known | None:
+        """What is recorded under the correlation id."""
+        if self._known is False:
+            # It may have been recorded before something in it came to be a secret.
+            sent = str(self.document["correlationId"])
+            self._known = self.rules.known(sent) or self.rules.known(self.correlation_id)
+        return self._known if isinstance(self._known, Known) else None
+
+    @property
+    def again(self) -> Outcome | None:
+        """What was recorded of this envelope before."""
+        known = self.known
+        return known.outcome if known is not None and known.type in (self.type, self.shown) else None
+
+    @property
+    def identity(self) -> tuple[str, str, str, int]:
+        """Kind, id, correlation id and version, as they may be recorded."""
+        return self.shown, self.envelope_id, self.correlation_id, self.version
+
+    def _masked(self, text: str, longest: int) -> str:
+        if self.rules.secrets is None or self.clean:
+            return text
+        return self.rules.secrets.mask(text)[:longest]
+
+
+CONFLICT: Final = "envelope_correlation_conflict"
+UNCHECKED: Final = "no schema is known for this kind, so its payload was not checked"
+
+Cap = tuple[CapKind, str, Callable[[Counters], Counter | None]]
+_ENVELOPES: Final[Cap] = ("envelopes", "envelopesPerTurn", lambda counters: counters.envelopes)
+_CAPS: Final[dict[str, Cap]] = {
+    CLARIFICATION: ("clarification", "clarificationRounds", lambda counters: counters.clarification),
+    SCHEMA_REQUEST: ("schema", "schemaRounds", lambda counters: counters.schema),
+}
+
+
+def capability(case: Case) -> Outcome | None:
+    """env-18 (RFC 0021, host.aiEnvelope): a host that offers no envelopes takes none."""
+    if case.rules.capable:
+        return None
+    return Invalid("capability_required", "capability_required")
+
+
+def shape(case: Case) -> Outcome | None:
+    """env-04: an envelope has its members, and a time that is one."""
+    text = encoded(case.document)
+    if text is None:
+        return refused(INVALID_SHAPE, (Detail("", "#", "type", "must be JSON, and not nested too deep"),))
+    invalid = check_shape(case.document)
+    if invalid is None:
+        case.encoded = text
+        case.read(case.document)
+    return invalid
+
+
+def kind(case: Case) -> Outcome | None:
+    """env-12 (RFC 0021, supportedEnvelopes): a kind that the host does not take. The universal ones it does."""
+    supported = case.rules.supported
+    if supported is None or case.type in supported or case.type in UNIVERSAL:
+        return None
+    mode: RefusalMode = case.rules.contract.refusal_mode
+    kept: Any = None
+    if case.type in SHOWN:
+        # Not shown is no fault of the run: what was said is kept, and the run goes on.
+        mode = "discard-and-warn"
+        case.redact()
+        kept = case.payload
+    text = "unknown_envelope_kind: this host does not take envelopes of this kind"
+    identity = case.trust, case.correlation_id
+    return Gated("unknown_envelope_kind", text, case.shown, _allowed(supported), mode, kept, *identity)
+
+
+def payload(case: Case) -> Outcome | None:
+    """env-06, env-07: the version first, then the form."""
+    rules = case.rules
+    known = rules.kinds.find(case.type)
+    advertised = rules.advertised(case.type)
+    if advertised is not None:
+        drifted = payloads.check_version(case.version, advertised, rules.strict)
+        if drifted is not None:
+            return drifted
+        case.drift = case.version < advertised
+    if known is None:
+        case.warnings = (UNCHECKED,)
+        return None
+    return payloads.check_payload(case.type, case.payload, known.mould, rules.supported)
+
+
+def contract(case: Case) -> Outcome | None:
+    """env-13 (RFC 0021, Envelope Contract): a kind that the node does not take. The universal ones it does."""
+    taken = case.rules.contract
+    if taken.accepts is None or case.type in taken.accepts or case.type in UNIVERSAL:
+        return None
+    text = "envelope_contract_violation: this node does not take envelopes of this kind"
+    allowed = _allowed(taken.accepts)
+    code = "envelope_contract_violation"
+    return Gated(code, text, case.shown, allowed, taken.refusal_mode, None, case.trust, case.correlation_id)
+
+
+def limits(case: Case) -> Outcome | None:
+    """env-08: one too many. What is sent again was counted the first time."""
+    cap, name, counted = _CAPS.get(case.type, _ENVELOPES)
+    counter = counted(case.rules.counters)
+    if counter is None or counter.current < counter.cap:
+        return None
+    if case.again is not None and not isinstance(case.again, Breached):
+        return None
+    observed = max(counter.current, counter.cap) + 1
+    reason = f"{name} cap ({counter.cap}) breached"
+    return Breached(cap, counter.cap, observed, reason, case.trust, case.correlation_id)
+
+
+def redaction(case: Case) -> Outcome | None:
+    """env-11: after the checks, so that a marker never breaks one."""
+    case.redact()
+    return None
+
+
+def trust(case: Case) -> Outcome | None:
+    """env-14 (RFC 0021, trust): no approval moves on untrusted content."""
+    if case.rules.approval and case.trust == "untrusted":
+        return Invalid("untrusted_content_blocks_approval", "untrusted_content_blocks_approval")
+    return None
+
+
+def dedup(case: Case) -> Outcome | None:
+    """env-15 (RFC 0021, correlation): what is recorded under the id is the outcome; another kind is refused."""
+    if case.known is None:
+        return None
+    if case.again is None:
+        return _conflict()
+    case.repeated = True
+    return case.again
+
+
+Step = Callable[[Case], Outcome | None]
+STEPS: Final[tuple[tuple[str, Step], ...]] = (
+    ("capability", capability),
+    ("shape", shape),
+    ("kind", kind),
+    ("payload", payload),
+    ("contract", contract),
+    ("limits", limits),
+    ("redaction", redaction),
+    ("trust", trust),
+    ("dedup", dedup),
+)
+"""env-09 (RFC 0021, production flow): the order is part of the protocol."""
+
+
+def accept(document: Any, rules: Rules) -> Verdict:
+    """env-10: what the gate says of a document. The same for the same document and rules, whatever they are."""
+    case = Case(document, rules)
+    for _, step in STEPS:
+        outcome = step(case)
+        if outcome is not None:
+            return _settled(case, outcome)
+    return _accepted(case)
+
+
+def explain(document: Any, rules: Rules) -> tuple[Verdict, list[Said]]:
+    """The same verdict, with what every step said up to the one that ended it."""
+    case = Case(document, rules)
+    said: list[Said] = []
+    for name, step in STEPS:
+        outcome = step(case)
+        if outcome is not None:
+            verdict = _settled(case, outcome)
+            said.append(_said_last(name, verdict))
+            return verdict, said
+        said.append(Said(name, True, _PASSED[name](case)))
+    return _accepted(case), said
+
+
+def _accepted(case: Case) -> Verdict:
+    return Verdict(
+        Accepted(
+            case.shown,
+            case.envelope_id,
+            case.correlation_id,
+            case.payload,
+            case.trust,
+            case.version,
+            case.redactions,
+            case.drift,
+            (),
+            case.warnings,
+        ),
+        False,
+        *case.identity,
+    )
+
+
+def _settled(case: Case, outcome: Outcome) -> Verdict:
+    """What is recorded under the id stays: a gate that was closed since does not change it."""
+    if isinstance(outcome, Gated | Breached) and not case.repeated and case.known is not None:
+        if case.again is None:
+            return Verdict(_conflict(), False, *case.identity)
+        case.repeated = True
+        outcome = case.again
+    return Verdict(outcome, case.repeated, *case.identity)
+
+
+def _conflict() -> Invalid:
+    where = Detail("/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind")
+    return refused(CONFLICT, (where,))
+
+
+def _allowed(more: frozenset[str]) -> tuple[str, ...]:
+    return (*UNIVERSAL, *sorted(more.difference(UNIVERSAL)))
+
+
+def _said_last(name: str, verdict: Verdict) -> Said:
+    outcome = verdict.outcome
+    if verdict.repeated or isinstance(outcome, Accepted):
+        return Said(name, True, "The outcome was recorded before; nothing more is done.")
+    return Said(name, False, outcome.reason)
+
+
+def _checked(case: Case) -> str:
+    if case.warnings:
+        return f"Passed, but {case.warnings[0]}."
+    return "The payload fits an older version of its kind." if case.drift else "The payload fits its kind."
+
+
+_PASSED: Final[dict[str, Callable[[Case], str]]] = {
+    "capability": lambda case: "The host takes envelopes.",
+    "shape": lambda case: "The document is an envelope.",
+    "kind": lambda case: (
+        "The host takes this kind." if case.rules.supported is not None else "The host takes any kind."
+    ),
+    "payload": _checked,
+    "contract": lambda case: "The node takes this kind.",
+    "limits": lambda case: "No limit is reached.",
+    "redaction": lambda case: f"Secrets replaced in the payload: {case.redactions}.",
+    "trust": lambda case: f"The content is {case.trust}.",
+    "dedup": lambda case: "Nothing is recorded under the correlation id.",
+}

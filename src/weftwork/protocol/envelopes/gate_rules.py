@@ -1,0 +1,89 @@
+"""The rules of one judgement: all that the gate knows beside the envelope itself."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.outcome import Outcome
+from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.run.events import Trust
+
+
+class Counter(msgspec.Struct, frozen=True):
+    """How many there were, and how many there may be."""
+
+    current: int
+    cap: int
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """env-08 (RFC 0021, limits): what is counted. None is not counted."""
+
+    envelopes: Counter | None = None
+    schema: Counter | None = None
+    clarification: Counter | None = None
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What is recorded under a correlation id."""
+
+    type: str
+    outcome: Outcome
+
+
+def nothing(correlation_id: str) -> Known | None:
+    """Nothing is recorded under any id."""
+    return None
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What holds for this envelope, here and now."""
+
+    kinds: Kinds
+    """Kinds whose payloads can be checked, with their schemas and versions."""
+    supported: frozenset[str] | None = None
+    """Kinds that the host takes beside the universal ones. None: any."""
+    contract: Contract = OPEN
+    versions: dict[str, int] | None = None
+    """Advertised versions by kind. None: those of `kinds`."""
+    strict: bool = False
+    """Whether an envelope for an older version is refused instead of accepted with a mark."""
+    counters: Counters = Counters()
+    secrets: Copies | None = None
+    """What must not stand in a payload."""
+    trust: Trust | None = None
+    """Of the run as a whole, for an envelope that says nothing itself."""
+    approval: bool = False
+    """Whether the envelope is to advance an approval."""
+    capable: bool = True
+    """Whether the host offers envelopes at all."""
+    known: Callable[[str], Known | None] = nothing
+
+    def advertised(self, kind: str) -> int | None:
+        """The version that envelopes of this kind are measured by; None where there is none."""
+        found = self.kinds.find(kind)
+        return (self.versions or {}).get(kind, None if found is None else found.version)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The outcome, and whether it is one that was recorded before: then nothing more is to be done."""
+
+    outcome: Outcome
+    repeated: bool = False
+    type: str = ""
+    envelope_id: str = ""
+    correlation_id: str = ""
+    """What the envelope is known by, with secrets taken out of it; empty if it is none."""
+    schema_version: int = 0
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One step of the judgement, for those who want to see how it went."""
+
+    step: str
+    """capability, shape, kind, payload, contract, limits, redaction, trust or dedup."""
+    passed: bool
+    note: str
+    """In plain words, without anything of the payload."""

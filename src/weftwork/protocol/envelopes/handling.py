@@ -1,0 +1,207 @@
+"""Handling: what an outcome adds to the log. The record comes first, then what its kind does.
+
+One commit holds all of it, so a handler has run exactly if its record is there. Source: RFC 0021 (projection).
+
+Lifting: a clarification that a model asks for becomes a question to people. Source: RFC 0021 (clarification).
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.gate_rules import Known
+from weftwork.protocol.envelopes.kind import ERROR, MEDIA, SCHEMA_REQUEST, SCHEMA_RESPONSE, UNIVERSAL
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, Invalid, Outcome
+from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft, Trust
+from weftwork.protocol.run.interrupts import Interrupt
+
+CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
+"""Kinds of breaches that fail a node, and not the run as a whole."""
+_NODE_SCOPED: Final = frozenset({"schema", "clarification"})
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An outcome that is to be recorded, and for which envelope."""
+
+    node_id: str
+    type: str
+    correlation_id: str
+    envelope_id: str
+    outcome: Accepted | Gated | Breached
+    schema_version: int = 0
+    floor: int | None = None
+    """The advertised version of its kind, where it was written for an older one."""
+    rendering: dict[str, Any] | None = None
+    """Of media: the hint for those who show it."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a node fails because of an envelope."""
+
+    code: str
+    message: str
+    details: dict[str, Any]
+    cause: str | None = None
+    """The correlation id of an envelope that is recorded."""
+
+
+def projected(judged: Judged, contract: Contract) -> tuple[Draft, ...]:
+    """env-23 (RFC 0021, projection): the record of an outcome and the events of its handler, all of them caused by it.
+
+    Not among them: the question of a clarification, and the failure of the node, which whoever runs the node adds.
+    """
+    drafts = (Draft(ENVELOPE_RECORDED, _record(judged), judged.node_id), *_handled(judged, contract))
+    return caused(drafts, judged.correlation_id, judged.outcome.content_trust)
+
+
+def caused(drafts: tuple[Draft, ...], correlation_id: str, trust: Trust) -> tuple[Draft, ...]:
+    """env-24 (RFC 0021, projection): events that follow from an envelope name it as their cause and carry its trust."""
+    return tuple(msgspec.structs.replace(draft, causation_id=correlation_id, content_trust=trust) for draft in drafts)
+
+
+def failure_of(outcome: Outcome) -> Failure | None:
+    """env-25 (RFC 0021, outcomes): how a node fails by an outcome; None if it goes on."""
+    match outcome:
+        case Accepted():
+            return None
+        case Invalid(code, reason, details):
+            places = [each.instance_path for each in details]
+            return Failure(code, f"The envelope was refused: {reason}", {"pointers": places} if places else {})
+        case Gated():
+            if outcome.refusal_mode == "discard-and-warn":
+                return None
+            details = {"refusedType": outcome.type, "acceptedTypes": list(outcome.allowed)}
+            message = "The model sent an envelope of a kind that is not taken here."
+            return Failure("envelope_contract_violation", message, details, outcome.correlation_id or None)
+        case Breached(kind, limit, observed, reason):
+            details = {"kind": kind, "limit": limit, "observed": observed}
+            return Failure("cap_breached", reason, details, outcome.correlation_id or None)
+
+
+def known_of(payload: dict[str, Any], trust: Trust | None) -> Known:
+    """The record again, from the event."""
+    kind: str = payload["type"]
+    stands = trust or "trusted"
+    match payload["status"]:
+        case "accepted":
+            outcome: Outcome = Accepted(
+                kind,
+                payload["envelopeId"],
+                payload["correlationId"],
+                payload.get("payload"),
+                stands,
+                payload.get("schemaVersion", 0),
+                payload.get("redactionCount", 0),
+                payload.get("drift", False),
+            )
+        case "gated":
+            allowed, mode = tuple(payload["allowedKinds"]), payload["refusalMode"]
+            kept, cause = payload.get("payload"), payload["correlationId"]
+            outcome = Gated(payload["code"], payload["reason"], kind, allowed, mode, kept, stands, cause)
+        case _:
+            counted = payload["capKind"], payload["limit"], payload["observed"]
+            outcome = Breached(*counted, payload["reason"], stands, payload["correlationId"])
+    return Known(kind, outcome)
+
+
+def _record(judged: Judged) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "nodeId": judged.node_id,
+        "correlationId": judged.correlation_id,
+        "envelopeId": judged.envelope_id,
+        "type": judged.type,
+        "schemaVersion": judged.schema_version,
+    }
+    match judged.outcome:
+        case Accepted() as accepted:
+            record |= {"status": "accepted", "payload": accepted.payload, "redactionCount": accepted.redactions}
+            if judged.rendering is not None:
+                record["rendering"] = judged.rendering
+            if accepted.drift:
+                record["drift"] = True
+                if judged.floor is not None:
+                    record["floor"] = judged.floor
+        case Gated() as gated:
+            record |= {"status": "gated", "code": gated.code, "reason": gated.reason}
+            record |= {"allowedKinds": list(gated.allowed), "refusalMode": gated.refusal_mode}
+            if gated.payload is not None:
+                record["payload"] = gated.payload
+        case Breached(kind, limit, observed, reason):
+            record |= {"status": "breached", "capKind": kind, "limit": limit, "observed": observed, "reason": reason}
+    return record
+
+
+def _handled(judged: Judged, contract: Contract) -> tuple[Draft, ...]:
+    node_id = judged.node_id
+    match judged.outcome:
+        case Breached(kind, limit, observed):
+            # lim-15 (RFC 0021, limits): a limit of one node names it, that of a turn does not.
+            payload: dict[str, Any] = {"kind": kind, "limit": limit, "observed": observed}
+            if kind in _NODE_SCOPED:
+                payload["nodeId"] = node_id
+            return (Draft("cap.breached", payload, node_id),)
+        case Gated() as gated:
+            if gated.refusal_mode == "fail-node":
+                return ()
+            fields = {"refusedType": gated.type, "acceptedTypes": list(gated.allowed)}
+            return (_log(node_id, "warn", "An envelope of a kind that is not taken here was set aside.", fields),)
+        case Accepted(payload=content):
+            if judged.type == ERROR:
+                fields = {"code": content["code"], "message": content["message"]}
+                return (_log(node_id, "error", "The model reports that it could not do what was asked.", fields),)
+            if judged.type in (SCHEMA_REQUEST, SCHEMA_RESPONSE):
+                word = "asks for" if judged.type == SCHEMA_REQUEST else "has understood"
+                fields = {"envelopeType": content["envelopeType"]}
+                return (_log(node_id, "debug", f"The model {word} the schema of a kind.", fields),)
+            if judged.type in MEDIA:
+                return _shown(judged, content)
+            if judged.type in contract.artifacts and judged.type not in UNIVERSAL:
+                return (_artifact(judged, content),)
+            return ()
+
+
+def _shown(judged: Judged, content: dict[str, Any]) -> tuple[Draft, ...]:
+    """media-88 (readings, Media events): an event of the kind itself, which is what readers look for, with exactly the
+    payload of the envelope. Without a description it is told that some will not know what is shown."""
+    event = Draft(judged.type, content, judged.node_id)
+    if content.get("alt"):
+        return (event,)
+    fields = {"type": judged.type, "envelopeId": judged.envelope_id}
+    return event, _log(judged.node_id, "warn", "Media were shown without a description (alt).", fields)
+
+
+def _artifact(judged: Judged, content: Any) -> Draft:
+    made = {
+        "artifactId": judged.envelope_id,
+        "artifactType": judged.type,
+        "nodeId": judged.node_id,
+        "version": "1",
+        "data": content,
+    }
+    return Draft("artifact.created", made, judged.node_id)
+
+
+def _log(node_id: str, level: str, message: str, fields: dict[str, Any]) -> Draft:
+    return Draft("log.appended", {"level": level, "message": message, "nodeId": node_id, "fields": fields}, node_id)
+
+
+def lifted(accepted: Accepted) -> Interrupt:
+    """env-22 (RFC 0021, clarification): the questions in their order, with their ids, in the closed form of an
+    interrupt; their context and the model's reasoning stay in the record.
+
+    A schema that is outside the dialect for answers is left out: that question takes free text.
+    """
+    payload: dict[str, Any] = accepted.payload
+    data: dict[str, Any] = {"questions": [_question(each) for each in payload["questions"]]}
+    if "contextType" in payload:
+        data["contextType"] = payload["contextType"]
+    return Interrupt("clarification", f"envelope:{accepted.correlation_id}", data)
+
+
+def _question(given: dict[str, Any]) -> dict[str, Any]:
+    question = {"id": given["id"], "question": given["question"]}
+    if "schema" in given and not check_caller_schema(given["schema"], ""):
+        question["schema"] = given["schema"]
+    return question

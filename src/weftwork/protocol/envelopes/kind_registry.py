@@ -1,0 +1,184 @@
+"""The registry of envelope kinds: those of others beside those of the protocol.
+
+A kind comes from the settings, from a Python package or from a workflow. The first two hold for the whole host and are
+advertised, the last one for its workflow alone. A kind may be registered in several versions: the highest one is the
+kind, and what was written for an older one is checked against it, as the gate does with every kind.
+
+Names of envelope kinds: whose they are, and which of them somebody may register.
+
+The kinds of envelopes that the protocol itself defines.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.schema import Violation, document
+from weftwork.protocol.json.values import is_object
+
+MAX_NAME: Final = 256
+"""Characters, as many as the `type` of an envelope takes."""
+OPEN: Final = ("vendor.", "community.", "private.", "local.")
+"""What the name of a kind that is not of the protocol begins with."""
+TAKEN: Final = ("openwop.", "core.", "media.", "ui.", "vendor.weftwork.")
+"""Names below these are of the protocol, or of this host."""
+LEGACY: Final = frozenset({"prd.create", "theme.create", "tasks.create"})
+"""Kinds from before there were prefixes, which an operator may still serve."""
+
+_SEGMENT: Final = "[a-z][a-zA-Z0-9_-]*"
+_NAME: Final = re.compile(
+    rf"(?:vendor|community|private)\.[a-z][a-z0-9_-]*(?:\.{_SEGMENT})+|local(?:\.{_SEGMENT})+", re.ASCII
+)
+
+
+def check_name(name: str, legacy: bool = False) -> str | None:
+    """env-40 (RFC 0021, naming): what keeps a kind from having this name, None if nothing does. `legacy`: those of
+    LEGACY are good too. Never repeats the name."""
+    if legacy and name in LEGACY:
+        return None
+    if name in UNIVERSAL or name in SHOWN:
+        return "is a kind of the protocol"
+    if name.startswith(TAKEN):
+        return f"is taken: names in {' '.join(TAKEN)} are not for others"
+    if len(name) > MAX_NAME:
+        return f"takes {MAX_NAME} or fewer characters"
+    if _NAME.fullmatch(name) is None:
+        return (
+            "must be like vendor.acme.plan, community.acme.plan, private.acme.plan or local.plan: "
+            "parts of letters, digits, '-' and '_', each of which begins with a small letter"
+        )
+    return None
+
+
+MEMBER: Final = "envelopeKinds"
+"""The member of a definition's `metadata` that holds the kinds of a workflow."""
+MAX_VERSION: Final = 1_000_000
+MAX_KINDS: Final = 16
+"""Kinds of one workflow."""
+MAX_BYTES: Final = 131_072
+"""Their schemas together, in a workflow; and the schema of one kind of a package."""
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """A kind, and where it was found, in words for those who can change it."""
+
+    kind: Kind
+    place: str
+
+
+class KindRefused(Exception):
+    """A kind that cannot be registered; the message names the place and what is wrong there."""
+
+
+def register(kinds: Kinds, found: Iterable[Registration], legacy: bool = False) -> Kinds:
+    """env-41 (RFC 0021, versions): the kinds with those that were found, each in its highest version.
+
+    Raises KindRefused for a kind that is not well formed, and for a version that is there with another schema.
+    """
+    versions: dict[tuple[str, int], Registration] = {}
+    highest: dict[str, Kind] = {}
+    for each in found:
+        kind = each.kind
+        if wrong := check_kind(kind, legacy):
+            pointer = f" at {wrong[0].pointer}" if wrong[0].pointer else ""
+            raise KindRefused(f"{each.place}: the kind {kind.name!r} cannot be registered:{pointer} {wrong[0].message}")
+        other = versions.setdefault((kind.name, kind.version), each)
+        if encode_stored(other.kind.schema) != encode_stored(kind.schema):
+            raise KindRefused(
+                f"{each.place}: version {kind.version} of the kind {kind.name!r} is registered with another schema "
+                f"by {other.place}; a schema that changes gets a higher version"
+            )
+        if kind.name not in highest or highest[kind.name].version < kind.version:
+            highest[kind.name] = kind
+    return kinds.with_kinds(highest.values())
+
+
+def check_kind(kind: Kind, legacy: bool = False, at: str = "") -> list[Violation]:
+    """env-42 (RFC 0021, naming, readings, Vendor kinds): what keeps a kind from being one; schemas stand at
+    `{at}/schema`."""
+    found: list[Violation] = []
+    if (wrong := check_name(kind.name, legacy)) is not None:
+        found.append(Violation(at, "name", f"the name {wrong}"))
+    if not _is_version(kind.version):
+        found.append(Violation(f"{at}/version", "version", f"must be a whole number from 1 to {MAX_VERSION}"))
+    return [*found, *(_check_own(kind, at) if kind.own else check_caller_schema(kind.schema, f"{at}/schema"))]
+
+
+def _is_version(version: Any) -> bool:
+    return isinstance(version, int) and not isinstance(version, bool) and 1 <= version <= MAX_VERSION
+
+
+def _check_own(kind: Kind, at: str) -> list[Violation]:
+    """The schema of somebody whose code runs here. It may be recursive, but it must compile, and fetch nothing."""
+    if len(encode_stored(kind.schema)) > MAX_BYTES:
+        return [Violation(f"{at}/schema", "size", f"is larger than {MAX_BYTES} bytes")]
+    try:
+        schema.check_inline(kind.schema, None, "")
+    except HostFault:
+        text = "is no JSON Schema that can be used: a keyword is misused, or a reference leads out of it"
+        return [Violation(f"{at}/schema", "schema", text)]
+    return []
+
+
+def parse_kinds(metadata: dict[str, Any], at: str = "/metadata") -> tuple[tuple[Kind, ...], list[Violation]]:
+    """env-43 (readings, Vendor kinds): the kinds of a workflow, by name, or what is wrong with them."""
+    given: Any = metadata.get(MEMBER)
+    if given is None:
+        return (), []
+    place = f"{at}/{MEMBER}"
+    if not is_object(given):
+        return (), [Violation(place, "type", "must be of type object")]
+    if len(given) > MAX_KINDS:
+        return (), [Violation(place, "maxProperties", f"takes {MAX_KINDS} or fewer members")]
+    if len(encode_stored(given)) > MAX_BYTES:
+        return (), [Violation(place, "size", f"is larger than {MAX_BYTES} bytes")]
+    kinds: list[Kind] = []
+    found: list[Violation] = []
+    for name in sorted(given):
+        where = f"{place}/{escape(name)}"
+        wrong = schema.check_inline(_ENTRY, given[name], where)
+        if not wrong:
+            kind = Kind(name, given[name].get("version", 1), given[name]["schema"])
+            wrong = check_kind(kind, at=where)
+            kinds.append(kind)
+        found += wrong
+    return ((), found) if found else (tuple(kinds), [])
+
+
+def check_taken(kinds: Kinds, own: Iterable[Kind], at: str = "/metadata") -> list[Violation]:
+    """env-43: a kind of the host is the same in every workflow; one that says otherwise is refused."""
+    found: list[Violation] = []
+    for kind in own:
+        known = kinds.find(kind.name)
+        if known is not None and (known.version, encode_stored(known.schema)) != (
+            kind.version,
+            encode_stored(kind.schema),
+        ):
+            text = f"is a kind of this host, in version {known.version} and with a schema of its own"
+            found.append(Violation(f"{at}/{MEMBER}/{escape(kind.name)}", "taken", text))
+    return found
+
+
+_ENTRY: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["schema"],
+    "properties": {
+        "version": {"type": "integer", "minimum": 1, "maximum": MAX_VERSION},
+        "schema": {"type": "object"},
+    },
+    "additionalProperties": False,
+}
+
+
+BUILTIN: Final = Kinds(
+    {name: Kind(name, 1, document(f"envelopes/{name}"), own=True) for name in (*UNIVERSAL, *SHOWN)},
+)
+"""env-03 (RFC 0021, RFC 0055, RFC 0102): the eight of them, each at version 1."""

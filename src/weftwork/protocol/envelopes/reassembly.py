@@ -1,0 +1,168 @@
+"""Pieces: envelopes that come in several parts, put together before anything in them is judged.
+
+Theory. The pieces of one envelope share a correlation id and may come in any order. Texts are parts of one JSON text;
+any other payload is all there is so far, and the last one is all there is. Content from outside in one piece is
+content from outside in the whole. What contradicts itself stays refused for as long as this is remembered: a turn.
+
+Joining: the documents of one answer, with envelopes that came in pieces put together.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encoded, refused
+from weftwork.protocol.envelopes.defaults import Origin, filled
+from weftwork.protocol.envelopes.outcome import Detail, Invalid
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.privacy.trust import meet
+from weftwork.protocol.run.events import Trust
+
+MAX_PIECES: Final = 2_000
+"""Of one envelope."""
+MAX_BYTES: Final = 1_048_576
+"""Of all the pieces that are kept of one envelope, as JSON."""
+MAX_OPEN: Final = 64
+"""Envelopes of which pieces are kept."""
+
+
+class _Emission(msgspec.Struct):
+    """What has come of one envelope."""
+
+    type: str
+    indices: set[int]
+    texts: dict[int, str]
+    size: int = 0
+    total: int = -1
+    last: dict[str, Any] | None = None
+    trust: Trust | None = None
+    refused: Invalid | None = None
+
+
+class Pieces:
+    """The pieces of one turn, by correlation id."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Emission] = {}
+
+    def take(self, document: Any) -> Any | Invalid | None:
+        """env-16 (RFC 0021, partial): the whole envelope once all its pieces are there, None until then.
+
+        A document that is no piece comes back as it is. One that contradicts another piece is Invalid, and so is all
+        that follows it under its id.
+        """
+        if not is_object(document) or "partial" not in document:
+            return document
+        if encoded(document) is None:
+            return document
+        invalid = check_shape(document)
+        if invalid is not None:
+            return invalid
+        name = document["correlationId"]
+        emission = self._open.get(name)
+        if emission is None:
+            if len(self._open) >= MAX_OPEN:
+                return _wrong("maxItems", f"is one of more than {MAX_OPEN} envelopes in pieces at a time")
+            emission = self._open[name] = _Emission(document["type"], set(), {})
+        if emission.refused is None:
+            emission.refused = _conflict(emission, document) or _add(emission, document)
+        if emission.refused is not None:
+            return emission.refused
+        if emission.last is None or len(emission.indices) < emission.total:
+            return None
+        del self._open[name]
+        return _whole(emission, emission.last)
+
+    def close(self) -> dict[str, Invalid]:
+        """The turn is over: why the envelopes that are not whole never will be, by correlation id."""
+        missing = _wrong("required", "belongs to an envelope of which other pieces never came")
+        found = {name: emission.refused or missing for name, emission in self._open.items()}
+        self._open = {}
+        return found
+
+
+def _conflict(emission: _Emission, document: dict[str, Any]) -> Invalid | None:
+    if document["type"] == emission.type:
+        return None
+    where = Detail("/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind")
+    return refused("envelope_correlation_conflict", (where,))
+
+
+def _add(emission: _Emission, document: dict[str, Any]) -> Invalid | None:
+    partial, payload = document["partial"], document["payload"]
+    index, total = int(partial["index"]), int(partial["total"])
+    if not partial["isPartial"]:
+        if emission.last is not None:
+            return _wrong("unique", "comes after one that was the last")
+        if total not in (-1, index + 1):
+            return _wrong("const", "is the last one, and does not fit the total")
+        total = index + 1
+        emission.last = document
+    if index in emission.indices:
+        return _wrong("unique", "has the index of another one")
+    if total != -1:
+        if emission.total not in (-1, total):
+            return _wrong("const", "says another total than one before")
+        emission.total = total
+    emission.indices.add(index)
+    if emission.total != -1 and (max(emission.indices) >= emission.total):
+        return _wrong("maximum", "has an index beyond the total")
+    if len(emission.indices) > MAX_PIECES or emission.total > MAX_PIECES:
+        return _wrong("maxItems", f"is one of more than {MAX_PIECES}")
+    if isinstance(payload, str):
+        emission.texts[index] = payload
+        emission.size += len(payload.encode())
+    if emission.size > MAX_BYTES:
+        return _wrong("maxLength", f"makes the envelope longer than {MAX_BYTES} bytes")
+    emission.trust = meet((emission.trust, document["meta"].get("contentTrust")))
+    return None
+
+
+def _whole(emission: _Emission, last: dict[str, Any]) -> Any | Invalid:
+    whole = {name: member for name, member in last.items() if name != "partial"}
+    if emission.trust == "untrusted":
+        whole["meta"] = {**last["meta"], "contentTrust": emission.trust}
+    if emission.total > 1 and len(emission.texts) == emission.total:
+        text = "".join(emission.texts[index] for index in range(emission.total))
+        try:
+            whole["payload"] = decode(text.encode())
+        except ClientFault:
+            return refused(
+                "envelope_invalid", (Detail("/payload", "#", "type", "makes no JSON with the other pieces"),)
+            )
+    return whole
+
+
+def _wrong(rule: str, message: str) -> Invalid:
+    return refused(INVALID_SHAPE, (Detail("/partial", "#/$defs/partial", rule, message),))
+
+
+def joined(documents: tuple[Any, ...], origin: Origin) -> tuple[Any, ...]:
+    """env-16 (RFC 0021, partial): every envelope whole, where its last piece stood. Pieces that do not make up one stay
+    pieces, for the gate to refuse."""
+    if not any(is_object(each) and "partial" in each for each in documents):
+        return documents
+    pieces, whole = Pieces(), list[Any]()
+    for document in documents:
+        if not (is_object(document) and "partial" in document):
+            whole.append(document)
+            continue
+        taken = pieces.take(filled(document, origin))
+        if isinstance(taken, Invalid):
+            whole.append(_piece(document))
+        elif taken is not None:
+            whole.append(taken)
+    left = len(pieces.close())
+    return (*whole, *(_piece(each) for each in documents[-1:] if left))
+
+
+def is_piece(document: Any) -> bool:
+    """Whether this is only a part of an envelope: nothing may follow from it."""
+    partial = document.get("partial") if is_object(document) else None
+    return is_object(partial) and partial.get("isPartial") is True
+
+
+def _piece(document: Any) -> Any:
+    return {**document, "partial": {"isPartial": True, "index": 0, "total": -1}} if is_object(document) else document

@@ -1,0 +1,1 @@
+"""Finding, repairing and cleaning envelopes in a model's text."""

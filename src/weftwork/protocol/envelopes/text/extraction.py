@@ -1,0 +1,246 @@
+"""Extraction: the JSON documents that stand in what a model said. Pure, and linear in the length of the text.
+
+Theory. A text is first taken as one document. If it is none, documents are looked for in its fences and around them
+(brackets.py), strictly first, and with repair only if nothing at all was found that way. What is inside something
+that was to be a document is not looked at, so a part of a broken document is never taken for the whole. Whatever is
+found has passed the one strict decoder.
+
+Brackets: where in a text something stands that could be a JSON document. Nothing is decoded here.
+
+Theory. A text is cut into what stands in fences and what stands around them. In each part, a bracket after which JSON
+could go on is followed to the one that closes it, and the walk goes on behind that. A bracket that is not closed as it
+should be ends the walk through its part: what stands inside it, or behind its end, may be a part of a document that
+was cut off or went wrong, and is not to be taken for a document. So every character is looked at once.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.envelopes.text.repair import repair
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import MAX_DEPTH, decode
+from weftwork.protocol.json.values import is_array, is_object
+
+MAX_PARTS: Final = 1_000
+"""Parts that a text is cut into; all that follows is in the last one."""
+
+_FENCE: Final = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})([^\n`{[]*)$", re.MULTILINE)
+_START: Final = re.compile(r'\{(?=[ \t\n\r]*["}])|\[(?=[ \t\n\r]*(?:[\[{"\]0-9-]|true|false|null))')
+_BRACKET: Final = re.compile(r'[{}\[\]"]')
+_STRING: Final = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_OPENERS: Final = {"}": "{", "]": "["}
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A stretch of a text, inside a fence or not."""
+
+    start: int
+    end: int
+    fenced: bool
+
+
+def parts(text: str) -> list[Part]:
+    """The text cut at its fences. A fence that is not closed reaches to the end."""
+    found: list[Part] = []
+    start, mark = 0, ""
+    for fence in _FENCE.finditer(text):
+        if mark and (not fence[1].startswith(mark) or fence[2].strip()):
+            continue
+        found.append(Part(start, fence.start(), bool(mark)))
+        start, mark = fence.end(), "" if mark else fence[1]
+        if not mark and len(found) >= MAX_PARTS:
+            break
+    found.append(Part(start, len(text), bool(mark)))
+    return found
+
+
+def spans(text: str, part: Part) -> Iterator[tuple[int, int]]:
+    """Where brackets balance in this part, outermost ones only, in their order."""
+    at = part.start
+    while start := _START.search(text, at, part.end):
+        at, closed = follow(text, start.start(), part.end)
+        if not closed:
+            return
+        yield start.start(), at
+
+
+def follow(text: str, start: int, end: int) -> tuple[int, bool]:
+    """Where the bracket at `start` is closed, or where it is clear that it is not; and whether it is."""
+    opened: list[str] = []
+    at = start
+    while found := _BRACKET.search(text, at, end):
+        mark, at = found[0], found.end()
+        if mark == '"':
+            closing = _STRING.match(text, at, end)
+            if closing is None:
+                return end, False
+            at = closing.end()
+        elif mark in _OPENERS:
+            if opened.pop() != _OPENERS[mark]:
+                return at, False
+            if not opened:
+                return at, True
+        else:
+            opened.append(mark)
+            if len(opened) > MAX_DEPTH:
+                return at, False
+    return end, False
+
+
+Path = Literal["direct", "markdown-fence", "brace-walker", "jsonrepair"]
+
+MAX_DOCUMENTS: Final = 2_000
+"""Of one answer: as many as one envelope may have pieces, and far more than a turn may send."""
+MAX_TRIED: Final = 1_000
+"""Pieces of a text that are decoded; what follows them is left unread."""
+_SPACE: Final = re.compile(r"\s*")
+_SLIPPED: Final = re.compile(
+    "\\{(?=\\s*(?:[\"'\u2018\u201c-\u201e]|[\\w$-]+\\s*:|/[/*]))"
+    "|\\[(?=\\s*(?:[\\[{\"'\u2018\u201c-\u201e]|/[/*]|-?[0-9]|[Tt]rue|[Ff]alse|null|None|undefined))"
+)
+"""A bracket after which something goes on that could be meant as JSON."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Documents in the order in which they stand, and how they were found."""
+
+    documents: tuple[Any, ...]
+    path: Path
+    offset: int | None
+    """The byte at which the first one begins; None if the text is the document."""
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """A document and its place."""
+
+    document: Any
+    path: Path
+    start: int
+    fenced: bool
+
+
+def read_value(text: str, *, clean: bool = False) -> Found | None:
+    """rel-01 (RFC 0032 B.6): the one JSON value of this text; None if there is nothing that can be read as one.
+
+    The text itself; else what stands in a fence; else the first object, or the first array if there is no object;
+    else the first of these that can be repaired. `clean`: the model ended its answer by itself (see repair).
+    """
+    whole = _decoded(text)
+    if whole is not None:
+        return Found(tuple(whole), "direct", None)
+    best = min(_strict(text), key=_rank, default=None)
+    if best is None or _rank(best) == _LEAST:
+        mended = min(_repaired(text, clean), key=_rank, default=None)
+        best = mended if mended is not None and (best is None or _rank(mended) < _LEAST) else best
+    return None if best is None else Found((best.document,), best.path, _byte(text, best.start))
+
+
+def read_envelopes(text: str, *, clean: bool = False) -> Found | None:
+    """rel-03 (RFC 0021, transports): the objects that stand in this text, from top to bottom; None if there are none.
+
+    For callers that expect envelopes: the text is an object or an array of objects, or holds such in fences or prose.
+    """
+    return _objects(text, clean)
+
+
+def looks_like_envelope(value: Any) -> bool:
+    """Whether this is an object with a kind and a payload."""
+    return is_object(value) and isinstance(value.get("type"), str) and "payload" in value
+
+
+def envelopes_in(text: str) -> Found | None:
+    """The envelopes in a text that need not hold any. Nothing is repaired: a text may well speak of JSON."""
+    if '"type"' not in text or '"payload"' not in text:
+        return None
+    found = _objects(text, None)
+    if found is None:
+        return None
+    documents = tuple(each for each in found.documents if looks_like_envelope(each))
+    return Found(documents, found.path, found.offset) if documents else None
+
+
+def holds_document(text: str) -> bool:
+    """Whether a whole object or array stands in the text, without any repair."""
+    return _decoded(text) is not None or next(_strict(text), None) is not None
+
+
+def is_prose(text: str) -> bool:
+    """rel-04 (RFC 0032 B.5): whether these are words and no attempt at JSON. An empty text is neither."""
+    start = text.lstrip()[:3]
+    return bool(start) and start[0] not in "{[" and start not in ("```", "~~~")
+
+
+def _objects(text: str, clean: bool | None) -> Found | None:
+    """The objects in a text, repaired ones only if there are no others. `clean` None: nothing is repaired."""
+    whole = _decoded(text)
+    if whole is not None:
+        return Found(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _listed(whole[0])) else None
+    pieces = [each for each in _strict(text) if _listed(each.document)]
+    if not pieces and clean is not None:
+        pieces = [each for each in _repaired(text, clean) if _listed(each.document)]
+    if not pieces:
+        return None
+    documents = tuple(islice((each for piece in pieces for each in _listed(piece.document)), MAX_DOCUMENTS))
+    return Found(documents, pieces[0].path, _byte(text, pieces[0].start))
+
+
+def _listed(document: Any) -> tuple[Any, ...]:
+    """An object, or the objects of an array that holds nothing else."""
+    if is_object(document):
+        return (document,)
+    return tuple(document) if is_array(document) and all(is_object(each) for each in document) else ()
+
+
+_LEAST: Final = 2
+
+
+def _rank(piece: _Piece) -> int:
+    """A fence was made for a document; a list of plain values in prose may be a reference."""
+    return 0 if piece.fenced else 1 if _listed(piece.document) else _LEAST
+
+
+def _strict(text: str) -> Iterator[_Piece]:
+    """The documents in a text that is none itself, in their order."""
+    tried = 0
+    for part in parts(text):
+        if part.fenced and (whole := _decoded(text[part.start : part.end])) is not None:
+            yield _Piece(whole[0], "markdown-fence", _begin(text, part.start), True)
+            continue
+        for start, end in spans(text, part):
+            tried += 1
+            if tried > MAX_TRIED:
+                return
+            if (whole := _decoded(text[start:end])) is not None:
+                yield _Piece(whole[0], "brace-walker", start, part.fenced)
+
+
+def _repaired(text: str, clean: bool) -> Iterator[_Piece]:
+    """What can be repaired: in each part the first that could be meant as JSON, so that no part of it is taken."""
+    for part in parts(text):
+        if start := _SLIPPED.search(text, part.start, part.end):
+            whole_part = clean and (part.fenced or part.end == len(text))
+            mended = repair(text[start.start() : part.end], clean=whole_part)
+            if mended is not None and (whole := _decoded(mended)) is not None:
+                yield _Piece(whole[0], "jsonrepair", start.start(), part.fenced)
+
+
+def _decoded(text: str) -> list[Any] | None:
+    """The document that this text is, in a list of its own, or None."""
+    try:
+        return [decode(text.encode("utf-8", "surrogatepass"))]
+    except ClientFault:
+        return None
+
+
+def _begin(text: str, start: int) -> int:
+    """Where the first character that is not a space stands."""
+    found = _SPACE.match(text, start)
+    return start if found is None else found.end()
+
+
+def _byte(text: str, index: int) -> int:
+    return len(text[:index].encode("utf-8", "surrogatepass"))

@@ -1,0 +1,145 @@
+"""Repair: a value that is almost JSON, written out as JSON. One pass, and only what has one reading.
+
+Repaired: a comma before a closing bracket; single and typographic quotes; names without quotes; True, False, None and
+undefined; `//` and `/* */` comments; line ends and tabs inside a text; and, only of an answer that ended by itself,
+closing brackets that are missing at the very end, after a whole value.
+
+Not repaired, because it would be a guess: missing or doubled commas and colons, texts without quotes or without their
+end, an apostrophe inside single quotes, unknown escapes, numbers that JSON does not write, NaN, brackets that do not
+match, dots that stand for more, a value that was to follow a last comma. Repeated names are left for the decoder to
+refuse. Nothing is added, and a value that is JSON stays the same value.
+"""
+
+import re
+from typing import Final
+
+from weftwork.protocol.json.decoder import MAX_DEPTH
+
+MAX_REPAIRED: Final = 262_144
+"""Characters of a value; a longer one is not repaired."""
+
+_SPACE: Final = re.compile(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_WORD: Final = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
+_ENDS: Final = {
+    '"': '"',
+    "'": "'",
+    "\u201c": "\u201d",
+    "\u201d": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u2018": "\u2019",
+}
+_BODIES: Final = {mark: re.compile(rf"((?:[^\\{ends}]++|\\.)*+)[{ends}]", re.DOTALL) for mark, ends in _ENDS.items()}
+_SPECIAL: Final = re.compile(r"\\(.)|[\"\x00-\x1f]", re.DOTALL)
+_LITERALS: Final = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "undefined": "null",
+}
+_CLOSERS: Final = {"{": "}", "[": "]"}
+
+
+def repair(text: str, *, clean: bool = False) -> str | None:
+    """rel-02 (RFC 0032 B.6): the object or array that the text begins with, as JSON for the strict decoder to judge.
+
+    What follows it is left alone. `clean`: the answer ended by itself, so that a closing bracket may have been
+    forgotten; what was cut off is never completed. None if it cannot be repaired. Looks at each character once.
+    """
+    return _Pass(text, clean).run() if text.startswith(("{", "[")) else None
+
+
+class _Pass:
+    """One pass. `_due` is what may come next."""
+
+    def __init__(self, text: str, clean: bool) -> None:
+        self._text = text
+        self._at = 0
+        self._clean = clean
+        self._out: list[str] = []
+        self._open: list[str] = []
+        self._due = "value"
+
+    def run(self) -> str | None:
+        while self._due != "nothing":
+            space = _SPACE.match(self._text, self._at)
+            self._at = space.end() if space else self._at
+            if self._at > MAX_REPAIRED:
+                return None
+            if self._at >= len(self._text):
+                return self._finish()
+            if not self._step(self._text[self._at]):
+                return None
+        return "".join(self._out)
+
+    def _finish(self) -> str | None:
+        """The text is over, and brackets are open."""
+        if not self._clean or self._due != "more":
+            return None
+        return "".join([*self._out, *(_CLOSERS[each] for each in reversed(self._open))])
+
+    def _step(self, mark: str) -> bool:
+        if mark in "}]":
+            return self._close(mark)
+        match self._due:
+            case "more":
+                if mark != ",":
+                    return False
+                return self._put(",", 1, "name after comma" if self._open[-1] == "{" else "value after comma")
+            case "colon":
+                return mark == ":" and self._put(":", 1, "value")
+            case "name" | "name after comma":
+                return self._text_or_word(mark, "colon", None)
+            case _:
+                return self._value(mark)
+
+    def _value(self, mark: str) -> bool:
+        if mark in _CLOSERS:
+            self._open.append(mark)
+            return len(self._open) <= MAX_DEPTH and self._put(mark, 1, "name" if mark == "{" else "first value")
+        if number := _NUMBER.match(self._text, self._at):
+            return self._put(number[0], len(number[0]), "more")
+        return self._text_or_word(mark, "more", _LITERALS)
+
+    def _text_or_word(self, mark: str, due: str, words: dict[str, str] | None) -> bool:
+        """A text in any quotes; or a word, which as a name is a text and as a value one of `words`."""
+        if mark in _BODIES:
+            found = _BODIES[mark].match(self._text, self._at + 1)
+            written = None if found is None else _written(found[1])
+            return found is not None and written is not None and self._put(written, found.end() - self._at, due)
+        word = _WORD.match(self._text, self._at)
+        if word is None:
+            return False
+        written = f'"{word[0]}"' if words is None else words.get(word[0])
+        return written is not None and self._put(written, len(word[0]), due)
+
+    def _close(self, mark: str) -> bool:
+        if self._due not in ("more", "name", "first value", "name after comma", "value after comma"):
+            return False
+        if not self._open or _CLOSERS[self._open.pop()] != mark:
+            return False
+        if self._due.endswith("comma"):
+            self._out.pop()
+        return self._put(mark, 1, "more" if self._open else "nothing")
+
+    def _put(self, written: str, length: int, due: str) -> bool:
+        self._out.append(written)
+        self._at += length
+        self._due = due
+        return True
+
+
+def _written(body: str) -> str | None:
+    """A text between quotes as JSON writes it. Escapes are left to the decoder, but for an escaped apostrophe."""
+    if "\\\n" in body or "\\\r" in body:
+        return None
+    return f'"{_SPECIAL.sub(_escaped, body)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[1] is not None:
+        return "'" if found[1] == "'" else found[0]
+    return '\\"' if found[0] == '"' else f"\\u{ord(found[0]):04x}"

@@ -1,0 +1,189 @@
+"""Moulds: what a document has to fit, and what is said of one that does not.
+
+Theory. Nearly every document fits, and then one compiled check is all. Where one does not, what is said must not
+repeat a word of it: messages come from the schema, and of the names on the way to the place only those that the
+schema knows are shown, for a name can be a secret too: the pointer ends before any other one. A choice of forms that
+are told apart by a tag is explained by the form that the tag names, which the validator would find by trying all of
+them, at many times the cost.
+
+Tagged forms: a choice of forms of which each has its own value in one member.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final
+
+from jsonschema_rs import Draft202012Validator
+
+from weftwork.protocol.envelopes.outcome import Detail
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.pointers import token, tokens
+from weftwork.protocol.json.schema import Path, compiled, explain, first_error, is_small
+from weftwork.protocol.json.values import is_array, is_object
+
+_LOCAL: Final = "#/$defs/"
+
+Json = dict[str, Any]
+
+
+def with_tags(schema: Json) -> tuple[Json, dict[str, Path]]:
+    """The schema with every choice of tagged forms written as: one of the tags, and the form that goes with it.
+
+    It takes and refuses the same values. What was added stands in `$defs`, under names that are given with the place
+    of the choice they stand for.
+    """
+    made = _Writing(schema)
+    written = made.write(schema, ())
+    definitions = {**written.get("$defs", {}), **made.added}
+    return {**written, "$defs": definitions}, made.origins
+
+
+class _Writing:
+    def __init__(self, root: Json) -> None:
+        self._definitions: Json = root.get("$defs", {})
+        self.added: Json = {}
+        self.origins: dict[str, Path] = {}
+
+    def write(self, schema: Any, where: Path) -> Any:
+        if is_array(schema):
+            return [self.write(each, (*where, index)) for index, each in enumerate(schema)]
+        if not is_object(schema):
+            return schema
+        written = {name: self.write(each, (*where, name)) for name, each in schema.items()}
+        tag = self._tag(schema.get("anyOf"))
+        if tag is None or "allOf" in schema:
+            return written
+        name = f"tagged-{len(self.added)}"
+        self.origins[name] = (*where, "anyOf")
+        forms: dict[str | None, Any] = dict(zip(self._values(schema["anyOf"], tag), written.pop("anyOf"), strict=True))
+        chosen = {"type": "object", "required": [tag]}
+        self.added[name] = {
+            **chosen,
+            "properties": {tag: {"enum": list(forms)}},
+            "allOf": [
+                {"if": {**chosen, "properties": {tag: {"const": value}}}, "then": form} for value, form in forms.items()
+            ],
+        }
+        return {**written, "allOf": [{"$ref": f"{_LOCAL}{name}"}]}
+
+    def _tag(self, forms: Any) -> str | None:
+        """The member by which all the forms are told apart, if there is one."""
+        if not is_array(forms) or not forms:
+            return None
+        for tag in self._form(forms[0]).get("properties", {}):
+            values = self._values(forms, tag)
+            if None not in values and len(set(values)) == len(forms):
+                return tag
+        return None
+
+    def _values(self, forms: list[Any], tag: str) -> list[str | None]:
+        return [self._value(self._form(form), tag) for form in forms]
+
+    def _value(self, form: Json, tag: str) -> str | None:
+        if form.get("type") != "object" or tag not in form.get("required", ()):
+            return None
+        options = form.get("properties", {}).get(tag, {}).get("enum", ())
+        return options[0] if len(options) == 1 and isinstance(options[0], str) else None
+
+    def _form(self, form: Any) -> Json:
+        reference = form.get("$ref") if is_object(form) else None
+        if isinstance(reference, str):
+            form = self._definitions.get(reference.removeprefix(_LOCAL))
+        return form if is_object(form) else {}
+
+
+_UNKNOWN: Final = ("additionalProperties", "unevaluatedProperties")
+MAX_DETAILS: Final = 20
+
+
+class Mould:
+    """One schema. That of a kind a caller has registered is checked at a bounded cost."""
+
+    def __init__(self, schema: dict[str, Any], own: bool = True) -> None:
+        self._schema = schema
+        self._own = own
+
+    def fits(self, value: Any) -> bool:
+        """Whether the value fits. Never raises: what is no JSON does not fit."""
+        try:
+            return self._validator.is_valid(value) if self._own else not check_value(self._schema, value, "")
+        except (ValueError, HostFault):
+            return False
+
+    def details(self, value: Any, at: str) -> tuple[Detail, ...]:
+        """env-17: what keeps a value that does not fit from fitting, below the pointer `at`. From 1 to 20 places."""
+        try:
+            found = self._own_details(value, at) if self._own else self._foreign_details(value, at)
+        except (ValueError, HostFault):
+            found = ()
+        return found or (Detail(at, "#", "schema", "does not fit its schema"),)
+
+    def _own_details(self, value: Any, at: str) -> tuple[Detail, ...]:
+        validator, origins = self._telling
+        errors = validator.iter_errors(value) if is_small(value) else first_error(validator, value)
+        places = islice((place for error in errors for place in explain(error)), MAX_DETAILS)
+        found = (
+            self._detail(value, at, path, _written(where, origins), rule, message)
+            for path, where, rule, message in places
+        )
+        return tuple(dict.fromkeys(found))
+
+    def _foreign_details(self, value: Any, at: str) -> tuple[Detail, ...]:
+        found = check_value(self._schema, value, "")[:MAX_DETAILS]
+        details = (self._detail(value, at, tokens(each.pointer), "#", each.rule, each.message) for each in found)
+        return tuple(dict.fromkeys(details))
+
+    def _detail(self, value: Any, at: str, path: Iterable[str | int], where: str, rule: str, message: str) -> Detail:
+        steps = tuple(map(str, path))
+        shown = self._shown(value, steps)
+        if len(shown) == len(steps) - 1 and rule in _UNKNOWN:
+            message = "has a member that is not known here"
+        elif len(shown) < len(steps):
+            message = f"has a member, not named here, with a value that {message}"
+        return Detail(at + "".join(f"/{token(step)}" for step in shown), where, rule, message)
+
+    def _shown(self, value: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
+        """The steps into the value, up to the first name that is not one of the schema."""
+        for count, step in enumerate(steps):
+            # What looks like a number is a name where it stands in an object.
+            if is_array(value) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            elif step in self._names:
+                value = value.get(step) if is_object(value) else None
+            else:
+                return steps[:count]
+        return steps
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        return compiled(self._schema)
+
+    @cached_property
+    def _telling(self) -> tuple[Draft202012Validator, dict[str, Path]]:
+        """A validator that refuses the same values and says why in fewer words, and where its own parts come from."""
+        told, origins = with_tags(self._schema)
+        return compiled(told), origins
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(_property_names(self._schema))
+
+
+def _written(where: Path, origins: dict[str, Path]) -> str:
+    if len(where) > 1 and where[1] in origins:
+        where = origins[str(where[1])]
+    return "#" + "".join(f"/{token(str(step))}" for step in where)
+
+
+def _property_names(schema: Any) -> Iterator[str]:
+    if is_object(schema):
+        properties = schema.get("properties")
+        if is_object(properties):
+            yield from properties
+        for each in schema.values():
+            yield from _property_names(each)
+    elif is_array(schema):
+        for each in schema:
+            yield from _property_names(each)

@@ -1,0 +1,1 @@
+"""CEL expressions and templates: parsing, cost bounds, evaluation."""

@@ -1,0 +1,66 @@
+"""The one door to the CEL package. It is opened when the first expression is parsed: an idle host does not pay for it.
+
+Theory. Only the standard library of CEL is declared: no clock, no chance, no I/O, nothing that can be called back.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from weftwork.protocol.expressions.faults import ExpressionFault, refusal
+from weftwork.protocol.expressions.syntax_tree import standalone
+
+ENVIRONMENTS = 64
+
+
+@lru_cache(maxsize=1)
+def _package() -> Any:
+    from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
+
+    return cel
+
+
+@lru_cache(maxsize=ENVIRONMENTS)
+def _environment(names: tuple[str, ...]) -> Any:
+    cel = _package()
+    return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
+
+
+def compiled(source: str, names: tuple[str, ...]) -> tuple[Any, bytes]:
+    """A program for `run`, and its serialised syntax tree. Raises ExpressionFault."""
+    fault: ExpressionFault
+    try:
+        program = _environment(names).compile(source)
+        return program, program.serialize()
+    except Exception as error:
+        fault = refusal(str(error), names)
+    raise fault
+
+
+def part(encoded: bytes, names: tuple[str, ...]) -> Any:
+    """A program for a part of a compiled expression."""
+    return _environment(names).deserialize(standalone(encoded))
+
+
+def run(program: Any, data: dict[str, Any]) -> tuple[Any, str | None]:
+    """The outcome, or what the package says about its failure: words that are not for others."""
+    try:
+        outcome = program.eval(data=data)
+    except Exception as error:
+        return None, str(error)
+    if outcome.type() == _package().Type.ERROR:
+        return None, str(outcome.value())
+    return outcome, None
+
+
+def opened(outcome: Any) -> Any:
+    """The value of an outcome, or of an item of one; a list or an object holds items that are to be opened.
+
+    Version 0.1.3 gives a None that it has not counted, and Python 3.11 ends the process when that count is used up.
+    So null is never asked for its value.
+    """
+    return None if outcome.type() == _package().Type.NULL else outcome.value()
+
+
+def is_object(outcome: Any) -> bool:
+    """Whether an outcome is an object."""
+    return outcome.type() == _package().Type.MAP

@@ -1,0 +1,253 @@
+"""What an expression can cost at most, as a formula over the size of what it sees.
+
+Theory. An evaluation cannot be interrupted and holds the event loop, so it is bounded before it starts. The tree is
+walked once, when it is parsed: every value in it is bounded by a polynomial of four terms, the work by the sum of
+what each operator touches. The terms are 1, N, W and N*B: N is the number of items a walk can go over, W the weight
+of everything the expression sees, B the weight of what it reads anew for each item. One more is the square of N for
+every walk that gathers a list, since the package copies the list for every item. A unit is some ten nanoseconds;
+weight is one unit for a value and one for eight characters.
+
+What a regular expression costs, by its source (RE2 syntax).
+
+Matching takes time in proportion to the text, but the factor is the size of the program that the pattern unfolds to:
+`(a?){500}a{500}` is fifteen characters and a thousand states. A property of Unicode such as `\\pL` is some five
+thousand. So patterns are weighed before they are used.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from weftwork.protocol.expressions.faults import invalid, over_limit
+from weftwork.protocol.expressions.syntax_tree import (
+    INDEX,
+    PLUS,
+    TERNARY,
+    Call,
+    Each,
+    Group,
+    Literal,
+    Member,
+    Name,
+    Tree,
+)
+
+COMPILING: Final = 28
+"""Units of work (expression_cost) for each state, whenever the pattern is used: nothing keeps it compiled."""
+MATCHING: Final = 4
+"""Units for each state and each unit of text, where every state is alive all the time."""
+
+_PROPERTY: Final = 5_000
+# fmt: off
+_TOKEN = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|$)"
+    r"|(?P<property>\\[pP])(?:\{[^}]*\}|.)?"
+    r"|\\x\{[^}]*\}|\\."
+    r"|(?P<set>\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{[^}]*\}|\\.|[^\]\\])*\]?)"
+    r"|(?P<open>\((?:\?(?:P?<\w*>|[A-Za-z-]*[:)]?))?)|(?P<close>\))"
+    r"|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|(?P<any>\.)|(?P<other>.)",
+    re.DOTALL,
+)
+# fmt: on
+
+
+def states(pattern: str) -> int:
+    """About how many states the pattern unfolds to, never far below."""
+    stack = [0]
+    last = 0
+    for token in _TOKEN.finditer(pattern):
+        kind = token.lastgroup
+        if kind == "open":
+            last = 0
+            if token["open"].endswith(")"):
+                continue
+            stack.append(0)
+            continue
+        if kind == "close":
+            last = stack.pop() if len(stack) > 1 else 0
+        elif token["least"] is not None:
+            stack[-1] += last * (max(int(token["least"][:6]), int((token["most"] or "0")[:6])) - 1)
+            continue
+        else:
+            last = _weight(token)
+        stack[-1] += last
+    return max(1, sum(stack))
+
+
+def _weight(token: re.Match[str]) -> int:
+    text = token[0]
+    if token["quoted"] is not None:
+        return len(text)
+    if token["property"]:
+        return _PROPERTY
+    if token["set"]:
+        return 3 + 3 * text.startswith("[^") + _PROPERTY * len(re.findall(r"\\[pP]", text))
+    if token["any"] or text in (r"\D", r"\S", r"\W"):
+        return 6
+    return 1 if text.isascii() else 3
+
+
+MAX_WORK: Final = 20_000_000
+MAX_GATHERED: Final = 2_000
+"""The longest list for an expression that gathers a list."""
+MAX_WALKED: Final = 10_000
+"""The package walks over no more, in all."""
+
+# fmt: off
+_PLAIN: Final = frozenset({
+    "!_", "-_", "_!=_", "_%_", "_&&_", "_*_", "_-_", "_/_", "_<=_", "_<_", "_==_", "_>=_", "_>_", "_||_", "@in",
+    "@not_strictly_false", "bool", "contains", "double", "duration", "endsWith", "getDate", "getDayOfMonth",
+    "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
+    "getSeconds", "int", "matches", "size", "startsWith", "timestamp", "type", "uint",
+})
+"""What gives a value of a fixed size, whatever it takes."""
+# fmt: on
+
+
+class Bound(NamedTuple):
+    """The size of a value: factors of 1, N, W and N*B; `length` bounds its lists, as a factor of the longest seen."""
+
+    once: int = 0
+    each: int = 0
+    seen: int = 0
+    read: int = 0
+    length: int = 0
+
+    def plus(self, other: "Bound") -> "Bound":
+        return Bound(*map(sum, zip(self, other, strict=True)))
+
+    def most(self, other: "Bound") -> "Bound":
+        return Bound(*map(max, zip(self, other, strict=True)))
+
+    def times(self, factor: int) -> "Bound":
+        return Bound(*(part * factor for part in self))
+
+    def total(self, items: int, seen: int, read: int) -> int:
+        """The units, given N, W and B."""
+        return self.once + self.each * items + self.seen * seen + self.read * items * read
+
+
+class Expected(NamedTuple):
+    """What an evaluation comes to at most: its work, and the weight of its result."""
+
+    work: int
+    result: int
+
+
+class Cost(NamedTuple):
+    """The formula. `gathers`: walks that gather a list; `longest`: the longest list that stands in the source."""
+
+    work: Bound
+    result: Bound
+    gathers: int
+    growth: int
+    longest: int
+    patterns: tuple[str, ...]
+    nulls: bool
+    """Whether null stands in the source."""
+
+    def expected(self, longest: int, seen: int, read: int) -> Expected:
+        """What to expect, given the longest list and the weights. Raises ExpressionFault for a long gathering."""
+        if self.gathers and longest * self.growth > MAX_GATHERED:
+            most = MAX_GATHERED // self.growth
+            raise over_limit(f"An expression with map or filter can see lists of at most {most:,} items here.")
+        items = min(MAX_WALKED, max(longest, self.longest, 1) * self.growth)
+        copying = 2 * self.gathers * items * items
+        return Expected(self.work.total(items, seen, read) + copying, self.result.total(items, seen, read))
+
+
+class _Reckoning:
+    """One walk over a tree."""
+
+    def __init__(self) -> None:
+        self.work = Bound(1)
+        self.gathers = self.longest = 0
+        self.growth = 1
+        self.patterns: list[str] = []
+        self.nulls = False
+
+    def size(self, tree: Tree, bound: dict[str, Bound], walked: bool) -> Bound:
+        """The bound of a value, having added the work that makes it."""
+        match tree:
+            case Literal():
+                self.nulls |= tree.null
+                return _fixed(1 + tree.size // 8, walked)
+            case Name():
+                return bound.get(tree.name) or (Bound(read=1, length=1) if walked else Bound(seen=1, length=1))
+            case Member():
+                return self.size(tree.operand, bound, walked)
+            case Group():
+                return self.group(tree, bound, walked)
+            case Call():
+                return self.call(tree, bound, walked)
+            case Each():
+                return self.each(tree, bound, walked)
+
+    def group(self, tree: Group, bound: dict[str, Bound], walked: bool) -> Bound:
+        if tree.message:
+            raise invalid("Messages cannot be built; write an object as {...}.")
+        self.longest = max(self.longest, len(tree.items))
+        total, length = _fixed(1 + len(tree.items), walked), 1
+        self.work = self.work.plus(total)
+        for item in tree.items:
+            size = self.size(item, bound, walked)
+            total, length = total.plus(size), max(length, size.length)
+        return total._replace(length=length)
+
+    def call(self, tree: Call, bound: dict[str, Bound], walked: bool) -> Bound:
+        sizes = [self.size(each, bound, walked) for each in tree.arguments]
+        if tree.function == INDEX:
+            return sizes[0]
+        if tree.function == TERNARY:
+            return sizes[1].most(sizes[2])
+        total = _fixed(1, walked)
+        for size in sizes:
+            total = total.plus(size)
+        if tree.function == "matches":
+            self.patterns.append(_pattern(tree))
+            factor = states(self.patterns[-1])
+            self.work = self.work.plus(_fixed(COMPILING * factor, walked)).plus(sizes[0].times(MATCHING * factor))
+        self.work = self.work.plus(total)
+        if tree.function in _PLAIN:
+            return _fixed(1, walked)
+        return total if tree.function == PLUS else total._replace(length=max(size.length for size in sizes))
+
+    def each(self, tree: Each, bound: dict[str, Bound], walked: bool) -> Bound:
+        """The items of a source together are as large as the source, so they count once and not N times."""
+        if walked:
+            raise over_limit("Walks (map, filter, all, exists, exists_one) cannot be nested; chain them.")
+        source = self.size(tree.source, bound, walked)
+        self.gathers += tree.builds
+        self.growth = max(self.growth, source.length)
+        inner = {**bound, tree.variable: source, tree.gathered: Bound(length=0)}
+        total = Bound()
+        for step in tree.steps:
+            total = total.plus(self.size(step, inner, True))
+        return total._replace(length=max(source.length, total.length)) if tree.builds else _fixed(1, walked)
+
+
+def cost_of(tree: Tree) -> Cost:
+    """expr-05 (host): the formula of an expression; nested walks and hopeless ones are refused at once."""
+    reckoning = _Reckoning()
+    result = reckoning.size(tree, {}, False)
+    if max(reckoning.work[:4]) > MAX_WORK:
+        raise over_limit("The expression builds values that grow too fast.")
+    return Cost(
+        reckoning.work,
+        result,
+        reckoning.gathers,
+        reckoning.growth,
+        reckoning.longest,
+        tuple(reckoning.patterns),
+        reckoning.nulls,
+    )
+
+
+def _fixed(units: int, walked: bool) -> Bound:
+    return Bound(each=units) if walked else Bound(once=units)
+
+
+def _pattern(call: Call) -> str:
+    pattern = call.arguments[-1]
+    if not isinstance(pattern, Literal) or pattern.text is None:
+        raise invalid("The pattern of `matches` must stand in the expression as text.")
+    return pattern.text

@@ -1,0 +1,1 @@
+"""The fold: a run's header and event log in, its state out."""

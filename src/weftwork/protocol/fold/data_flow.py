@@ -1,0 +1,274 @@
+"""Data flow: what a node is given. Taken from the fold and from nowhere else.
+
+Scope: what a node, or an edge behind it, sees of its run. Taken from the fold and from nowhere else.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from weftwork.protocol.expressions.cost import MAX_WORK
+from weftwork.protocol.expressions.expression import Expression, parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.template import Template, parse_template
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.values import ABSENT, Absent
+from weftwork.protocol.workflow.definition import Edge, Port
+from weftwork.protocol.workflow.node_config import PORTS
+
+
+def output_of(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
+    """data-06 (readings, Determinism): the outputs of a node as another one sees them, None if there are none.
+
+    What comes round a loop is seen as it was in the round before, however fast it is in this one.
+    """
+    node = state.nodes.get(node_id)
+    if node is None:
+        return None
+    if node_id in state.plan.nodes[reader].earlier:
+        return node.previous
+    return node.outputs if node.status == "completed" else None
+
+
+def is_untrusted_output(state: RunState, reader: str, node_id: str) -> bool:
+    """trust-02 (RFC 0143): whether the outputs that it sees so came from outside, or are made of such."""
+    node = state.nodes.get(node_id)
+    if node is None:
+        return False
+    if node_id in state.plan.nodes[reader].earlier:
+        return node.distrusted
+    return node.untrusted and node.status == "completed"
+
+
+def reads_untrusted(state: RunState, node_id: str, read: References) -> bool:
+    """trust-02: whether something untrusted stands behind these names, as that node sees them."""
+    known = state.untrusted
+    if known is None:
+        return False
+    view = state.nodes[node_id].view
+    names = known.variables if read.variables is None else read.variables
+    return (
+        any(known.is_variable(view, name) for name in names)
+        or bool(known.inputs if read.inputs is None else known.inputs & read.inputs)
+        or any(is_untrusted_output(state, node_id, name) for name in read.nodes)
+    )
+
+
+def names_for(state: RunState, node_id: str, read: References, own: bool = False) -> dict[str, Any]:
+    """The names of an expression, with no more behind them than it reads. `own`: it stands behind that node."""
+    node = state.nodes[node_id]
+    view = node.view
+    if read.variables is None:
+        variables = {name: value for name, (_, value) in view.items()}
+    else:
+        variables = {name: view[name][1] for name in read.variables if name in view}
+    if read.inputs is None:
+        inputs = state.inputs
+    else:
+        inputs = {name: state.inputs[name] for name in read.inputs if name in state.inputs}
+    nodes: dict[str, Any] = {}
+    for name in read.nodes:
+        outputs = node.outputs if own and name == node_id else output_of(state, node_id, name)
+        if outputs is not None:
+            nodes[name] = {"outputs": outputs}
+    configurable = state.header.configurable
+    return {"inputs": inputs, "variables": variables, "nodes": nodes, "configurable": configurable}
+
+
+class NodeScope:
+    """The scope of one node; implements ports.nodes.Scope. Good while the node's start is the newest word on it."""
+
+    __slots__ = ("_left", "_node_id", "_ports", "_state", "_untrusted", "_view")
+
+    def __init__(
+        self,
+        state: RunState,
+        node_id: str,
+        ports: dict[str, Any],
+        once: bool = False,
+        untrusted: frozenset[str] = frozenset(),
+    ) -> None:
+        """`once`: all expressions of the node share one budget, because it answers in one go. `untrusted`: ports."""
+        self._untrusted = untrusted
+        self._left = MAX_WORK if once else None
+        self._state = state
+        self._node_id = node_id
+        self._ports = ports
+        self._view = state.nodes[node_id].view
+
+    def variable(self, name: str, default: Any = None) -> Any:
+        entry = self._view.get(name)
+        return entry[1] if entry is not None else default
+
+    def has_variable(self, name: str) -> bool:
+        return name in self._view
+
+    def reducer(self, channel: str) -> str | None:
+        declared = self._state.plan.workflow.channels.get(channel)
+        return declared.reducer if declared is not None else None
+
+    def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
+        given = {PORTS: self._ports, **(more or {})}
+        expression = self._known(source, given)
+        if not isinstance(expression, Expression):
+            expression = parse_expression(source, tuple(given))
+        names = {**names_for(self._state, self._node_id, expression.references), **given}
+        if self._left is None:
+            return expression.evaluate(names)
+        value, self._left = expression.evaluate_within(self._left, names)
+        return value
+
+    def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
+        given = {PORTS: self._ports, **(more or {})}
+        template = self._known(text, given)
+        if not isinstance(template, Template):
+            template = parse_template(text, tuple(given))
+        names = {**names_for(self._state, self._node_id, template.references), **given}
+        if wrap is None or self._state.untrusted is None:
+            return template.render(names)
+        return template.render(names, lambda part, shown: wrap(shown) if self._reads(part, given) else shown)
+
+    def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
+        """trust-08: whether the value of an expression came from outside, or is made of something that did."""
+        if self._state.untrusted is None:
+            return False
+        given = {PORTS: self._ports, **(more or {})}
+        expression = self._known(source, given)
+        if not isinstance(expression, Expression):
+            expression = parse_expression(source, tuple(given))
+        return self._reads(expression, given)
+
+    def _reads(self, expression: Expression, given: dict[str, Any]) -> bool:
+        """Whether it reads something untrusted. Of names that the node itself gives, nobody knows but the node."""
+        if reads_untrusted(self._state, self._node_id, expression.references):
+            return True
+        own = given[PORTS] is self._ports
+        read = expression.members(PORTS)
+        if own and (self._untrusted if read is None else self._untrusted & read):
+            return True
+        others = [name for name in given if name != PORTS or not own]
+        return self._state.nodes[self._node_id].untrusted and any(map(expression.reads, others))
+
+    def _known(self, text: str, given: dict[str, Any]) -> Expression | Template | None:
+        """What was parsed with the definition."""
+        return self._state.plan.nodes[self._node_id].node.formulas.get((text, frozenset(given)))
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """A required input had no value."""
+
+    port: str
+    source: str
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """An expression of a port gave no value."""
+
+    port: str
+    code: str
+    message: str
+
+
+def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | Missing | Broken:
+    """data-03 (readings, Data flow): a port's own value wins; an edge fills a port that has none."""
+    place = state.plan.nodes[node_id]
+    resolved: dict[str, Any] = {}
+    for name, port in place.node.ports.items():
+        try:
+            value = _port_value(state, node_id, port)
+        except ExpressionFault as fault:
+            return Broken(name, fault.code, fault.message)
+        if not isinstance(value, Absent):
+            resolved[name] = value
+        elif not port.optional:
+            source = port.variable or f"{port.node_id}.{port.output_key}"
+            return Missing(name, source)
+    for edge in _bringing(state, node_id):
+        if edge.target_input in place.node.ports or edge.target_input in resolved:
+            continue
+        value = brought(state, edge)
+        if not isinstance(value, Absent):
+            resolved[edge.target_input] = value
+    return resolved
+
+
+def arrivals(state: RunState, node_id: str) -> list[tuple[Edge, Any]]:
+    """data-07 (readings, Data flow): every value that the edges bring, in the order of the graph."""
+    nodes = state.plan.nodes
+    edges = sorted(nodes[node_id].incoming, key=lambda edge: (nodes[edge.source].index, edge.id))
+    found = [(edge, brought(state, edge)) for edge in edges]
+    return [(edge, value) for edge, value in found if not isinstance(value, Absent)]
+
+
+def brought(state: RunState, edge: Edge) -> Any:
+    """What an edge brings: nothing if it was not taken."""
+    node = state.nodes.get(edge.source)
+    if node is None:
+        return ABSENT
+    outputs = node.outputs if node.status == "completed" else None
+    if edge in state.plan.nodes[edge.target].back:
+        outputs = node.previous
+    elif outputs is not None and state.settled.get(edge.id, "completed") != "completed":
+        outputs = None
+    return ABSENT if outputs is None else outputs.get(edge.source_output, ABSENT)
+
+
+def untrusted_inputs(state: RunState, node_id: str) -> frozenset[str]:
+    """trust-02 (RFC 0143): the ports whose value came from outside, or is made of something that did."""
+    if state.untrusted is None:
+        return frozenset()
+    ports = state.plan.nodes[node_id].node.ports
+    found = {name for name, port in ports.items() if _is_untrusted_port(state, node_id, port)}
+    filled = set(ports)
+    for edge in _bringing(state, node_id):
+        if edge.target_input not in filled and not isinstance(brought(state, edge), Absent):
+            filled.add(edge.target_input)
+            if _brings_untrusted(state, edge):
+                found.add(edge.target_input)
+    return frozenset(found)
+
+
+def arriving_untrusted(state: RunState, node_id: str) -> bool:
+    """The same of all that the edges bring."""
+    return any(_brings_untrusted(state, edge) for edge, _ in arrivals(state, node_id))
+
+
+def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
+    known = state.untrusted
+    if known is None or port.type == "static":
+        return False
+    if port.type == "variable":
+        return known.is_variable(state.nodes[node_id].view, port.variable)
+    if port.expression is not None:
+        return reads_untrusted(state, node_id, port.expression.references)
+    gives = output_of(state, node_id, port.node_id)
+    return gives is not None and port.output_key in gives and is_untrusted_output(state, node_id, port.node_id)
+
+
+def _brings_untrusted(state: RunState, edge: Edge) -> bool:
+    node = state.nodes[edge.source]
+    return node.distrusted if edge in state.plan.nodes[edge.target].back else node.untrusted
+
+
+def _bringing(state: RunState, node_id: str) -> list[Edge]:
+    """The edges that may fill ports, the one that wins first: what led back here in this round, then by id."""
+    place = state.plan.nodes[node_id]
+    edges = list(place.incoming) if len(place.incoming) < 2 else sorted(place.incoming, key=lambda edge: edge.id)
+    if not place.back:
+        return edges
+    fired = state.fired.get(place.counts, frozenset()) if place.counts is not None else frozenset[str]()
+    return [*sorted((edge for edge in place.back if edge.id in fired), key=lambda edge: edge.id), *edges]
+
+
+def _port_value(state: RunState, node_id: str, port: Port) -> Any:
+    if port.type == "static":
+        return port.value
+    if port.type == "variable":
+        entry = state.nodes[node_id].view.get(port.variable)
+        return entry[1] if entry is not None else ABSENT
+    if port.expression is not None:
+        return port.expression.evaluate(names_for(state, node_id, port.expression.references))
+    outputs = output_of(state, node_id, port.node_id)
+    return ABSENT if outputs is None else outputs.get(port.output_key, ABSENT)

@@ -1,0 +1,50 @@
+"""What the log says about models: their answers, and what became of their envelopes."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.handling import known_of
+from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, MODEL_ANSWERED, Fact
+
+
+def _model_answered(state: RunState, fact: Fact) -> None:
+    """model-01 (readings, Model calls): an answer that is recorded is not asked for again while the node runs."""
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.turns[fact.payload["call"]] = fact.payload
+
+
+def _output_chunk(state: RunState, fact: Fact) -> None:
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.streaming = not fact.payload["isLast"]
+
+
+def _envelope_recorded(state: RunState, fact: Fact) -> None:
+    """env-26 (RFC 0021, deduplication): the first outcome under a correlation id stands, for the life of the run."""
+    known = known_of(fact.payload, fact.content_trust)
+    state.envelopes.setdefault(fact.payload["correlationId"], known)
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.sent.append(fact.payload["correlationId"])
+
+
+def let_go(state: RunState, node: NodeState) -> None:
+    """Nobody asks any more what the node sent: that it was sent is kept, and the payloads are not."""
+    for correlation_id in node.sent:
+        known = state.envelopes.get(correlation_id)
+        if known is not None and isinstance(known.outcome, Accepted):
+            outcome = msgspec.structs.replace(known.outcome, payload=None)
+            state.envelopes[correlation_id] = msgspec.structs.replace(known, outcome=outcome)
+    node.sent = []
+
+
+ENVELOPE_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
+    MODEL_ANSWERED: _model_answered,
+    "output.chunk": _output_chunk,
+    ENVELOPE_RECORDED: _envelope_recorded,
+}

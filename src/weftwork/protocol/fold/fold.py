@@ -1,0 +1,239 @@
+"""The fold: header and log in, state of the run out. Deterministic, and the only way to a state.
+
+A live run advances its state by the facts just decided; a cold one folds the whole log. Both call
+`apply`, one fact at a time, so both agree. Unknown event types change nothing (OpenWOP run-event).
+"""
+
+from bisect import insort
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+from weftwork.protocol.envelopes.handling import CAPS
+from weftwork.protocol.fold.channel_state import Stamp, initial, reduce
+from weftwork.protocol.fold.envelope_facts import ENVELOPE_CHANGES
+from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
+from weftwork.protocol.fold.node_facts import NODE_CHANGES
+from weftwork.protocol.fold.state import Artifact, NodeState, RunState, Stop
+from weftwork.protocol.fold.traversal import begin
+from weftwork.protocol.fold.trust_flow import begin as begin_trust
+from weftwork.protocol.fold.trust_flow import receive
+from weftwork.protocol.fold.variable_views import first_view, written
+from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
+from weftwork.protocol.run.header import WAITS, RunHeader, Status, next_status
+from weftwork.protocol.run.interrupts import WAITING
+from weftwork.protocol.workflow.plan import Plan
+
+BREACH_CODES: Final = {
+    "node-executions": ("recursion_limit_exceeded", "The run reached its limit of node executions."),
+    "run-duration": ("run_timeout", "The run reached its time limit."),
+    "loop-iterations": (
+        "loop_limit_exceeded",
+        "A supervised loop went round as often as it may. Let its supervisor end it, or let it go round more often: "
+        "configurable.maxLoopIterations of the run, or iterationCap of the dispatch.",
+    ),
+}
+"""lim-01 (OpenWOP capabilities, limits): breach kind -> code and message of the failed run."""
+
+
+def initial_variables(plan: Plan, inputs: dict[str, Any]) -> dict[str, Any]:
+    """data-01 (OpenWOP run-options): defaults of the definition, then the caller's inputs by name."""
+    defaults = {v.name: v.default for v in plan.workflow.variables if v.has_default}
+    return {**defaults, **inputs}
+
+
+def fold(plan: Plan, header: RunHeader, inputs: dict[str, Any], facts: Iterable[Fact]) -> RunState:
+    """fold-01: the state after these facts, which must be a prefix of one run's log."""
+    state = RunState(plan, header, inputs)
+    for fact in facts:
+        apply(state, fact)
+    return state
+
+
+def apply(state: RunState, fact: Fact) -> None:
+    """fold-01: advance the state by one fact."""
+    state.last_sequence = fact.sequence
+    kind = fact.type
+    state.status = next_status(state.status, kind)
+    if fact.content_trust == UNTRUSTED:
+        receive(state, fact)
+    change = _CHANGES.get(kind)
+    if change is not None:
+        change(state, fact)
+    elif kind in NODE_CHANGES:
+        node_id = fact.node_id
+        if node_id is not None and node_id in state.plan.nodes:
+            if state.owed:
+                state.owed.discard(node_id)
+            NODE_CHANGES[kind](state, fact, node_id)
+    if state.suspended or state.awaiting or state.status in WAITS:
+        _see_who_waits(state)
+
+
+def _see_who_waits(state: RunState) -> None:
+    """int-01 (RFC 0094 E), kin-03: a run with an open interrupt waits for it, whatever else still runs; so does one
+    with a child that waits."""
+    if state.status == "running" or state.status.startswith("waiting-"):
+        waiting = state.open_interrupt if state.suspended else None
+        if waiting is not None:
+            state.status = WAITING[waiting.kind]
+        elif (node_id := state.waiting_parent) is not None:
+            state.status = cast(Status, next(iter(state.awaiting[node_id].waiting.values())))
+        else:
+            state.status = "running"
+
+
+def _start(state: RunState, fact: Fact) -> None:
+    state.started_at = fact.timestamp
+    begin_trust(state)
+    state.variables = initial_variables(state.plan, state.inputs)
+    state.touched.update(("variable", name) for name in state.variables)
+    for name, channel in state.plan.workflow.channels.items():
+        if (begun := initial(channel)) is not None:
+            state.channels[name] = begun
+            state.touched.add(("channel", name))
+    view = first_view(state.variables)
+    for node_id in state.plan.entries:
+        begin(state, node_id, NodeState("pending", view=view))
+
+
+def _end(state: RunState, fact: Fact) -> None:
+    state.completed_at = fact.timestamp
+    state.error = fact.payload.get("error")
+    state.outputs = fact.payload.get("outputs")
+    for each in state.asked.values():
+        each.status = "cancelled" if fact.type == "run.cancelled" else "closed"
+        state.touched.add(("interrupt", each.interrupt_id))
+    state.asked.clear()
+    state.suspended.clear()
+    state.awaiting.clear()
+
+
+def _cancel(state: RunState, fact: Fact) -> None:
+    state.stop = Stop(None, fact.payload.get("reason"), fact.payload.get("parentRunId"))
+
+
+def _breach(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
+    if payload["kind"] in CAPS:
+        return
+    code, message = BREACH_CODES.get(payload["kind"], ("cap_breached", "The run reached a limit."))
+    details = {"kind": payload["kind"], "limit": payload["limit"], "observed": payload["observed"]}
+    state.stop = Stop({"code": code, "message": message, "details": details})
+
+
+def _overrun(state: RunState, fact: Fact) -> None:
+    details = {name: fact.payload[name] for name in ("nodeId", "iterations", "limit")}
+    message = (
+        "A loop went round as often as it may. Give an edge that leads back a condition that ends it, "
+        "or let it go round more often with settings.maxLoopbackIterations."
+    )
+    state.stop = Stop({"code": "loop_limit_exceeded", "message": message, "details": details})
+
+
+def _ask_pause(state: RunState, fact: Fact) -> None:
+    state.pausing = fact.payload["drainPolicy"]
+    state.pause_reason = fact.payload.get("reason")
+
+
+def _pause(state: RunState, fact: Fact) -> None:
+    """run-12 (OpenWOP rest-endpoints): what still runs is interrupted, and starts again when the run goes on."""
+    state.pausing = None
+    state.paused_at = fact.timestamp
+    for node_id, node in state.running.items():
+        if node.children:
+            # Another attempt would know none of them: it is called again instead.
+            state.awaiting[node_id] = node
+            continue
+        node.status = "pending"
+        insort(state.ready, (state.plan.nodes[node_id].index, node_id))
+        state.touched.add(("node", node_id))
+    state.running.clear()
+
+
+def _resume(state: RunState, fact: Fact) -> None:
+    state.paused_at = None
+    state.owed = set(state.awaiting)
+
+
+def _set_variable(state: RunState, fact: Fact) -> None:
+    """data-05 (readings, Determinism): the greatest stamp wins, not the last to arrive."""
+    name, value = fact.payload["name"], fact.payload.get("next")
+    stamp = _stamp(state, fact)
+    if stamp is not None:
+        node = state.nodes[stamp[2]]
+        node.view = written(node.view, name, stamp, value)
+        if node.view.crowded(name):
+            node.view.tidy(name, [each.view for each in state.nodes.values()])
+        if stamp < state.stamps.get(name, stamp):
+            return
+        state.stamps[name] = stamp
+    state.variables[name] = value
+    state.touched.add(("variable", name))
+
+
+def _write_channel(state: RunState, fact: Fact) -> None:
+    """fold-03 (OpenWOP channels): the reducer named in the event governs; bounds are those of the declaration."""
+    payload = fact.payload
+    name = payload["channel"]
+    bounds = _channel_bounds(state, name, fact.node_id)
+    state.channels[name] = reduce(
+        state.channels.get(name),
+        reducer=payload["reducer"],
+        value=payload["value"],
+        at=fact.timestamp,
+        stamp=_stamp(state, fact) or (0, 0, ""),
+        ttl_ms=bounds[0],
+        max_size=bounds[1],
+    )
+    state.touched.add(("channel", name))
+
+
+def _channel_bounds(state: RunState, name: str, node_id: str | None) -> tuple[int | None, int | None]:
+    declared = state.plan.workflow.channels.get(name)
+    if declared is not None:
+        return declared.ttl_ms, declared.max_size
+    place = state.plan.nodes.get(node_id or "")
+    config = place.node.config if place is not None else {}
+    return config.get("ttlMs"), config.get("maxSize")
+
+
+def _stamp(state: RunState, fact: Fact) -> Stamp | None:
+    node_id = fact.node_id
+    if node_id is None or node_id not in state.nodes:
+        return None
+    return state.nodes[node_id].epoch, state.plan.nodes[node_id].index, node_id
+
+
+def _pin_version(state: RunState, fact: Fact) -> None:
+    """ver-01 (OpenWOP version-negotiation): the first pin of a change stands."""
+    state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
+
+
+def _create_artifact(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
+    name = payload["artifactId"]
+    state.artifacts[name] = Artifact(
+        payload["artifactType"], fact.node_id or "", int(payload.get("version", 1)), fact.sequence
+    )
+    state.touched.add(("artifact", name))
+
+
+_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
+    "run.started": _start,
+    **dict.fromkeys(TERMINAL_TYPES, _end),
+    CANCEL_REQUESTED: _cancel,
+    PAUSE_REQUESTED: _ask_pause,
+    "run.paused": _pause,
+    "run.resumed": _resume,
+    "cap.breached": _breach,
+    "workflow.loopback-limit": _overrun,
+    "variable.changed": _set_variable,
+    "channel.written": _write_channel,
+    "version.pinned": _pin_version,
+    "artifact.created": _create_artifact,
+    **ENVELOPE_CHANGES,
+    **INTERRUPT_CHANGES,
+}
+
+FOLDED: Final = frozenset((*_CHANGES, *NODE_CHANGES))
+"""The types that mean something to the fold; all others change nothing."""

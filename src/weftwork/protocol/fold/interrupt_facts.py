@@ -1,0 +1,97 @@
+"""What the facts about questions change in the state of a run. Called by the fold alone."""
+
+from bisect import insort
+from collections.abc import Callable
+from typing import Final
+
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run.events import REMARK, REMINDER, UNTRUSTED, Fact
+from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
+
+
+def _ask(state: RunState, fact: Fact) -> None:
+    node_id = fact.node_id or ""
+    node = state.nodes[node_id]
+    node.interrupts += 1
+    name = interrupt_id(node_id, node.interrupts)
+    payload = fact.payload
+    state.asked[name] = state.interrupts[name] = InterruptState(
+        name,
+        node_id,
+        payload["kind"],
+        payload["key"],
+        payload["data"],
+        fact.timestamp,
+        payload.get("resumeSchema"),
+        payload.get("timeoutMs"),
+    )
+    state.touched.add(("interrupt", name))
+
+
+def _answer(state: RunState, fact: Fact) -> None:
+    found = state.interrupts[fact.payload["interruptId"]]
+    found.status = "resolved"
+    state.asked.pop(found.interrupt_id, None)
+    state.touched.add(("interrupt", found.interrupt_id))
+    payload = fact.payload
+    value = payload.get("resumeValue")
+    by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
+    state.answers[found.key] = Resolution(
+        value,
+        payload.get("outcome"),
+        payload.get("reason"),
+        by,
+        fact.timestamp,
+        dict(found.votes),
+        found.kind,
+        found.node_id,
+        found.data,
+        fact.content_trust == UNTRUSTED,
+    )
+    if found.node_id in state.suspended:
+        insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))
+
+
+def _vote(state: RunState, fact: Fact) -> None:
+    """appr-04 (interrupt-profiles, quorum): the newest vote of each counts."""
+    node_id = fact.node_id or ""
+    found = (
+        state.interrupts.get(interrupt_id(node_id, state.nodes[node_id].interrupts)) if node_id in state.nodes else None
+    )
+    if found is None or found.status != "open":
+        return
+    found.said += 1
+    if fact.type != REMARK:
+        action = "accept" if fact.type == "approval.granted" else "reject"
+        found.votes = {**found.votes, fact.payload["principal"]: action}
+        state.touched.add(("interrupt", found.interrupt_id))
+
+
+def _remind(state: RunState, fact: Fact) -> None:
+    found = state.interrupts[fact.payload["interruptId"]]
+    found.reminded = max(found.reminded, fact.payload["number"])
+    state.touched.add(("interrupt", found.interrupt_id))
+
+
+def _converse(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
+    name = payload["conversationId"]
+    if fact.type == "conversation.opened":
+        state.conversations[name] = Conversation(0, payload["initialTurn"])
+    elif fact.type == "conversation.exchanged":
+        known = state.conversations.get(name)
+        state.conversations[name] = Conversation(payload["turnIndex"], payload["turn"], known is None or known.open)
+    elif name in state.conversations:
+        state.conversations[name].open = False
+
+
+INTERRUPT_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
+    "interrupt.requested": _ask,
+    "interrupt.resolved": _answer,
+    "approval.granted": _vote,
+    "approval.rejected": _vote,
+    REMARK: _vote,
+    REMINDER: _remind,
+    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _converse),
+}

@@ -1,0 +1,335 @@
+"""The state of a run: what the fold of its log has found so far.
+
+The state of a node: what the fold of the log has found about it so far.
+
+Untrusted: what is known in a run to have come from outside, or to be made of it. Only few runs have one.
+
+Waiting: whether a run does nothing but wait for people and for its children, and when it has something to do by
+itself again.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from weftwork.protocol.envelopes.gate_rules import Known
+from weftwork.protocol.fold.channel_state import ChannelState, Stamp
+from weftwork.protocol.fold.variable_views import GIVEN, NOTHING, View
+from weftwork.protocol.run.child_runs import ChildState
+from weftwork.protocol.run.effects import EffectState, Place
+from weftwork.protocol.run.header import WAITS, RunHeader, Status
+from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution
+from weftwork.protocol.run.projection import RowKind
+from weftwork.protocol.workflow.definition import Edge
+from weftwork.protocol.workflow.plan import Plan, Tally
+
+NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What a supervisor decided last."""
+
+    event_id: str
+    decision: dict[str, Any]
+    agent_id: str
+    untrusted: bool = False
+
+
+class NodeState(msgspec.Struct):
+    """What is known of one node, in the present round of the loops around it."""
+
+    status: NodeStatus
+    attempt: int = 0
+    entered: int = -1
+    """The sequence of the event that last let it run: no two entries of a node share it, in whatever round."""
+    failures: int = 0
+    """Attempts that failed and were followed by another one."""
+    started_at: int = 0
+    first_at: int = 0
+    """When its first attempt in this round started."""
+    crashes: int = 0
+    """Attempts that ended with their process, and were followed by another one."""
+    resumed_at: int = 0
+    """When it was last entered again with an answer; time in which it waited for one does not count."""
+    due: int = 0
+    """When a retrying node starts again."""
+    outputs: dict[str, Any] = {}
+    error: dict[str, Any] | None = None
+    epoch: int = 0
+    """Rounds of all loops that lie behind it: never less than before it in the graph, more with each round."""
+    view: View = NOTHING
+    """Variables as it sees them; once it has written, as those after it do."""
+    previous: dict[str, Any] | None = None
+    """Its outputs of the round before."""
+    items: dict[int, Any] = {}
+    effects: dict[Place, EffectState] = {}
+    streaming: bool = False
+    """Whether the last piece of a streamed answer is still to come."""
+    sent: list[str] = []
+    """Correlation ids of its envelopes, while it may ask for their payloads again."""
+    turns: dict[str, dict[str, Any]] = {}
+    """Answers of models, by the name of the call."""
+    visits: int = 0
+    """How often loops have come round to it, over the whole run."""
+    interrupts: int = 0
+    """How often it has asked, over the whole run."""
+    children: dict[str, ChildState] = {}
+    """Child runs of this entry by key, in the order of their start."""
+    open_children: int = 0
+    """How many of them it waits for."""
+    failed_children: int = 0
+    """How many ended, and not well."""
+    heard: int = -1
+    """The sequence of the newest fact about them."""
+    decided: Decided | None = None
+    """Of a dispatch: the decision that it carries out."""
+    waiting: dict[str, str] = {}
+    """Those of them that wait for people, with their status."""
+    untrusted: bool = False
+    """Whether content from outside has reached it in this round, and with it all that it makes."""
+    distrusted: bool = False
+    """Whether its outputs of the round before were so."""
+
+    @property
+    def began_at(self) -> int:
+        """From when its time limit counts."""
+        return max(self.started_at, self.resumed_at)
+
+
+class Untrusted(msgspec.Struct):
+    """Values, not names: of a variable, the writes that were so. Nodes know it of themselves."""
+
+    variables: dict[str, set[Stamp]] = {}
+    """By name, the stamps of such writes."""
+    answers: set[str] = set()
+    """Keys of questions that were answered so."""
+    inputs: frozenset[str] = frozenset()
+
+    def is_variable(self, view: View, name: str) -> bool:
+        """Whether the value that counts in a view is one of these."""
+        stamps = self.variables.get(name)
+        entry = view.get(name) if stamps else None
+        return entry is not None and stamps is not None and entry[0] in stamps
+
+    def is_final(self, stamps: dict[str, Stamp], name: str) -> bool:
+        """The same of the value that the run has in the end."""
+        return stamps.get(name, GIVEN) in self.variables.get(name, ())
+
+
+class Artifact(msgspec.Struct):
+    """Where in the log an artifact stands."""
+
+    artifact_type: str
+    node_id: str
+    version: int
+    sequence: int
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """The run is to end: nothing new starts and running nodes are stopped. `error` None means cancelled."""
+
+    error: dict[str, Any] | None
+    reason: str | None = None
+    parent: str | None = None
+    """The run that had it cancelled."""
+
+
+Touched = tuple[RowKind, str]
+
+
+class RunState:
+    """The folded state of one run. Only `apply` changes it."""
+
+    __slots__ = (
+        "agents",
+        "answered",
+        "answers",
+        "artifacts",
+        "asked",
+        "awaiting",
+        "budget",
+        "channels",
+        "completed_at",
+        "conversations",
+        "decisions",
+        "deferred",
+        "dispatches",
+        "doomed",
+        "envelopes",
+        "error",
+        "executions",
+        "failing",
+        "failures",
+        "finished",
+        "fired",
+        "header",
+        "hidden",
+        "inputs",
+        "interrupts",
+        "last_sequence",
+        "nodes",
+        "open",
+        "outputs",
+        "owed",
+        "pause_reason",
+        "paused_at",
+        "pausing",
+        "plan",
+        "ready",
+        "retrying",
+        "rounds",
+        "running",
+        "settled",
+        "spawned",
+        "stamps",
+        "started_at",
+        "status",
+        "stop",
+        "stuck",
+        "suspended",
+        "tallies",
+        "ticks",
+        "touched",
+        "untrusted",
+        "variables",
+        "versions",
+    )
+
+    def __init__(self, plan: Plan, header: RunHeader, inputs: dict[str, Any]) -> None:
+        self.plan = plan
+        self.header = header
+        self.inputs = inputs
+        """The caller's inputs with hidden values resolved; the header holds their masked form."""
+        self.hidden: list[Any] = []
+        """Values that the log hides, oldest first, as far as a log that was read again has shown."""
+        self.status: Status = "pending"
+        self.last_sequence = -1
+        self.started_at: int | None = None
+        self.completed_at: int | None = None
+        self.paused_at: int | None = None
+        self.pausing: str | None = None
+        """The drain policy of a pause that was asked for and is not there yet."""
+        self.pause_reason: str | None = None
+        self.error: dict[str, Any] | None = None
+        self.outputs: dict[str, Any] | None = None
+        self.variables: dict[str, Any] = {}
+        self.stamps: dict[str, Stamp] = {}
+        self.channels: dict[str, ChannelState] = {}
+        self.artifacts: dict[str, Artifact] = {}
+        self.envelopes: dict[str, Known] = {}
+        """What became of the envelopes of models, by correlation id."""
+        self.interrupts: dict[str, InterruptState] = {}
+        self.asked: dict[str, InterruptState] = {}
+        """Those of them that are open."""
+        self.nodes: dict[str, NodeState] = {}
+        self.running: dict[str, NodeState] = {}
+        self.suspended: dict[str, NodeState] = {}
+        self.awaiting: dict[str, NodeState] = {}
+        """Nodes that wait for child runs. They run, and nothing of them is in memory."""
+        self.owed: set[str] = set()
+        """Nodes among them that have not been called since they, or the run after a pause, went on."""
+        self.decisions: dict[str, Decided] = {}
+        """By the supervisor's node id, the newest last."""
+        self.ticks = 0
+        """Decisions of supervisors so far."""
+        self.dispatches = 0
+        """Starts of dispatch nodes so far."""
+        self.agents: dict[str, dict[str, Any]] = {}
+        """The AgentRef of the run, and that of its orchestrator."""
+        self.spawned = 0
+        """Children that the run has started so far."""
+        self.retrying: dict[str, NodeState] = {}
+        self.answers: dict[str, Resolution] = {}
+        """What became of interrupts, by key, for the whole run."""
+        self.conversations: dict[str, Conversation] = {}
+        self.answered: list[tuple[int, str]] = []
+        """Suspended nodes that have their answer."""
+        self.ready: list[tuple[int, str]] = []
+        self.doomed: list[tuple[int, str]] = []
+        """Nodes to skip."""
+        self.failing: list[tuple[int, str]] = []
+        """Nodes that fail without a start, because a condition before them could not be judged."""
+        self.failures: list[tuple[int, str]] = []
+        self.tallies: dict[str, Tally] = {}
+        self.settled: dict[str, str] = {}
+        """How edges into a loop have settled, by id; a new round counts them again."""
+        self.deferred: list[Edge] = []
+        """Edges out of a loop that has not ended."""
+        self.open: dict[int, int] = {number: len(loop.body) for number, loop in enumerate(plan.loops)}
+        """How many nodes of a loop are not settled in this round."""
+        self.finished: set[int] = set()
+        self.rounds: dict[int, int] = {}
+        self.fired: dict[int, frozenset[str]] = {}
+        self.stuck: dict[int, dict[str, Any] | None] = {}
+        """Loops that cannot go on, with the error of one whose condition cannot be judged, or None for one that wants
+        a round too many. The run ends for it when nothing else is left to do."""
+        self.budget = 0
+        """What is left of the work that the conditions which are judged together may cost."""
+        self.versions: dict[str, int] = {}
+        """Pinned versions by the id of the change."""
+        self.executions = 0
+        self.stop: Stop | None = None
+        self.untrusted: Untrusted | None = None
+        self.touched: set[Touched] = set()
+        """What changed since the caller last cleared it: the cached rows that must be written again."""
+
+    @property
+    def terminal(self) -> bool:
+        return self.completed_at is not None
+
+    @property
+    def open_interrupt(self) -> InterruptState | None:
+        """The open interrupt that stands first in the plan's order."""
+        found = [each for each in self.asked.values() if each.node_id in self.suspended]
+        return min(found, key=lambda each: self.plan.nodes[each.node_id].index, default=None)
+
+    @property
+    def under_way(self) -> dict[str, NodeState]:
+        """Nodes that run, here or by their children."""
+        return {**self.running, **self.awaiting} if self.awaiting else self.running
+
+    @property
+    def waiting_parent(self) -> str | None:
+        """The node with a child that waits for people, that stands first in the plan's order."""
+        found = [node_id for node_id, node in self.awaiting.items() if node.waiting]
+        return min(found, key=lambda node_id: self.plan.nodes[node_id].index, default=None)
+
+    @property
+    def current_node(self) -> str | None:
+        """The node that waits for an answer, else the running or retrying one that stands first in the order."""
+        if self.suspended and (waiting := self.open_interrupt) is not None:
+            return waiting.node_id
+        if self.awaiting and (mirrored := self.waiting_parent) is not None:
+            return mirrored
+        busy = self.running or self.retrying or self.awaiting
+        if not busy:
+            return None
+        if len(busy) == 1:
+            return next(iter(busy))
+        return min(busy, key=lambda node_id: self.plan.nodes[node_id].index)
+
+
+def is_parked(state: RunState) -> bool:
+    """park-01 (host): nothing of the run is under way here or can begin before somebody answers, a child has ended,
+    somebody cancels, or time passes."""
+    idle = state.status in WAITS or (state.status == "running" and bool(state.awaiting))
+    if not idle or state.stop is not None or state.pausing is not None:
+        return False
+    busy = state.running or state.retrying or state.ready or state.answered or state.doomed or state.failing
+    return not busy and not state.owed
+
+
+def may_rest(state: RunState, limit: int | None, now: int) -> bool:
+    """park-02 (host): whether a run is parked, and nothing of it is due."""
+    return is_parked(state) and ((when := wake_at(state, limit)) is None or when > now)
+
+
+def wake_at(state: RunState, limit: int | None) -> int | None:
+    """park-02 (host): the earliest deadline or reminder of an open interrupt, or the end of the run's time limit."""
+    found = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
+    for asked in state.asked.values():
+        found += [when for when in (asked.due, asked.next_reminder) if when is not None]
+    for node_id, node in state.awaiting.items():
+        if (given := state.plan.nodes[node_id].node.timeout_ms) > 0:
+            found.append(node.began_at + given)
+    return min(found, default=None)

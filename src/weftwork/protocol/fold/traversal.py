@@ -1,0 +1,262 @@
+"""Flow: how the end of a node moves on through the graph. Called by the fold alone.
+
+Theory. When a node is settled, each edge out of it is settled once: taken, or not. A node whose incoming edges are
+all settled is decided: it runs, is skipped, or fails. A loop holds back the edges that leave it until it has ended.
+Everything here depends on which nodes ended how, and never on which was first.
+
+Conditions of edges: whether an edge is taken, judged when its source is settled.
+"""
+
+from bisect import insort
+from typing import Any, cast
+
+from weftwork.protocol.expressions.cost import MAX_WORK
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.patterns import match_cost, matches
+from weftwork.protocol.fold.data_flow import names_for
+from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.fold.variable_views import meet
+from weftwork.protocol.json.values import ABSENT, is_array, is_object, same
+from weftwork.protocol.workflow.definition import Condition, Edge
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.plan import HANDLES_FAILURE, PlanNode, Settled, Tally, satisfied
+
+
+def holds(state: RunState, edge: Edge) -> bool:
+    """wf-14 (readings, Conditions): whether the condition of an edge holds; one without a condition always does.
+
+    Raises ExpressionFault for an expression that has no truth value.
+    """
+    condition = edge.condition
+    if condition is None:
+        return True
+    if condition.expression is not None:
+        names = names_for(state, edge.source, condition.expression.references, own=True)
+        value, state.budget = condition.expression.evaluate_within(state.budget, names)
+        if not isinstance(value, bool):
+            raise ExpressionFault("expression_failed", "the condition gave no true or false")
+        return value
+    left = _left(state, edge, condition.left)
+    if condition.type == "regex" and isinstance(left, str):
+        state.budget -= match_cost(left, condition.right)
+        if state.budget < 0:
+            raise ExpressionFault("expression_limit", "The patterns of these conditions would take too long together.")
+    return _compare(condition, left)
+
+
+def _compare(condition: Condition, left: Any) -> bool:
+    right = condition.right
+    if condition.type == "equals":
+        return left is not ABSENT and same(left, right)
+    if condition.type == "notEquals":
+        return left is ABSENT or not same(left, right)
+    if condition.type == "contains":
+        if isinstance(left, str):
+            return isinstance(right, str) and right in left
+        if is_array(left):
+            return any(same(each, right) for each in left)
+        return is_object(left) and isinstance(right, str) and right in left
+    return isinstance(left, str) and matches(left, right)
+
+
+def _left(state: RunState, edge: Edge, path: str) -> Any:
+    """What stands at a dotted path: among the source's outputs, else `status`, how the source ended."""
+    node = state.nodes[edge.source]
+    found: Any = node.outputs
+    for step in path.split("."):
+        if is_object(found) and step in found:
+            found = found[step]
+        elif is_array(found) and step.isascii() and step.isdigit() and int(step) < len(found):
+            found = found[int(step)]
+        else:
+            return node.status if path == "status" else ABSENT
+    return found
+
+
+def settle(state: RunState, node_id: str) -> None:
+    """A node has completed, failed or was skipped: tell every node after it."""
+    place = state.plan.nodes[node_id]
+    # expr-06: one budget for all conditions that are judged here, because nothing comes between them.
+    state.budget = MAX_WORK
+    for edge in place.outgoing:
+        if place.exits and not state.finished.issuperset(place.exits.get(edge.id, ())):
+            state.deferred.append(edge)
+        else:
+            _settle_edge(state, edge)
+    for loop in place.inside:
+        state.open[loop] -= 1
+    for loop in place.inside:
+        if state.open[loop] == 0 and loop not in state.finished and _close(state, loop):
+            # This node belongs to a new round now, and so does every loop around it.
+            return
+
+
+def enter(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | None = None) -> None:
+    """A node is decided: it is ready, to be skipped, or to fail."""
+    place = state.plan.nodes[node_id]
+    sources = [state.nodes[edge.source] for edge in place.incoming]
+    known = state.nodes.get(node_id)
+    node = NodeState(
+        "pending",
+        epoch=max((source.epoch for source in sources), default=0),
+        view=sources[0].view if len(sources) == 1 else meet(source.view for source in sources),
+    )
+    if known is not None:
+        node.previous, node.interrupts, node.visits = known.previous, known.interrupts, known.visits
+        node.distrusted = known.distrusted
+    state.nodes[node_id] = node
+    if fault is not None and not place.node.disabled:
+        node.error = {"code": fault[0], "message": f"A condition before this node cannot be judged: {fault[1]}"}
+        insort(state.failing, (place.index, node_id))
+    else:
+        _line_up(state, place, runs)
+
+
+def begin(state: RunState, node_id: str, node: NodeState) -> None:
+    """A node with nothing before it is ready, unless it is to be skipped."""
+    state.nodes[node_id] = node
+    _line_up(state, state.plan.nodes[node_id], True)
+
+
+def _line_up(state: RunState, place: PlanNode, runs: bool) -> None:
+    insort(state.ready if runs and not place.node.disabled else state.doomed, (place.index, place.node.id))
+
+
+def _settle_edge(state: RunState, edge: Edge) -> None:
+    nodes = state.plan.nodes
+    target = nodes[edge.target]
+    tally = state.tallies.get(edge.target)
+    if tally is None:
+        tally = state.tallies[edge.target] = Tally(len(target.incoming))
+    ended = state.nodes[edge.source].status
+    way: str = ended
+    source = nodes[edge.source].node.declaration
+    if source.role and is_over(source, target.node.declaration, state.nodes[edge.source].outputs):
+        way = "skipped"
+    elif edge.condition is not None or source.branching:
+        way = _way(state, edge, tally)
+    if way != ended or target.counts is not None:
+        state.settled[edge.id] = way
+    tally.open -= 1
+    setattr(tally, way, getattr(tally, way) + 1)
+    if tally.open == 0:
+        enter(state, edge.target, satisfied(target.rule, tally), tally.fault)
+
+
+def is_over(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[str, Any]) -> bool:
+    """orch-05 (readings, Loops): a supervisor that terminates skips its dispatch, and with it ends their loop."""
+    return source.role == "supervisor" and target.role == "dispatch" and outputs.get("kind") == "terminate"
+
+
+def _way(state: RunState, edge: Edge, tally: Tally) -> Settled:
+    """wf-14 (readings, Conditions): an edge that is not taken counts as a skipped node before it."""
+    node = state.nodes[edge.source]
+    branching = state.plan.nodes[edge.source].node.declaration.branching
+    if node.status == "completed" and branching and edge.source_output not in node.outputs:
+        return "completed" if edge.source_output == "output" else "skipped"
+    if node.status == "skipped":
+        return "skipped"
+    try:
+        return cast(Settled, node.status) if holds(state, edge) else "skipped"
+    except ExpressionFault as fault:
+        if node.status == "completed" and tally.fault is None:
+            tally.fault = fault.code, fault.message
+        return "skipped"
+
+
+def _close(state: RunState, number: int) -> bool:
+    """wf-15 (readings, Loops): at the end of a round, begin the next one or let the loop end. Whether it goes on."""
+    loop = state.plan.loops[number]
+    state.budget = MAX_WORK
+    fired: set[str] = set()
+    for edge in loop.back:
+        judged = Tally(0)
+        if _fires(state, edge, judged):
+            fired.add(edge.id)
+        if judged.fault is not None:
+            code, message = judged.fault
+            message = f"The condition of edge {edge.id} cannot be judged: {message}"
+            return _stick(state, number, {"code": code, "message": message})
+    if fired:
+        if state.rounds.get(number, 0) >= state.plan.max_rounds(number):
+            return _stick(state, number, None)
+        _go_round(state, number, frozenset(fired))
+        return True
+    state.finished.add(number)
+    # In the order of the graph: how far the budget reaches must not depend on who was first.
+    held = sorted(state.deferred, key=lambda edge: (state.plan.nodes[edge.source].index, edge.id))
+    state.deferred = []
+    state.budget = MAX_WORK
+    for edge in held:
+        if state.finished.issuperset(state.plan.nodes[edge.source].exits[edge.id]):
+            _settle_edge(state, edge)
+        else:
+            state.deferred.append(edge)
+    return False
+
+
+def _stick(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
+    """The loop can neither go on nor end, so no round of a loop around it is ever over."""
+    state.stuck[number] = failure
+    for around in state.plan.nodes[state.plan.loops[number].target].inside:
+        state.open[around] += 1
+    return True
+
+
+def _fires(state: RunState, edge: Edge, judged: Tally) -> bool:
+    node = state.nodes[edge.source]
+    if node.status == "skipped" or (node.status == "failed" and edge.rule not in HANDLES_FAILURE):
+        return False
+    if node.status == "completed" and edge.rule == "any_failed":
+        return False
+    return _way(state, edge, judged) == node.status
+
+
+def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
+    """Everything in the loop begins anew; what lies outside stays as it is."""
+    plan = state.plan
+    loop = plan.loops[number]
+    state.rounds[number] = state.rounds.get(number, 0) + 1
+    state.fired[number] = fired
+    # In the order of the graph, so that equal runs are equal to the last bit.
+    body = sorted(loop.body, key=lambda node_id: plan.nodes[node_id].index)
+    ends = [state.nodes[node_id] for node_id in body]
+    epoch = 1 + max(end.epoch for end in ends)
+    view = meet(end.view for end in ends)
+    for other, inner in enumerate(plan.loops):
+        if other != number and inner.body <= loop.body:
+            state.rounds.pop(other, None)
+            state.fired.pop(other, None)
+        shared = len(inner.body & loop.body)
+        if shared:
+            state.open[other] += shared
+            state.finished.discard(other)
+    state.deferred = [edge for edge in state.deferred if edge.source not in loop.body]
+    state.failures = [entry for entry in state.failures if entry[1] not in loop.body]
+    for node_id in body:
+        old = state.nodes[node_id]
+        previous = old.outputs if old.status == "completed" else old.previous
+        node = NodeState("pending", previous=previous, interrupts=old.interrupts, visits=old.visits + 1)
+        node.distrusted = old.untrusted if old.status == "completed" else old.distrusted
+        state.nodes[node_id] = node
+        state.touched.add(("node", node_id))
+    node = state.nodes[loop.target]
+    node.epoch, node.view = epoch, view
+    _line_up(state, plan.nodes[loop.target], True)
+    for node_id in body:
+        if node_id != loop.target:
+            place = plan.nodes[node_id]
+            tally = state.tallies[node_id] = _outside(state, place, loop.body)
+            if tally.open == 0:
+                enter(state, node_id, satisfied(place.rule, tally))
+
+
+def _outside(state: RunState, place: PlanNode, body: frozenset[str]) -> Tally:
+    """The tally with which a node begins a round: edges from outside the loop stay settled as they are."""
+    tally = Tally(len(place.incoming))
+    for edge in place.incoming:
+        if edge.source not in body:
+            way = state.settled[edge.id]
+            tally.open -= 1
+            setattr(tally, way, getattr(tally, way) + 1)
+    return tally

@@ -1,0 +1,114 @@
+"""Trust flow: how content from outside spreads through a run, value by value. Called by the fold, and by readers of it.
+
+Theory. A node is untrusted from the moment that something untrusted reaches it: as an input, by an expression of its
+config, as an answer, from a child run, or by itself. All it makes from then on is untrusted, and stays so wherever it
+is read, also in a later round of a loop. Which way a run takes is no value: a condition over untrusted content makes
+nothing untrusted. Source: RFC 0143.
+
+Trust stamps: which events, and which words to a parent, carry something untrusted of their run.
+"""
+
+from typing import Any, Final
+
+from weftwork.protocol.fold.data_flow import arriving_untrusted, reads_untrusted, untrusted_inputs
+from weftwork.protocol.fold.state import RunState, Untrusted
+from weftwork.protocol.fold.variable_views import GIVEN
+from weftwork.protocol.run.events import EFFECT_CLAIMED, REMARK, REMINDER, Draft, Fact
+from weftwork.protocol.workflow.node_config import formulas_of, variables_read
+
+
+def receive(state: RunState, fact: Fact) -> None:
+    """trust-03 (RFC 0143): an untrusted fact makes its node untrusted, and what it writes. Before it is folded."""
+    known = state.untrusted
+    if known is None:
+        known = state.untrusted = Untrusted()
+    node_id, payload = fact.node_id or "", fact.payload
+    node = state.nodes.get(node_id)
+    if node is not None:
+        node.untrusted = True
+    if fact.type == "variable.changed":
+        stamp = GIVEN if node is None else (node.epoch, state.plan.nodes[node_id].index, node_id)
+        known.variables.setdefault(payload["name"], set()).add(stamp)
+    elif fact.type == "interrupt.resolved":
+        known.answers.add(state.interrupts[payload["interruptId"]].key)
+
+
+def begin(state: RunState) -> None:
+    """trust-05 (RFC 0143): a child run begins with what its parent gave it, as it was there."""
+    parent = state.header.parent
+    if parent is not None and parent.untrusted:
+        names = frozenset(parent.untrusted)
+        state.untrusted = Untrusted({name: {GIVEN} for name in names}, inputs=names)
+
+
+def is_reached(state: RunState, node_id: str) -> bool:
+    """trust-02 (RFC 0143): whether a node that starts is given content from outside, or fetches some."""
+    node, known = state.plan.nodes[node_id].node, state.untrusted
+    if node.outside:
+        if known is None:
+            state.untrusted = Untrusted()
+        return True
+    if known is None:
+        return False
+    here = state.nodes[node_id]
+    return (
+        bool(untrusted_inputs(state, node_id))
+        or (node.declaration.gathering and arriving_untrusted(state, node_id))
+        or any(reads_untrusted(state, node_id, read) for read in formulas_of(node))
+        or any(known.is_variable(here.view, name) for name in variables_read(node))
+        or node.shared_key in known.answers
+        or (here.decided is not None and here.decided.untrusted)
+    )
+
+
+BARE: Final = frozenset(
+    {
+        *("node.started", "node.resumed", "node.skipped", "node.cancelled", "run.cancelled"),
+        *("version.pinned", "cap.breached", "provider.usage", EFFECT_CLAIMED, REMINDER),
+    }
+)
+"""Events that carry nothing of what their node made."""
+ANSWERS: Final = frozenset(
+    {
+        *("interrupt.resolved", "clarification.resolved", REMARK),
+        *("approval.received", "approval.granted", "approval.rejected", "approval.overridden"),
+    }
+)
+"""Events that carry the words of whoever answers: they are as trusted as those are."""
+
+
+def carries_untrusted(state: RunState, draft: Draft) -> bool:
+    """trust-06 (RFC 0021): whether an event carries something that an untrusted node made, or the inputs of such a run.
+
+    For runs in which there is anything untrusted.
+    """
+    kind = draft.type
+    if kind in BARE or kind in ANSWERS:
+        return False
+    if draft.node_id is not None:
+        node = state.nodes.get(draft.node_id)
+        return node is not None and node.untrusted
+    if kind == "run.completed":
+        return _are_untrusted(state, draft.payload["outputs"])
+    return kind == "run.failed" and _is_untrusted(state, draft.payload.get("failedNodeId", ""))
+
+
+def tells_untrusted(state: RunState, outcome: dict[str, Any]) -> bool:
+    """trust-05 (RFC 0143): whether what an ended child gives its parent is untrusted. For such runs, likewise."""
+    known = state.untrusted
+    if known is None:
+        return False
+    if any(known.is_final(state.stamps, name) for name in outcome.get("variables", ())):
+        return True
+    if "error" in outcome:
+        return any(node.untrusted and node.status == "failed" for node in state.nodes.values())
+    return "outputs" in outcome and _are_untrusted(state, state.outputs or {})
+
+
+def _are_untrusted(state: RunState, outputs: dict[str, Any]) -> bool:
+    return any(_is_untrusted(state, node_id) for node_id in outputs)
+
+
+def _is_untrusted(state: RunState, node_id: str) -> bool:
+    node = state.nodes.get(node_id)
+    return node is not None and node.untrusted

@@ -1,0 +1,1 @@
+"""JSON: strict decoding, canonical form, pointers, schemas, and the schema dialect for callers."""

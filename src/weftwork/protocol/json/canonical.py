@@ -1,0 +1,115 @@
+"""Canonical JSON (RFC 8785) and the digests built on it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.json.values import is_array, is_object
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_quote = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def encode_stored(value: Any) -> bytes:
+    """Compact, deterministic JSON for the log: equal values give equal bytes, and types survive (1.0 stays 1.0)."""
+    return _encode(value)
+
+
+def encode_canonical(value: Any) -> bytes:
+    """json-02 (RFC 8785): members by UTF-16 order, numbers as ECMAScript prints them, no white space."""
+    parts: list[str] = []
+    _write(value, parts.append)
+    return "".join(parts).encode()
+
+
+def digest(value: Any) -> str:
+    """Lower-case hex SHA-256 over the canonical form."""
+    return hashlib.sha256(encode_canonical(value)).hexdigest()
+
+
+_PLAIN: Final[dict[type, Callable[[Any], str]]] = {
+    str: _quote,
+    int: int.__repr__,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+    float: lambda value: _number(value),
+}
+
+
+def _write(value: Any, put: Callable[[str], None]) -> None:
+    plain = _PLAIN.get(value.__class__)
+    if plain is not None:
+        put(plain(value))
+    elif is_object(value):
+        _write_members(value, put)
+    elif is_array(value):
+        _write_items(value, put)
+    else:
+        raise TypeError(f"not JSON: {type(value).__name__}")
+
+
+def _write_items(value: list[Any], put: Callable[[str], None]) -> None:
+    before = "["
+    for item in value:
+        put(before)
+        before = ","
+        plain = _PLAIN.get(item.__class__)
+        if plain is not None:
+            put(plain(item))
+        else:
+            _write(item, put)
+    put("]" if value else "[]")
+
+
+def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
+    if not value:
+        put("{}")
+        return
+    before = "{"
+    for name in _sorted(value):
+        put(before)
+        before = ","
+        put(_quote(name))
+        put(":")
+        _write(value[name], put)
+    put("}")
+
+
+def _sorted(value: dict[str, Any]) -> list[str]:
+    """By UTF-16 code units. Only names outside the first plane make that differ from the order of characters."""
+    names = sorted(value)
+    if "".join(names).isascii():
+        return names
+    return sorted(names, key=lambda name: name.encode("utf-16-be"))
+
+
+def _number(value: float) -> str:
+    """ECMAScript Number::toString for a finite double."""
+    if not math.isfinite(value):
+        raise ValueError("not JSON: a number that is not finite")
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = (whole + fraction).lstrip("0")
+    # point: where the decimal point stands, counted from the left of `digits`.
+    point = int(exponent or 0) + len(whole)
+    if whole == "0":
+        point -= 1 + len(fraction) - len(digits)
+    digits = digits.rstrip("0")
+    count = len(digits)
+    if count <= point <= 21:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    power = point - 1
+    tail = f".{digits[1:]}" if count > 1 else ""
+    return f"{sign}{digits[0]}{tail}e{'+' if power > 0 else '-'}{abs(power)}"

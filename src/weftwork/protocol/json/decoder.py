@@ -1,0 +1,128 @@
+"""The one strict JSON decoder: every byte that comes in from outside passes here.
+
+Theory. The standard C scanner does the parsing; what it lets through (duplicate keys, NaN,
+infinities, lone surrogates, NUL, oversized integers, depth) is found by one bounded walk over the
+result. It is made for documents that are fine: the JSON pointer of what it finds is put together only then,
+and texts are looked at only if the bytes hold an escape that could bring in what no text may hold. Errors name
+the pointer, never the value.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from weftwork.protocol.errors import invalid
+from weftwork.protocol.json.pointers import escape
+
+MAX_DEPTH: Final = 64
+MAX_NODES: Final = 100_000
+MAX_INTEGER: Final = 2**53 - 1
+_UNSAFE_TEXT = re.compile("[\x00\ud800-\udfff]")
+_UNSAFE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+"""Without one of these no text can be unsafe: raw NUL is no JSON, and a raw surrogate is no UTF-8."""
+
+_Place = tuple["_Place", str | int] | None
+"""Where a container stands: the place of the one around it, and its name or index there."""
+
+
+class _Duplicate:
+    """Stands where an object with a repeated member stood, until the walk reports it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _members(pairs: list[tuple[str, Any]]) -> Any:
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    seen: set[str] = set()
+    return _Duplicate(next(name for name, _ in pairs if name in seen or seen.add(name)))
+
+
+_scan = json.JSONDecoder(object_pairs_hook=_members).decode
+
+
+def decode(data: bytes, most: int = MAX_NODES) -> Any:
+    """json-01 (readings, Evil JSON): strict JSON or `validation_error` with a pointer.
+
+    Refuses: bytes that are not UTF-8, a byte-order mark, depth over 64, more than `most` values,
+    duplicate members, NaN and infinities (also by overflow), integers beyond 2^53-1, lone
+    surrogates and NUL in any string or name. Size is the caller's duty, before parsing.
+    """
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise invalid("The document starts with a byte-order mark; send plain UTF-8.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise invalid(f"The document is not valid UTF-8 at byte {error.start}.") from None
+    try:
+        document = _scan(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise invalid(f"The document is not valid JSON at {where}.") from None
+    except RecursionError:
+        raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.") from None
+    except ValueError:
+        raise invalid("The document holds a number with too many digits.") from None
+    _walk(document, _UNSAFE_ESCAPE.search(data) is None, most)
+    return document
+
+
+def _walk(document: Any, plain: bool, most: int) -> None:
+    """Stops at the first violation. `plain`: no text in the document can be unsafe."""
+    budget = most
+    stack: list[tuple[Any, _Place, int]] = [([document], None, 0)]
+    while stack:
+        container, place, depth = stack.pop()
+        budget -= len(container)
+        if budget < 0:
+            raise invalid(f"The document holds more than {most} values.", _pointer(place))
+        items: Iterable[tuple[str | int, Any]]
+        if container.__class__ is dict:
+            items = container.items()
+        else:
+            listed: list[Any] = container
+            items = enumerate(listed)
+        for key, value in items:
+            if not plain and isinstance(key, str) and _UNSAFE_TEXT.search(key):
+                raise invalid("A member name holds NUL or a lone surrogate.", _pointer((place, key)))
+            kind: Any = value.__class__
+            if kind is str:
+                if plain or not _UNSAFE_TEXT.search(value):
+                    continue
+            elif kind is int:
+                if -MAX_INTEGER <= value <= MAX_INTEGER:
+                    continue
+            elif kind is dict or kind is list:
+                if depth < MAX_DEPTH:
+                    if value:
+                        stack.append((value, (place, key) if depth else None, depth + 1))
+                    continue
+            elif kind is bool or value is None or (kind is float and math.isfinite(value)):
+                continue
+            raise _violation(value, (place, key) if depth else None)
+
+
+def _violation(value: Any, place: _Place) -> Exception:
+    if isinstance(value, _Duplicate):
+        return invalid("An object repeats a member name.", _pointer((place, value.name)))
+    if isinstance(value, str):
+        return invalid("A string holds NUL or a lone surrogate.", _pointer(place))
+    if isinstance(value, int):
+        return invalid("An integer is beyond 2^53-1; send it as a string.", _pointer(place))
+    if isinstance(value, float):
+        return invalid("A number is not finite.", _pointer(place))
+    return invalid(f"The document is nested deeper than {MAX_DEPTH} levels.", _pointer(place))
+
+
+def _pointer(place: _Place) -> str:
+    parts: list[str] = []
+    while place is not None:
+        place, key = place
+        parts.append(f"/{escape(key) if isinstance(key, str) else key}")
+    return "".join(reversed(parts))

@@ -1,0 +1,260 @@
+"""The schema registry: our JSON Schemas by name, compiled once, and violations that never repeat a value.
+
+Theory. The validator reports structured errors. Every message here is written from the rule that was
+broken and from what the schema itself says, never from the validator's text, which quotes what was
+sent. Nothing is ever fetched: a reference leads to another schema of this folder or fails to compile.
+All patterns run on a linear-time engine, so no input can make one slow.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import islice
+from typing import Any, Final, cast
+
+import jsonschema_rs
+import msgspec
+from jsonschema_rs import Draft202012Validator, ValidationError
+from jsonschema_rs import ValidationErrorKind as Kind
+
+from weftwork.protocol.errors import HostFault, invalid
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.pointers import escape
+
+MAX_VIOLATIONS: Final = 50
+MAX_REPORTED: Final = 20
+MAX_DETAILED: Final = 1_000
+"""Values in a document up to which all violations are collected. Beyond it only the first one is,
+because the validator builds every error before it returns and a hostile document has one per value."""
+
+_SUFFIX: Final = ".schema.json"
+_KINDS: Final = "envelopes/"
+_MAX_OPTIONS: Final = 24
+
+_TEXT: Final[dict[str, str]] = {
+    "required": 'must have the member "{property}"',
+    "pattern": "must match the pattern {pattern}",
+    "minLength": "needs {limit} or more characters",
+    "maxLength": "takes {limit} or fewer characters",
+    "minItems": "needs {limit} or more items",
+    "maxItems": "takes {limit} or fewer items",
+    "minProperties": "needs {limit} or more members",
+    "maxProperties": "takes {limit} or fewer members",
+    "minimum": "must be {limit} or more",
+    "maximum": "must be {limit} or less",
+    "exclusiveMinimum": "must be more than {limit}",
+    "exclusiveMaximum": "must be less than {limit}",
+    "multipleOf": "must be a multiple of {multiple_of}",
+    "uniqueItems": "must not repeat an item",
+    "contains": "holds none of the items it needs, or too many",
+    "falseSchema": "is not allowed here",
+    "not": "is a form that is not allowed here",
+    "anyOf": "fits none of the allowed forms",
+    "oneOf": "must fit exactly one of the allowed forms",
+}
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken rule: where (RFC 6901), which keyword, and what would be right. Holds no submitted value."""
+
+    pointer: str
+    rule: str
+    message: str
+    capability: str | None = None
+    """What the host would have to offer."""
+
+
+def names() -> list[str]:
+    """The names of all schemas but those of envelope kinds, sorted."""
+    return sorted(name for name in _sources() if not name.startswith(_KINDS))
+
+
+def kinds() -> list[str]:
+    """The kinds of envelopes that have a schema, sorted; that schema is called `envelopes/<kind>`."""
+    return sorted(name.removeprefix(_KINDS) for name in _sources() if name.startswith(_KINDS))
+
+
+def document(name: str) -> dict[str, Any]:
+    """The schema itself, as a fresh copy."""
+    return msgspec.json.decode(_sources()[name], type=dict[str, Any])
+
+
+def check(name: str, document: Any) -> list[Violation]:
+    """schema-01: what keeps `document` from fitting the schema, by pointer; empty when it fits.
+
+    At most 50 violations; of a document with more than 1,000 values, the first one found.
+    """
+    return _violations(_validator(name), document, "")
+
+
+def require(name: str, document: Any) -> None:
+    """schema-02 (OpenWOP rest-endpoints): `validation_error` that points at the first violation and lists up to 20."""
+    violations = check(name, document)
+    if violations:
+        first = violations[0]
+        listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
+        raise invalid(f"{name}: the value at the pointer {first.message}.", first.pointer, violations=listed)
+
+
+def check_payload(event_type: str, payload: Any) -> list[Violation]:
+    """evt-04 (OpenWOP run-event-payloads): violations of an event's payload; other types take anything."""
+    validator = _payload_validators().get(event_type)
+    return [] if validator is None else _violations(validator, payload, "")
+
+
+def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violation]:
+    """Like `check`, against a schema written by us or by the author of a node, never by a client.
+
+    `at` is the pointer of `document` in what the caller sent. Raises HostFault if the schema is broken.
+    """
+    return _violations(_inline_validator(encode_stored(schema)), document, at)
+
+
+@cache
+def _sources() -> dict[str, bytes]:
+    folder = files("weftwork.protocol").joinpath("schemas", "v1")
+    return {
+        prefix + entry.name.removesuffix(_SUFFIX): entry.read_bytes()
+        for prefix in ("", _KINDS)
+        for entry in folder.joinpath(prefix).iterdir()
+        if entry.name.endswith(_SUFFIX)
+    }
+
+
+@cache
+def _registry() -> jsonschema_rs.Registry:
+    documents = [document(name) for name in _sources()]
+    return jsonschema_rs.Registry([(each["$id"], each) for each in documents])
+
+
+def compiled(schema: dict[str, Any]) -> Draft202012Validator:
+    """A validator for a schema written by us or by the author of a package, never by a client.
+
+    Raises HostFault if the schema is broken.
+    """
+    try:
+        return Draft202012Validator(
+            schema,
+            registry=_registry(),
+            offline=True,
+            validate_formats=False,
+            pattern_options=jsonschema_rs.RegexOptions(),
+            mask="(masked)",
+        )
+    except ValidationError as error:
+        where = _pointer(error.instance_path)
+        raise HostFault(f"a schema does not compile at '{where}': {str(error).splitlines()[0]}") from None
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return compiled(document(name))
+
+
+@cache
+def _payload_validators() -> dict[str, Draft202012Validator]:
+    schema = document("run-event-payloads")
+    index: dict[str, dict[str, str]] = schema["$defs"]["_typeIndex"]["properties"]
+    return {name: compiled({"$ref": schema["$id"] + entry["$ref"]}) for name, entry in index.items()}
+
+
+@lru_cache(maxsize=256)
+def _inline_validator(schema: bytes) -> Draft202012Validator:
+    return compiled(msgspec.json.decode(schema))
+
+
+Path = tuple[str | int, ...]
+
+
+def _violations(validator: Draft202012Validator, document: Any, at: str) -> list[Violation]:
+    if validator.is_valid(document):
+        return []
+    return explained(validator.iter_errors(document) if is_small(document) else first_error(validator, document), at)
+
+
+def explained(errors: Iterable[ValidationError], at: str) -> list[Violation]:
+    """The violations that errors of the validator stand for, below the pointer `at`; at most 50."""
+    places = list(islice((place for error in errors for place in explain(error)), MAX_VIOLATIONS))
+    places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])
+    found = (Violation(at + _pointer(path), rule, message) for path, _, rule, message in places)
+    return list(dict.fromkeys(found))
+
+
+def _pointer(path: Iterable[str | int]) -> str:
+    return "".join(f"/{escape(str(token))}" for token in path)
+
+
+def is_small(document: Any) -> bool:
+    """Whether a document has so few values that all its violations may be listed."""
+    budget = MAX_DETAILED
+    stack: list[Any] = [document]
+    while stack:
+        value = stack.pop()
+        members: Iterable[Any] = ()
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value).values()
+        elif isinstance(value, list):
+            members = cast("list[Any]", value)
+        before = len(stack)
+        stack.extend(islice(members, budget + 1))
+        budget -= len(stack) - before
+        if budget < 0:
+            return False
+    return True
+
+
+def first_error(validator: Draft202012Validator, document: Any) -> list[ValidationError]:
+    """The error that the validator meets first; it goes no further."""
+    try:
+        validator.validate(document)
+    except ValidationError as error:
+        return [error]
+    return []
+
+
+def explain(error: ValidationError) -> Iterator[tuple[Path, Path, str, str]]:
+    """Path in the document, path in the schema, rule and message of an error; of the branch that was meant where a
+    choice of forms failed. Path and message are safe to show but for member names that the sender chose."""
+    kind = error.kind
+    path, where = tuple(error.instance_path), tuple(error.schema_path)
+    if isinstance(kind, Kind.AdditionalProperties | Kind.UnevaluatedProperties):
+        for name in kind.unexpected:
+            yield (*path, name), where, kind.name, "is not a member known here"
+    elif isinstance(kind, Kind.PropertyNames):
+        yield (*path, str(kind.error.instance)), where, kind.name, f"has a name that {_message(kind.error.kind)}"
+    elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (meant := _meant(kind.context, len(path))):
+        for inner in meant:
+            yield from explain(inner)
+    else:
+        yield path, where, kind.name, _message(kind)
+
+
+def _meant(branches: list[list[ValidationError]], depth: int) -> list[ValidationError] | None:
+    """The branch whose type and whose fixed members (such as a `type` tag) the value has, if it is one."""
+    open_branches = [branch for branch in branches if branch and not any(_rules_out(error, depth) for error in branch)]
+    return open_branches[0] if len(open_branches) == 1 else None
+
+
+def _rules_out(error: ValidationError, depth: int) -> bool:
+    below = len(error.instance_path) - depth
+    match error.kind:
+        case Kind.Type():
+            return below == 0
+        case Kind.Constant():
+            return below <= 1
+        case Kind.Enum(options):
+            return below == 0 or (below == 1 and len(options) == 1)
+        case _:
+            return False
+
+
+def _message(kind: Kind) -> str:
+    if isinstance(kind, Kind.Type):
+        return f"must be of type {' or '.join(kind.types)}"
+    if isinstance(kind, Kind.Enum | Kind.Constant):
+        options = kind.options if isinstance(kind, Kind.Enum) else [kind.expected_value]
+        if len(options) > _MAX_OPTIONS:
+            return f"must be one of the {len(options)} values that the schema lists"
+        return f"must be one of: {', '.join(msgspec.json.encode(option).decode() for option in options)}"
+    text = _TEXT.get(kind.name)
+    return f"breaks the rule {kind.name}" if text is None else text.format(**kind.as_dict())

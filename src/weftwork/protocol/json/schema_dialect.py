@@ -1,0 +1,245 @@
+"""The dialect of JSON Schemas that callers write: which keywords there are, how large a schema may be, what it costs.
+
+Theory. Every subschema, with references followed, meets every value at most once, because references lead
+to `$defs` alone and never back. So checking takes no more steps than the weight of the schema, with its
+references written out, times the size of the value; both are known before anything is checked. Keywords that
+would break this sum (`unevaluatedProperties`, `$dynamicRef`) are no part of the dialect. A pattern takes time by
+the length of the text and by the size of its automaton, also on an engine that never backtracks, so patterns
+are weighed apart.
+"""
+
+import re
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final
+
+import jsonschema_rs
+import msgspec
+from jsonschema_rs import Draft202012Validator, ValidationError
+
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import is_array, is_object
+
+MAX_BYTES: Final = 32_768
+MAX_DEPTH: Final = 32
+"""Levels of subschemas, references followed."""
+MAX_SUBSCHEMAS: Final = 500
+MAX_WEIGHT: Final = 10_000
+MAX_OPTIONS: Final = 500
+MAX_OPTION_BYTES: Final = 4_096
+MAX_PATTERN: Final = 256
+MAX_PATTERNS: Final = 32
+MAX_PATTERN_SPACE: Final = 128
+"""KiB that the patterns of a schema take when compiled, which is what a schema in use keeps of memory."""
+_PATTERN_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+"""Sizes of a compiled pattern, in KiB; what does not fit the last one is refused."""
+_SCHEMA: Final = re.compile(r"https://json-schema\.org/draft/2020-12/schema#?")
+_REFERENCE: Final = re.compile(r"#/\$defs/([A-Za-z0-9._-]+)")
+_TEXT_UNIT: Final = 64
+
+ONE: Final = frozenset({"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"})
+LISTED: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+VALUES: Final = frozenset(
+    "type enum const pattern multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength "
+    "minItems maxItems uniqueItems minContains maxContains required minProperties maxProperties "
+    "dependentRequired".split()
+)
+NOTES: Final = frozenset("format title description default examples deprecated readOnly writeOnly $comment".split())
+"""Keywords that only describe; so does every name that starts with `x-`."""
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """What is wrong with a schema, or else what a check against it costs, with all references written out.
+
+    weight: steps per value; scan: KiB of patterns that each character may meet; choices: whether one error may
+    hold others.
+    """
+
+    violations: list[Violation]
+    weight: int
+    scan: int
+    choices: bool
+
+
+class _Part(msgspec.Struct):
+    """The root or one definition: its own costs, and the references it makes with their depth in it."""
+
+    weight: int = 0
+    scan: int = 0
+    depth: int = 0
+    references: list[tuple[str, int]] = msgspec.field(default_factory=list[tuple[str, int]])
+
+
+def survey(document: Any, at: str) -> Survey:
+    """schema-03: whether a schema that stands at the pointer `at` is within the dialect, and what it costs."""
+    walk = _Walk(at)
+    if not is_object(document):
+        walk.refuse("", "type", "must be of type object")
+        return walk.result(_Part())
+    definitions = document.get("$defs", {})
+    walk.definitions = {name: _Part() for name in definitions} if is_object(definitions) else {}
+    root = _Part()
+    walk.subschema(document, "", 1, root)
+    if walk.violations:
+        return walk.result(root)
+    if len(encode_stored(document)) > MAX_BYTES:
+        walk.refuse("", "size", f"is larger than {MAX_BYTES} bytes")
+        return walk.result(root)
+    return walk.result(_written_out(root, walk))
+
+
+class _Walk:
+    """One walk over a schema, which stops counting at the bounds."""
+
+    def __init__(self, at: str) -> None:
+        self.violations: list[Violation] = []
+        self.definitions: dict[str, _Part] = {}
+        self._at = at
+        self._subschemas = 0
+        self._patterns = 0
+        self._pattern_space = 0
+        self._choices = False
+
+    def refuse(self, where: str, rule: str, message: str) -> None:
+        violation = Violation(self._at + where, rule, message)
+        if violation not in self.violations[-1:]:
+            self.violations.append(violation)
+
+    def result(self, part: _Part) -> Survey:
+        return Survey(self.violations, part.weight, part.scan, self._choices)
+
+    def subschema(self, schema: Any, where: str, depth: int, part: _Part) -> None:
+        self._subschemas += 1
+        part.weight += 1
+        part.depth = max(part.depth, depth)
+        if self._subschemas > MAX_SUBSCHEMAS:
+            self.refuse("", "size", f"holds more than {MAX_SUBSCHEMAS} subschemas")
+        elif depth > MAX_DEPTH:
+            self.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels")
+        elif is_object(schema):
+            for keyword, value in schema.items():
+                self._keyword(keyword, value, f"{where}/{escape(keyword)}", depth, part)
+
+    def _keyword(self, keyword: str, value: Any, where: str, depth: int, part: _Part) -> None:
+        if keyword in ONE:
+            self.subschema(value, where, depth + 1, part)
+        elif keyword in LISTED:
+            self._choices |= keyword in ("anyOf", "oneOf")
+            for index, item in enumerate(value if is_array(value) else ()):
+                self.subschema(item, f"{where}/{index}", depth + 1, part)
+        elif keyword in NAMED:
+            for name, item in value.items() if is_object(value) else ():
+                if keyword == "patternProperties":
+                    self._pattern(name, f"{where}/{escape(name)}", part)
+                self.subschema(item, f"{where}/{escape(name)}", depth + 1, part)
+        elif keyword in VALUES or keyword in NOTES or keyword.startswith("x-"):
+            self._value(keyword, value, where, part)
+        elif keyword == "$ref":
+            self._reference(value, where, depth, part)
+        elif where == "/$schema":
+            if not isinstance(value, str) or _SCHEMA.fullmatch(value) is None:
+                self.refuse(where, "$schema", "must be https://json-schema.org/draft/2020-12/schema")
+        elif where == "/$defs":
+            for name, item in value.items() if is_object(value) else ():
+                self.subschema(item, f"{where}/{escape(name)}", 1, self.definitions[name])
+        else:
+            self.refuse(where, "keyword", "is not a keyword that a schema may use here")
+
+    def _value(self, keyword: str, value: Any, where: str, part: _Part) -> None:
+        size, fits = weigh(value)
+        if not fits:
+            self.refuse(where, "depth", f"is nested deeper than {MAX_DEPTH} levels")
+            return
+        # Short lists are compared item by item, each with each.
+        part.weight += 8 if keyword == "uniqueItems" else size
+        if keyword == "pattern" and isinstance(value, str):
+            self._pattern(value, where, part)
+        elif keyword == "enum" and is_array(value) and len(value) > MAX_OPTIONS:
+            self.refuse(where, "enum", f"takes {MAX_OPTIONS} or fewer values")
+        elif keyword in ("enum", "const"):
+            options = value if keyword == "enum" and is_array(value) else [value]
+            if any(len(encode_stored(option)) > MAX_OPTION_BYTES for option in options):
+                self.refuse(where, keyword, f"holds a value larger than {MAX_OPTION_BYTES} bytes")
+
+    def _pattern(self, pattern: str, where: str, part: _Part) -> None:
+        self._patterns += 1
+        if self._patterns > MAX_PATTERNS:
+            self.refuse("", "pattern", f"holds more than {MAX_PATTERNS} patterns")
+            return
+        size = pattern_size(pattern) if len(pattern) <= MAX_PATTERN else None
+        if size is None:
+            text = f"is no pattern of {MAX_PATTERN} or fewer characters that is matched in linear time and little space"
+            self.refuse(where, "pattern", text)
+            return
+        part.scan += size
+        self._pattern_space += size
+        if self._pattern_space > MAX_PATTERN_SPACE:
+            self.refuse("", "pattern", f"holds patterns that take more than {MAX_PATTERN_SPACE} KiB")
+
+    def _reference(self, target: Any, where: str, depth: int, part: _Part) -> None:
+        match = _REFERENCE.fullmatch(target) if isinstance(target, str) else None
+        if match is None:
+            self.refuse(where, "$ref", "must be #/$defs/ and a name of letters, digits, '.', '_' and '-'")
+        elif match[1] not in self.definitions:
+            self.refuse(where, "$ref", "leads to no definition in $defs")
+        else:
+            part.references.append((match[1], depth))
+
+
+def _written_out(root: _Part, walk: _Walk) -> _Part:
+    """The root with the cost of every reference added. Refuses circles, and what grows too large by references."""
+    parts = walk.definitions
+    graph = {name: {target for target, _ in part.references} for name, part in parts.items()}
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        walk.refuse(f"/$defs/{escape(error.args[1][0])}", "$ref", "refers to itself, directly or by others")
+        return root
+    for part in (*(parts[name] for name in order), root):
+        for target, depth in part.references:
+            part.weight += parts[target].weight
+            part.scan += parts[target].scan
+            part.depth = max(part.depth, depth + parts[target].depth)
+    if root.depth > MAX_DEPTH:
+        walk.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels, references followed")
+    if root.weight > MAX_WEIGHT:
+        walk.refuse("", "size", f"weighs more than {MAX_WEIGHT} values, references written out")
+    return root
+
+
+def weigh(value: Any) -> tuple[int, bool]:
+    """How many values there are in a value, long texts counting for more; and whether it is shallow enough."""
+    size = 0
+    stack: list[tuple[Any, int]] = [(value, 1)]
+    while stack:
+        item, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return size, False
+        size += 1
+        if isinstance(item, str):
+            size += len(item) // _TEXT_UNIT
+        elif is_array(item):
+            stack.extend((inner, depth + 1) for inner in item)
+        elif is_object(item):
+            size += sum(1 + len(name) // _TEXT_UNIT for name in item)
+            stack.extend((inner, depth + 1) for inner in item.values())
+    return size, True
+
+
+@lru_cache(maxsize=512)
+def pattern_size(pattern: str) -> int | None:
+    """The size of a compiled pattern in KiB, rounded up. None: it is no pattern, needs backtracking or is too large."""
+    for size in _PATTERN_SIZES:
+        options = jsonschema_rs.RegexOptions(size_limit=size * 1024)
+        try:
+            Draft202012Validator({"pattern": pattern}, offline=True, pattern_options=options, mask="(masked)")
+        except ValidationError:
+            continue
+        return size
+    return None
+
+
+LARGEST_PATTERN: Final = _PATTERN_SIZES[-1] * 1024

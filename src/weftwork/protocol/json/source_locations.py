@@ -1,0 +1,202 @@
+"""Where a value stands in the text of a JSON document: the line and column that a JSON pointer leads to.
+
+Theory. One pass over the tokens of the text, with a stack of its own, follows a tree of the wanted pointers and
+notes where each value starts. Of a member that is repeated the last one counts, as for a parser; so each note also
+says inside which container it was made, and a note from a container that was replaced later is not believed.
+
+Errors show odd member names spelled out and cut short. A pointer that leads nowhere by the true names is
+therefore tried again by the names as they are shown.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from weftwork.protocol.json.decoder import MAX_DEPTH
+from weftwork.protocol.json.pointers import escape, token
+
+Place = tuple[int, int]
+"""Line and column, both from 1; columns count characters."""
+
+_TOKEN: Final = re.compile(
+    r'[ \t\n\r]*+(?:([{\[])|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+")|([^\s{}\[\],:"]++))', re.DOTALL
+)
+_OPEN, _CLOSE, _COMMA, _COLON, _STRING = 1, 2, 3, 4, 5
+_NOWHERE: Final = -1
+
+
+class _Spot:
+    """A wanted value, or one around it: offsets of its name and of itself, and of the container they were found in."""
+
+    __slots__ = ("below", "inside", "name", "value")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Spot] = {}
+        self.name = self.value = self.inside = _NOWHERE
+
+
+class _Frame:
+    """An open container; `spot` only if something below it is wanted."""
+
+    __slots__ = ("at", "index", "is_object", "spot")
+
+    def __init__(self, spot: _Spot | None, is_object: bool, at: int) -> None:
+        self.spot = spot if spot is not None and spot.below else None
+        self.is_object = is_object
+        self.at = at
+        self.index = 0
+
+
+def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) -> dict[str, Place]:
+    """The place of each pointer's value; of what is not there, the place of the innermost container that is.
+
+    For the pointers that are also in `members`, the place of the member's name. Never fails: in a text that is no
+    JSON, what comes before the break is found.
+    """
+    wanted = list(dict.fromkeys(pointers))
+    text = data.decode("utf-8", "replace")
+    offsets: dict[str, int] = {}
+    for naming in (token, escape):
+        root = _Spot()
+        for pointer in wanted:
+            _reach(root, pointer)
+        _scan(text, root, naming)
+        left: list[str] = []
+        for pointer in wanted:
+            offset, whole = _found(root, pointer, pointer in members)
+            offsets[pointer] = max(offset, 0)
+            if not whole:
+                left.append(pointer)
+        if not left:
+            break
+        wanted = left
+    places = _places(text, offsets.values())
+    return {pointer: places[offset] for pointer, offset in offsets.items()}
+
+
+def locate_break(data: bytes) -> Place:
+    """Where the bytes stop being a JSON document, for what keeps them from being read at all; else where it starts."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        return _places(before, [len(before)])[len(before)]
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.lineno, error.colno
+    except (RecursionError, ValueError):
+        offset = _refused(text)
+        return _places(text, [offset])[offset]
+    return locate(data, [""])[""]
+
+
+def _refused(text: str) -> int:
+    """The first container that lies too deep, or the first number with too many digits."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastindex
+        if kind == _OPEN:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return match.start(_OPEN)
+        elif kind == _CLOSE:
+            depth -= 1
+        elif kind is not None and kind > _STRING and match[kind].lstrip("-").isdigit():
+            try:
+                int(match[kind])
+            except ValueError:
+                return match.start(kind)
+    return 0
+
+
+def _reach(root: _Spot, pointer: str) -> None:
+    spot = root
+    for part in pointer.split("/")[1:]:
+        spot = spot.below.setdefault(part, _Spot())
+
+
+def _found(root: _Spot, pointer: str, as_member: bool) -> tuple[int, bool]:
+    """The offset of the pointer's value or of the innermost one around it, and whether it is the value's own."""
+    spot = root
+    for part in pointer.split("/")[1:]:
+        child = spot.below[part]
+        if child.value == _NOWHERE or child.inside != spot.value:
+            return spot.value, False
+        spot = child
+    return (spot.name if as_member else spot.value), spot.value != _NOWHERE
+
+
+def _scan(text: str, root: _Spot, naming: Callable[[str], str]) -> None:
+    """Note the offsets of every spot below `root`, which stands for the whole document."""
+    frames: list[_Frame] = []
+    spot: _Spot | None = root
+    name_is_next = False
+    position = 0
+    while match := _TOKEN.match(text, position):
+        position = match.end()
+        kind = match.lastindex or 0
+        start = match.start(kind)
+        if kind == _COMMA:
+            name_is_next, spot = _after_comma(frames)
+        elif kind == _CLOSE:
+            name_is_next = False
+            if frames:
+                frames.pop()
+        elif kind == _STRING and name_is_next:
+            name_is_next, spot = False, _named(frames[-1].spot, match[kind], naming)
+            if spot is not None:
+                spot.name = start
+        elif kind != _COLON:
+            if spot is not None:
+                _note(spot, start, frames)
+            if kind == _OPEN:
+                frames.append(_Frame(spot, match[kind] == "{", start))
+                name_is_next = frames[-1].is_object
+                spot = None if name_is_next else _element(frames[-1])
+
+
+def _after_comma(frames: list[_Frame]) -> tuple[bool, _Spot | None]:
+    if not frames:
+        return False, None
+    frame = frames[-1]
+    frame.index += 1
+    return frame.is_object, None if frame.is_object else _element(frame)
+
+
+def _element(frame: _Frame) -> _Spot | None:
+    return None if frame.spot is None else frame.spot.below.get(str(frame.index))
+
+
+def _named(inside: _Spot | None, raw: str, naming: Callable[[str], str]) -> _Spot | None:
+    if inside is None:
+        return None
+    try:
+        name = json.loads(raw) if "\\" in raw else raw[1:-1]
+    except ValueError:
+        return None
+    return inside.below.get(naming(name))
+
+
+def _note(spot: _Spot, start: int, frames: list[_Frame]) -> None:
+    spot.value = start
+    if frames:
+        spot.inside = frames[-1].at
+        if not frames[-1].is_object:
+            spot.name = start
+    else:
+        spot.name = start
+
+
+def _places(text: str, offsets: Iterable[int]) -> dict[int, Place]:
+    places: dict[int, Place] = {}
+    line, newline, before = 1, -1, 0
+    for offset in sorted(set(offsets)):
+        breaks = text.count("\n", before, offset)
+        if breaks:
+            line += breaks
+            newline = text.rfind("\n", before, offset)
+        before = offset
+        places[offset] = line, offset - newline
+    return places

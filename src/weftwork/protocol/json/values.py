@@ -1,0 +1,81 @@
+"""Telling JSON values apart, and from no value, in a way the type checker follows.
+
+How large a value may be that a node makes: without a bound, a few nodes that double what they get fill any disk.
+"""
+
+from typing import Any, Final, TypeGuard
+
+
+class Absent:
+    """No value, as distinct from null."""
+
+
+ABSENT: Final = Absent()
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether this is a JSON array."""
+    return isinstance(value, list)
+
+
+MAX_VALUES: Final = 250_000
+MAX_TEXT: Final = 4 * 2**20
+"""Characters of all texts and names in it."""
+MAX_DEPTH: Final = 100
+
+
+def is_too_large(value: Any) -> bool:
+    """lim-10 (host): more values, text or levels than one value may have. The work is bounded by the same limits."""
+    values, text, level = 0, 0, [value]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                text += len(each)
+            elif is_object(each):
+                values += len(each)
+                text += sum(map(len, each))
+                below += each.values()
+            elif is_array(each):
+                values += len(each)
+                below += each
+            if values > MAX_VALUES or text > MAX_TEXT:
+                return True
+        if not below:
+            return False
+        level = below
+    return True
+
+
+_JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
+
+
+def has_type(value: Any, name: str) -> bool:
+    """wf-04 (OpenWOP workflow-definition): whether a value fits a variable's declared type; a boolean is no number."""
+    if isinstance(value, bool):
+        return name == "boolean"
+    return isinstance(value, _JSON_TYPES[name])
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal as JSON: true is not 1, and 1 is 1.0."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if is_object(one) and is_object(other):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if is_array(one) and is_array(other):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    return (type(one) is type(other) and one == other) or (
+        isinstance(one, int | float) and isinstance(other, int | float) and one == other
+    )

@@ -1,0 +1,288 @@
+"""What bytes look like, by their first ones. Nothing is decoded.
+
+Theory. A browser believes what a response says, or guesses; both are used to make it run what was sent as a picture. So
+the host guesses first, with a table of its own, and serves bytes as what they are said to be only if that is what they
+look like. Markup is looked for before anything else and behind everything that a browser would skip. Source: RFC 0055.
+
+Media types: their names, which of them a browser may show in place, and which one bytes are served as.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+UNKNOWN: Final = "application/octet-stream"
+PLAIN: Final = "text/plain"
+JSON: Final = "application/json"
+HTML: Final = "text/html"
+SVG: Final = "image/svg+xml"
+XML: Final = "application/xml"
+
+ACTIVE: Final = frozenset({HTML, SVG, XML})
+"""What may hold scripts, and so is never taken for anything else."""
+INLINE: Final = frozenset(
+    {
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "image/webp",
+        "image/avif",
+        "audio/mpeg",
+        "audio/ogg",
+        "audio/wav",
+        "audio/mp4",
+        "audio/webm",
+        "video/mp4",
+        "video/webm",
+    }
+)
+"""media-07 (RFC 0055, reading): what a browser may show in place. Everything else is a download."""
+
+MAX_MEDIA_TYPE: Final = 127
+
+_FORM: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
+_ALIASES: Final = {
+    "application/csv": "text/csv",
+    "application/markdown": "text/markdown",
+    "application/ogg": "audio/ogg",
+    "application/x-gzip": "application/gzip",
+    "application/x-json": JSON,
+    "application/x-pdf": "application/pdf",
+    "application/x-yaml": "application/yaml",
+    "application/x-zip": "application/zip",
+    "application/x-zip-compressed": "application/zip",
+    "audio/m4a": "audio/mp4",
+    "audio/mp3": "audio/mpeg",
+    "audio/opus": "audio/ogg",
+    "audio/vnd.wave": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/x-flac": "audio/flac",
+    "audio/x-m4a": "audio/mp4",
+    "audio/x-mp3": "audio/mpeg",
+    "audio/x-mpeg": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/svg": SVG,
+    "image/x-png": "image/png",
+    "text/json": JSON,
+    "text/x-markdown": "text/markdown",
+    "text/xml": XML,
+    "text/yaml": "application/yaml",
+    "video/x-m4v": "video/mp4",
+}
+_NARROWER: Final = {
+    "video/mp4": frozenset({"audio/mp4"}),
+    "video/webm": frozenset({"audio/webm"}),
+    "application/zip": frozenset({"application/epub+zip"}),
+}
+"""What may be declared of bytes that look like the more general type: the first bytes do not tell these apart."""
+_OFFICE: Final = re.compile(r"application/vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)\.[a-z0-9.-]+")
+_TEXTUAL: Final = re.compile(
+    r"text/.+|application/(?:json|yaml|toml|sql|rtf|x-ndjson|jsonl|x-jsonlines|graphql|.+\+json|.+\+yaml|"
+    r"(?:x-)?(?:java|ecma)script)"
+)
+_RUNS: Final = re.compile(r"html|script|/css|[/+]xml|/xsl|/x-component|manifest|policy|wasm|speculationrules|importmap")
+"""In the name of a type that a browser runs, applies or obeys."""
+
+
+def canonical(declared: str) -> str:
+    """The one name of a type, without parameters; UNKNOWN for what is no media type."""
+    if len(declared) > 1024:
+        return UNKNOWN
+    name = declared.partition(";")[0].strip(" \t").lower()
+    if len(name) > MAX_MEDIA_TYPE or _FORM.fullmatch(name) is None:
+        return UNKNOWN
+    return _ALIASES.get(name, name)
+
+
+def settled(declared: str, looks: str) -> str:
+    """media-08 (RFC 0055, reading): the media type under which bytes are kept and served: what they are said to be, if
+    that is what they look like; what they look like, if nothing is said; else UNKNOWN.
+
+    Text is what it is said to be, except a type that browsers run: that is served as plain text.
+    """
+    if not declared:
+        return looks
+    name = canonical(declared)
+    if name == looks or name in _NARROWER.get(looks, ()):
+        return name
+    if looks == "application/zip" and _OFFICE.fullmatch(name) is not None:
+        return name
+    if looks == XML and name.endswith("+xml") and name != SVG:
+        return XML
+    if looks in (PLAIN, JSON) and _TEXTUAL.fullmatch(name) is not None:
+        return name if harmless(name) else PLAIN
+    return UNKNOWN
+
+
+def harmless(media_type: str) -> bool:
+    """Whether no browser runs, applies or obeys what has this type."""
+    return _RUNS.search(media_type) is None
+
+
+def is_inline(media_type: str) -> bool:
+    """media-07: whether it may be shown in place."""
+    return media_type in INLINE
+
+
+HEAD: Final = 4096
+"""Bytes that are looked at."""
+
+_MARK: Final = b"\xef\xbb\xbf"
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_MAGIC: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"fLaC\x00\x00\x00\x22", "audio/flac"),
+    (b"fLaC\x80\x00\x00\x22", "audio/flac"),
+    (b"%PDF-", "application/pdf"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"PK\x05\x06", "application/zip"),
+    (b"PK\x07\x08", "application/zip"),
+    (b"\x1f\x8b\x08", "application/gzip"),
+)
+_RIFF: Final = {b"WAVE": "audio/wav", b"WEBP": "image/webp"}
+_BRANDS: Final = (
+    (re.compile(rb"avi[fs]"), "image/avif"),
+    (re.compile(rb"iso[m2-9]|mp4[12]|avc1|M4V |MSNV|dash|cmfc"), "video/mp4"),
+)
+# MPEG-1 and MPEG-2 layer III, in kbit/s by the index in the frame's header.
+_BIT_RATES: Final = {
+    True: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    False: (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+_SAMPLE_RATES: Final = (44_100, 48_000, 32_000)
+
+_SKIPPED: Final = bytes(range(0x21))
+"""Control characters and spaces: parsers of markup have passed over each of them."""
+_TAG: Final = re.compile(
+    rb"</?(?:!doctype\s+)?(?:[\w.-]{1,40}:)?"
+    rb"(svg|html|head|body|script|style|title|meta|link|base|iframe|frame|frameset|object|embed|applet|img|image|video|"
+    rb"audio|source|track|form|input|button|select|textarea|details|dialog|marquee|template|math|table|div|span|font|"
+    rb"center|section|article|main|nav|header|footer|h[1-6]|ul|ol|li|dl|pre|code|p|a|b|i|u|s|br|hr|em|strong|noscript|"
+    rb"plaintext|xmp|listing|isindex|bgsound|layer|portal|canvas|map|area)(?=[\s/>\x00-\x20]|$)",
+    re.IGNORECASE,
+)
+_SVG_INSIDE: Final = re.compile(rb"<(?:[\w.-]{1,40}:)?svg[\s/>]", re.IGNORECASE)
+_HTML_INSIDE: Final = re.compile(rb"<(?:[\w.-]{1,40}:)?html[\s/>]", re.IGNORECASE)
+_NAMESPACE: Final = re.compile(rb"<[A-Za-z_][^<>]{0,400}\sxmlns[:=]")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_JSON_START: Final = re.compile(r'\s*(?:\{\s*(?:"|\}\s*$|$)|\[\s*(?:[\[{"\]]|-?[0-9]|true|false|null|$))')
+
+
+def sniff(head: bytes) -> str:
+    """media-05 (RFC 0055, reading): the media type that the bytes look like, or UNKNOWN. Never raises."""
+    head = head[:HEAD]
+    if (active := _active(head)) is not None:
+        return active
+    for magic, media_type in _MAGIC:
+        if head.startswith(magic):
+            return media_type
+    return _riff(head) or _boxes(head) or _ogg(head) or _matroska(head) or _mpeg(head) or _text(head) or UNKNOWN
+
+
+def _active(head: bytes) -> str | None:
+    """media-06 (RFC 0055, reading): markup, behind a byte order mark, spaces, control characters and comments."""
+    text = _bare(head).lstrip(_SKIPPED)
+    commented = False
+    while text.startswith(b"<!--"):
+        commented = True
+        end = text.find(b"-->", 4)
+        text = text[end + 3 :].lstrip(_SKIPPED) if end >= 0 else b""
+    if not commented and not text.startswith(b"<"):
+        return None
+    if text[:9].lower() == b"<!doctype" or text.startswith(b"<?") or _NAMESPACE.match(text) is not None:
+        inside = SVG if _SVG_INSIDE.search(text) else HTML if _HTML_INSIDE.search(text) else XML
+        return HTML if inside == XML and _TAG.match(text) is not None else inside
+    if (tag := _TAG.match(text)) is not None:
+        return SVG if tag[1].lower() == b"svg" else HTML
+    return HTML if commented else None
+
+
+def _bare(head: bytes) -> bytes:
+    """Text as if it were ASCII: without its mark, and without what a wide encoding adds."""
+    return head[2:].replace(b"\0", b"") if head.startswith(_WIDE_MARKS) else head.removeprefix(_MARK)
+
+
+def _riff(head: bytes) -> str | None:
+    return _RIFF.get(head[8:12]) if head.startswith(b"RIFF") else None
+
+
+def _boxes(head: bytes) -> str | None:
+    """A file of boxes says first what it is: one brand, a version, and others that it is compatible with."""
+    size = int.from_bytes(head[:4])
+    # A true first box is short. Four letters of markup in its place would be a huge number.
+    if head[4:8] != b"ftyp" or size % 4 or not 16 <= size <= 512:
+        return None
+    brands = [head[at : at + 4] for at in (8, *range(16, min(size, len(head)), 4))]
+    if brands[0] in (b"M4A ", b"M4B "):
+        return "audio/mp4"
+    if brands[0] == b"qt  ":
+        return None
+    return next((media_type for said, media_type in _BRANDS if any(map(said.fullmatch, brands))), None)
+
+
+def _ogg(head: bytes) -> str | None:
+    if not head.startswith(b"OggS\x00"):
+        return None
+    return "video/ogg" if b"\x80theora" in head[:512] else "audio/ogg"
+
+
+def _matroska(head: bytes) -> str | None:
+    if not head.startswith(b"\x1a\x45\xdf\xa3"):
+        return None
+    found = re.search(rb"\x42\x82(?:\x84(webm)|\x88(matroska))", head[4:80])
+    return None if found is None else "video/webm" if found[1] else "video/x-matroska"
+
+
+def _mpeg(head: bytes) -> str | None:
+    """Sound with a tag before it, or two frames in a row: one alone is found in anything."""
+    if head.startswith(b"ID3"):
+        tag = head[:10]
+        plausible = len(tag) == 10 and tag[3] in (2, 3, 4) and tag[4] < 0xFF and max(tag[6:10]) < 0x80
+        return "audio/mpeg" if plausible else None
+    length = _frame(head)
+    if length is None:
+        return None
+    return "audio/mpeg" if length == len(head) or _frame(head[length : length + 4]) is not None else None
+
+
+def _frame(head: bytes) -> int | None:
+    """The length of the frame of layer III that begins here."""
+    if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2 or head[1] & 0x18 == 0x08:
+        return None
+    version, rate, sample = head[1] >> 3 & 3, head[2] >> 4, head[2] >> 2 & 3
+    if rate in (0, 15) or sample == 3:
+        return None
+    first = version == 3
+    hertz = _SAMPLE_RATES[sample] >> (0 if first else 1 if version == 2 else 2)
+    return (144_000 if first else 72_000) * _BIT_RATES[first][rate] // hertz + (head[2] >> 1 & 1)
+
+
+def _text(head: bytes) -> str | None:
+    text = _decoded(head)
+    if text is None or _CONTROL.search(text) is not None:
+        return None
+    if _JSON_START.match(text) is None:
+        return PLAIN
+    if len(head) < HEAD:
+        try:
+            msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return PLAIN
+    return JSON
+
+
+def _decoded(head: bytes) -> str | None:
+    """Text, if it is that; the last character may be cut off where the head ends."""
+    wide = head.startswith(_WIDE_MARKS)
+    for cut in range(4 if len(head) == HEAD else 1):
+        try:
+            return head[: len(head) - cut].decode("utf-16" if wide else "utf-8-sig")
+        except UnicodeDecodeError:
+            continue
+    return None

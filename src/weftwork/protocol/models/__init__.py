@@ -1,0 +1,1 @@
+"""Model requests and answers: prompts, model selection, mock providers of test keys."""

@@ -1,0 +1,134 @@
+"""The record of a model's answer: the payload of `weftwork.model.answered`, and back.
+
+The answer of a model, whole, as it is recorded and judged.
+
+Chunks of a streamed answer. Sources: RFC 0094 D, OpenWOP stream-modes (messages).
+"""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
+"""Why a model stopped, in one vocabulary for all providers. `content-filter` is every refusal and safety stop."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What a call is billed by."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class ModelAnswer(msgspec.Struct, frozen=True):
+    """All that a model said in one call."""
+
+    text: str
+    stop: StopReason
+    provider: str
+    model: str
+    usage: Usage = Usage()
+    detail: str = ""
+    """The provider's own word for the reason: max_tokens, length, stop_sequence, safety."""
+    refusal: str | None = None
+    """What it said when it refused."""
+    safety_category: str | None = None
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    media: tuple[dict[str, Any], ...] = ()
+    """What it made beside its text, kept as assets: {kind, mediaRef, bytes, mimeType?, alt?, name?}."""
+    shown: tuple[str, ...] = ()
+    """The mediaRef of each asset that it was shown."""
+    turn: str = "0"
+    """Which answer in this entry of its node it is: the same whenever the entry comes to it."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Why no answer came."""
+
+    code: str
+    message: str
+    retryable: bool
+
+
+def record_of(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any]:
+    """model-01 (readings, Model calls): all that a node makes of an answer can be made of its record again.
+
+    Of a refusal no word is needed for that: models refuse by quoting what they were asked.
+    """
+    refused = answer.refusal is not None or answer.stop == "content-filter"
+    record: dict[str, Any] = {
+        "nodeId": node_id,
+        "call": call,
+        "provider": answer.provider,
+        "model": answer.model,
+        "text": "" if refused else answer.text,
+        "stop": "content-filter" if refused else answer.stop,
+        "inputTokens": answer.usage.input_tokens,
+        "outputTokens": answer.usage.output_tokens,
+    }
+    more = {"detail": answer.detail, "safetyCategory": answer.safety_category}
+    record |= {name: value for name, value in more.items() if value}
+    lists: dict[str, list[Any]] = {"toolCalls": list(answer.tool_calls), "shown": list(answer.shown)}
+    lists["media"] = [] if refused else list(answer.media)
+    return record | {name: each for name, each in lists.items() if each}
+
+
+def answer_of(record: dict[str, Any], turn: str) -> ModelAnswer:
+    """The answer again; `turn` is its place in this entry of the node."""
+    return ModelAnswer(
+        record["text"],
+        record["stop"],
+        record["provider"],
+        record["model"],
+        Usage(record["inputTokens"], record["outputTokens"]),
+        record.get("detail", ""),
+        None,
+        record.get("safetyCategory"),
+        tuple(record.get("toolCalls", ())),
+        tuple(record.get("media", ())),
+        tuple(record.get("shown", ())),
+        turn,
+    )
+
+
+def fault_record(node_id: str, call: str, fault: Fault) -> dict[str, Any]:
+    """model-01: that no answer came is recorded where the node may go on without it."""
+    told = {"code": fault.code, "message": fault.message, "retryable": fault.retryable}
+    return {"nodeId": node_id, "call": call, "fault": told}
+
+
+def fault_of(record: dict[str, Any]) -> Fault | None:
+    """Why no answer came, if that is what was recorded."""
+    told = record.get("fault")
+    return None if told is None else Fault(told["code"], told["message"], told["retryable"])
+
+
+FINISH: Final[dict[StopReason, str]] = {
+    "stop": "stop",
+    "length": "length",
+    "content-filter": "content_filter",
+    "tool-call": "tool_calls",
+}
+"""Why a model stopped, in the words of a chunk; another reason has none."""
+
+
+def chunk_payload(node_id: str, run_id: str, text: str, last: bool, meta: dict[str, Any]) -> dict[str, Any]:
+    """evt-07 (RFC 0094 D): the payload of `output.chunk`, and of the message chunk that is projected from it."""
+    return {"nodeId": node_id, "runId": run_id, "chunk": text, "isLast": last, "meta": meta}
+
+
+def last_meta(
+    provider: str, model: str, reason: StopReason, usage: Usage, tool_calls: tuple[dict[str, Any], ...]
+) -> dict[str, Any]:
+    """evt-08 (OpenWOP stream-modes): the last chunk says why the model stopped, and what it used."""
+    meta: dict[str, Any] = {"provider": provider, "model": model}
+    if reason in FINISH:
+        meta["finishReason"] = FINISH[reason]
+    meta["usage"] = {
+        "promptTokens": usage.input_tokens,
+        "completionTokens": usage.output_tokens,
+        "totalTokens": usage.input_tokens + usage.output_tokens,
+    }
+    if tool_calls:
+        meta["toolCalls"] = list(tool_calls)
+    return meta

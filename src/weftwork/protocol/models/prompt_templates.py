@@ -1,0 +1,233 @@
+"""Prompt templates: named, versioned texts with variables. Source: RFC 0027 A.
+
+References to prompt templates: where a node names them, and in which forms. Source: RFC 0027 B.
+
+What discovery says about prompt templates, from the values that nodes work by. Sources: RFC 0027, 0029.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import is_array, is_object
+
+PromptKind = Literal["system", "user", "few-shot", "schema-hint"]
+PROMPT_KINDS: Final[tuple[PromptKind, ...]] = ("system", "user", "few-shot", "schema-hint")
+ORDER: Final[tuple[PromptKind, ...]] = ("system", "schema-hint", "few-shot", "user")
+"""In which a model is told them."""
+SINGLE: Final[dict[PromptKind, str]] = {
+    "system": "systemPromptRef",
+    "schema-hint": "schemaHintPromptRef",
+    "user": "userPromptRef",
+}
+"""The members of a node's config that hold one reference."""
+FEW_SHOT: Final = "fewShotPromptRefs"
+MORE: Final = "additionalPromptRefs"
+"""Lists of references; those of the second are of whatever kind their templates are."""
+MEMBERS: Final = (*SINGLE.values(), FEW_SHOT, MORE)
+MOST_REFS: Final = 32
+"""In a list."""
+
+_REF_ID: Final = "[a-z0-9][a-z0-9._-]{0,127}"
+_REF_VERSION: Final = r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
+
+
+class PromptRef(msgspec.Struct, frozen=True):
+    """Names a template; without a version its highest one."""
+
+    template_id: str
+    version: str | None = None
+    library_id: str | None = None
+    overrides: dict[str, Any] = {}
+    """Values of its variables, over whatever else would be bound to them."""
+
+    @property
+    def text(self) -> str:
+        """prompt-01 (RFC 0027 B): the form that events hold."""
+        return f"prompt:{self.template_id}{f'@{self.version}' if self.version is not None else ''}"
+
+
+REF: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "string", "maxLength": 512, "pattern": f"^prompt:{_REF_ID}(?:@{_REF_VERSION})?$"},
+        {
+            "type": "object",
+            "required": ["templateId"],
+            "properties": {
+                "libraryId": {"type": "string", "pattern": f"^{_REF_ID}$"},
+                "templateId": {"type": "string", "pattern": f"^{_REF_ID}$"},
+                "version": {"type": "string", "maxLength": 256, "pattern": f"^{_REF_VERSION}$"},
+                "variableOverrides": {"type": "object", "maxProperties": 100},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+"""prompt-01 (RFC 0027 B): a reference in a config, as a text or as an object."""
+
+
+def parse_ref(given: Any) -> PromptRef:
+    """prompt-01 (RFC 0027 B): the reference that a value is which fits REF."""
+    if isinstance(given, str):
+        template_id, _, version = given.removeprefix("prompt:").partition("@")
+        return PromptRef(template_id, version or None)
+    return PromptRef(
+        given["templateId"], given.get("version"), given.get("libraryId"), given.get("variableOverrides", {})
+    )
+
+
+def refs_of(config: Mapping[str, Any]) -> Iterator[tuple[PromptKind | None, PromptRef]]:
+    """The references of a node's config, each with its kind; None is that of its template."""
+    for kind, member in SINGLE.items():
+        if member in config:
+            yield kind, parse_ref(config[member])
+    lists: tuple[tuple[PromptKind | None, str], ...] = (("few-shot", FEW_SHOT), (None, MORE))
+    for kind, member in lists:
+        listed: Any = config.get(member)
+        for given in listed if is_array(listed) else ():
+            yield kind, parse_ref(given)
+
+
+def defaults_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The references that a workflow has for nodes that name none, by kind."""
+    found: Any = document.get("defaults", {}).get("promptRefs")
+    return found if is_object(found) else {}
+
+
+def composes(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+    """Whether a node that can be told by templates is."""
+    return bool(defaults) or any(member in config for member in MEMBERS)
+
+
+MAX_TEXT: Final = 65_536
+SOURCES: Final = ("input", "variable", "context")
+"""Where values come from that are bound to variables. Secrets are none of them: this host keeps none."""
+_ID_PATTERN: Final = "^[a-z0-9][a-z0-9._-]{0,127}$"
+_VERSION_PATTERN: Final = r"^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$"
+_PARTS: Final = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?")
+
+
+class PromptVariable(msgspec.Struct, frozen=True, rename="camel"):
+    """A place in a text."""
+
+    name: str
+    type: str = "string"
+    required: bool = False
+    source: str = "input"
+    extract_path: str | None = None
+    default_value: Any = msgspec.UNSET
+
+
+class PromptTemplate(msgspec.Struct, frozen=True, rename="camel"):
+    """One version of a template."""
+
+    template_id: str
+    version: str
+    kind: PromptKind
+    text: str
+    variables: tuple[PromptVariable, ...] = ()
+
+    @property
+    def ref(self) -> PromptRef:
+        return PromptRef(self.template_id, self.version)
+
+
+TEMPLATE: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["templateId", "version", "kind", "text"],
+    "properties": {
+        "templateId": {"type": "string", "pattern": _ID_PATTERN},
+        "version": {"type": "string", "maxLength": 128, "pattern": _VERSION_PATTERN},
+        "kind": {"enum": list(PROMPT_KINDS)},
+        "text": {"type": "string", "maxLength": MAX_TEXT},
+        "name": {"type": "string", "maxLength": 200},
+        "description": {"type": "string", "maxLength": 2000},
+        "variables": {
+            "type": "array",
+            "maxItems": 100,
+            "items": {
+                "type": "object",
+                "required": ["name", "type", "required"],
+                "properties": {
+                    "name": {"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]{0,63}$"},
+                    "type": {"enum": ["string", "number", "boolean", "array", "object"]},
+                    "required": {"type": "boolean"},
+                    "source": {"enum": [*SOURCES, "secret"]},
+                    "extractPath": {"type": "string", "maxLength": 256},
+                    "defaultValue": {},
+                    "description": {"type": "string", "maxLength": 500},
+                },
+                "additionalProperties": False,
+            },
+        },
+        "modelHints": {"type": "object"},
+        "tags": {"type": "array", "maxItems": 32, "items": {"type": "string", "minLength": 1, "maxLength": 64}},
+        "meta": {"type": "object"},
+    },
+    "additionalProperties": False,
+}
+
+
+def check_template(document: Any) -> list[Violation]:
+    """prompt-02 (RFC 0027 A): what keeps a document from being a template."""
+    return schema.check_inline(TEMPLATE, document, "")
+
+
+def parse_template(document: dict[str, Any]) -> PromptTemplate:
+    """The template that a document is which `check_template` finds nothing wrong with."""
+    return msgspec.convert(document, PromptTemplate)
+
+
+class Templates:
+    """The templates of a host. Immutable."""
+
+    def __init__(self, templates: Iterable[PromptTemplate] = ()) -> None:
+        self._versions: dict[str, dict[str, PromptTemplate]] = {}
+        for each in templates:
+            versions = self._versions.setdefault(each.template_id, {})
+            if versions.setdefault(each.version, each) != each:
+                raise ValueError(f"version {each.version} of the prompt template {each.template_id} is there twice")
+
+    def __len__(self) -> int:
+        return sum(map(len, self._versions.values()))
+
+    def find(self, ref: PromptRef) -> PromptTemplate | None:
+        """prompt-03 (RFC 0027 B): the template that is named; the highest version if none is. There is one library."""
+        versions = self._versions.get(ref.template_id, {}) if ref.library_id is None else {}
+        if ref.version is not None or not versions:
+            return versions.get(ref.version or "")
+        return max(versions.values(), key=lambda each: _rank(each.version))
+
+
+def _rank(version: str) -> tuple[Any, ...]:
+    """Semantic Versioning, precedence: a version that is released comes after those before its release."""
+    found = _PARTS.fullmatch(version)
+    assert found is not None, "a version that fits its pattern"
+    before = tuple(_identifier(each) for each in found[4].split(".")) if found[4] is not None else ()
+    return (int(found[1]), int(found[2]), int(found[3]), found[4] is None, before)
+
+
+def _identifier(text: str) -> tuple[bool, int, str]:
+    numeric = text.isdecimal()
+    return (not numeric, int(text) if numeric else 0, "" if numeric else text)
+
+
+def prompt_family(templates: int) -> dict[str, Any] | None:
+    """prompt-11 (RFC 0027, RFC 0029): the block of a host that has so many templates; none without any."""
+    if not templates:
+        return None
+    return {
+        "supported": True,
+        "endpointsSupported": False,
+        "templateKinds": list(PROMPT_KINDS),
+        "variableSources": list(SOURCES),
+        "maxTemplateBytes": MAX_TEXT,
+        "observability": "full",
+        "packsSupported": False,
+        "mutableLibrary": False,
+        "agentBindings": False,
+    }

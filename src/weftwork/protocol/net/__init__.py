@@ -1,0 +1,1 @@
+"""Outbound requests: which addresses, targets, methods and headers are allowed."""

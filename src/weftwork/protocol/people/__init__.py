@@ -1,0 +1,1 @@
+"""What people are asked and may answer: interrupts, approvals, conversations, tokens."""

@@ -1,0 +1,1 @@
+"""Secrets and trust: matching, redaction, streaming hold-back, untrusted content."""

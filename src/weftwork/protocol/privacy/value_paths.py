@@ -1,0 +1,124 @@
+"""Which members of an event carry values: what its author made, beside names, ids and codes of the protocol."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.run.events import (
+    CANCEL_REQUESTED,
+    CHILD_ENDED,
+    CHILD_STARTED,
+    DECIDED,
+    EFFECT_CLAIMED,
+    EFFECT_RECORDED,
+    ENVELOPE_RECORDED,
+    MAP_ITEM,
+    MODEL_ANSWERED,
+    PAUSE_REQUESTED,
+    REMARK,
+    is_authors_type,
+)
+from weftwork.protocol.workflow.orchestration import CHAIN, ESCALATED
+
+MADE: Final[dict[str, tuple[str, ...]]] = {
+    "log.appended": ("message", "fields"),
+    "artifact.created": ("data", "summary"),
+    "interrupt.requested": ("data", "resumeSchema"),
+    "interrupt.resolved": ("resumeValue",),
+    "approval.requested": ("title", "artifactId", "artifactType"),
+    "approval.received": ("comment", "feedback", "refineFeedback", "editedArtifactData"),
+    "approval.rejected": ("reason",),
+    "approval.overridden": ("reason",),
+    REMARK: ("text",),
+    "clarification.requested": ("questions",),
+    "clarification.resolved": ("answers",),
+    "conversation.opened": ("initialTurn",),
+    "conversation.exchanged": ("turn",),
+    "conversation.closed": ("finalTurn", "outcome"),
+    MAP_ITEM: ("output",),
+    EFFECT_RECORDED: ("output",),
+    CHILD_ENDED: ("variables", "outputs", "error"),
+    DECIDED: ("decision",),
+    ESCALATED: ("originalDecision",),
+    CHAIN: ("error",),
+    "agent.reasoning.delta": ("delta",),
+    "agent.reasoned": ("reasoning", "summary", "trace"),
+    "agent.toolCalled": ("inputs", "arguments"),
+    "agent.toolReturned": ("outcome", "result"),
+    "agent.handoff": ("reason", "context"),
+    "agent.decided": ("decision", "reasoning"),
+    "output.chunk": ("chunk",),
+    MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
+    ENVELOPE_RECORDED: ("payload", "rendering"),
+    **dict.fromkeys(MEDIA, ("url", "base64", "mimeType", "alt", "name")),
+    "envelope.refusal": ("refusalText", "safetyCategory"),
+}
+"""Members that are made by a node: hidden whole when the node hides what it makes."""
+
+VALUES: Final[dict[str, tuple[str, ...]]] = {
+    "run.started": ("inputs",),
+    "run.completed": ("outputs",),
+    "run.cancelled": ("reason",),
+    "run.paused": ("reason",),
+    "run.resumed": ("reason",),
+    CANCEL_REQUESTED: ("reason",),
+    PAUSE_REQUESTED: ("reason",),
+    "node.completed": ("outputs",),
+    "variable.changed": ("previous", "next"),
+    "channel.written": ("value",),
+    "version.pinned": ("changeId",),
+    "prompt.composed": ("composed", "systemPrompt", "userPrompt", "variableBindings"),
+    EFFECT_CLAIMED: ("step",),
+    CHILD_STARTED: ("workflowId",),
+    "node.dispatched": ("childWorkflowId",),
+    **MADE,
+    EFFECT_RECORDED: ("step", *MADE[EFFECT_RECORDED]),
+    "approval.requested": (*MADE["approval.requested"], "approversList"),
+    CHAIN: (*MADE.get(CHAIN, ()), "workerId"),
+}
+"""Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
+
+NODE_ERRORS: Final = {"node.failed": "error", "node.retried": "lastError", EFFECT_RECORDED: "error"}
+"""Event type -> the member with the error of the node."""
+_DECISION: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
+_TURN: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
+OBJECTS: Final[dict[str, frozenset[str]]] = {
+    "log.appended": frozenset(),
+    "interrupt.requested": frozenset(
+        """customKind actions eventType requiredApprovals approversList rejectionPolicy profile override
+        overrideBypassesQuorum conversationId turnIndex threshold observed""".split()
+    ),
+    "approval.received": frozenset({"scope"}),
+    "clarification.requested": frozenset(),
+    "clarification.resolved": frozenset(),
+    "conversation.opened": _TURN,
+    "conversation.exchanged": _TURN,
+    "conversation.closed": _TURN,
+    DECIDED: _DECISION,
+    ESCALATED: _DECISION,
+    CHAIN: frozenset({"code"}),
+}
+"""Types with a member that must stay an object, and the members of that which are words of the protocol or of the
+author, and never values."""
+INNER: Final[dict[str, tuple[str, ...]]] = {
+    "questions": ("question", "schema"),
+    **dict.fromkeys(("correlation", "outcomeSchema", "resumeSchema"), ()),
+}
+"""Members that must keep their shape too: in a list of objects these are values, in an object all are."""
+
+
+FIXED: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
+"""Words of the protocol itself: what a secret happens to be spelled like is not looked for there."""
+_APPROVAL: Final = frozenset({"action", "decidedBy", "voter", "override"})
+
+
+def words_of(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
+    """Of what a node made: the members that are words, None if it need not stay an object."""
+    if kind == "interrupt.resolved" and payload.get("kind") == "approval":
+        return _APPROVAL
+    return OBJECTS.get(kind)
+
+
+def members(kind: str, payload: dict[str, Any]) -> Iterable[str]:
+    """The members that carry values. Of an event that an author made up, every one."""
+    return tuple(payload) if is_authors_type(kind) else VALUES.get(kind, ())

@@ -1,0 +1,1 @@
+"""Looking back at runs: debug bundles, diffs, spans, annotations."""

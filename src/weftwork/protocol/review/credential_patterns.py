@@ -1,0 +1,72 @@
+"""Credentials by their looks: texts that are keys or tokens of some service, wherever they stand.
+
+Theory. The log hides values that are known to be secret. What a caller put somewhere else is known to nobody, but
+most credentials can be told by how they begin. Every rule is a literal and, behind it, a run of characters that no
+other way of reading can make longer; so a text is looked at in time proportional to its length, whatever it holds.
+Whether any of the literals is there at all is asked first, of many texts together: mostly none is.
+
+What is found is replaced; there is no way back. It is a last line, and what it does not know it does not find.
+"""
+
+import re
+from functools import partial
+from typing import Any, Final
+
+from weftwork.protocol.json.text_map import every_text
+from weftwork.protocol.media.asset_references import beside_links
+
+MARKER: Final = "[REDACTED:credential]"
+
+_WORD: Final = "[A-Za-z0-9]"
+_KEY: Final = "[A-Za-z0-9_-]"
+_TOKEN: Final = f"{_KEY}{{8,}}[.]{_KEY}{{8,}}(?:[.]{_KEY}*)?"
+_PEM: Final = "(?:[^-]|-(?!----))*(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY-----)?"
+
+_RULES: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
+    # How it begins, what may not stand before that, what follows.
+    (("sk-",), _WORD, f"{_KEY}{{12,}}"),
+    (("sk_live_", "sk_test_", "rk_live_", "rk_test_", "hk_live_", "hk_test_"), _WORD, f"{_KEY}{{8,}}"),
+    (("AKIA", "ASIA"), _WORD, "[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    (("AIza",), _WORD, f"{_KEY}{{30,}}"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), _WORD, "[A-Za-z0-9_]{20,}"),
+    (("glpat-", "npm_", "hf_"), _WORD, f"{_KEY}{{20,}}"),
+    (("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"), _WORD, "[A-Za-z0-9-]{10,}"),
+    # A signed token: all of it up to the first dot is read once, since it begins where nothing of its kind ends.
+    (("eyJ",), _KEY, _TOKEN),
+    (("Bearer ", "bearer ", "BEARER "), _WORD, "[ ]{0,8}[A-Za-z0-9._~+/=-]{16,}"),
+    (("Basic ", "basic ", "BASIC "), _WORD, "[ ]{0,8}[A-Za-z0-9+/]{20,}={0,2}"),
+    # A private key as text, or all that follows its first line.
+    ((" PRIVATE KEY-----",), "-", _PEM),
+    # Name and password in an address.
+    (("://",), "/", "[^\\s/@:\"'<>]{0,128}:[^\\s/@\"'<>]{1,128}@"),
+    # Texts that are planted to see whether they come out.
+    (("CANARY", "secret-canary", "secret:canary", "secret_canary"), "/", "[-_:][A-Za-z0-9_.:-]{4,}"),
+)
+
+
+def _pattern(head: str, before: str, behind: str) -> re.Pattern[str]:
+    """The literal first, so that it is searched for at the speed of a literal."""
+    literal = re.escape(head)
+    return re.compile(f"{literal}(?<!{before}{literal}){behind}")
+
+
+_PATTERNS: Final = tuple((head, _pattern(head, before, behind)) for heads, before, behind in _RULES for head in heads)
+_HEADS: Final = tuple(head.encode() for head, _ in _PATTERNS)
+
+
+def suspect(data: bytes) -> bool:
+    """Whether a credential could stand in a text of this JSON; False is certain."""
+    return any(head in data for head in _HEADS)
+
+
+def mask_text(text: str) -> str:
+    """bundle-02 (OpenWOP debug-bundle): the text without what looks like a credential."""
+    for head, pattern in _PATTERNS:
+        if head in text:
+            text = beside_links(text, partial(pattern.sub, MARKER))
+    return text
+
+
+def mask(value: Any) -> Any:
+    """A copy of a JSON value in which no text and no member name holds one. Members keep their order."""
+    return every_text(value, mask_text)

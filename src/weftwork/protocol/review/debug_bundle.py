@@ -1,0 +1,310 @@
+"""The debug bundle: one run with its events and spans as one document that can be passed on. Pure, made in pieces.
+
+Theory. The document is written in the order in which it can be known: what is fixed, the run, the events, and behind
+them what was counted on the way. An event is taken if the whole document, ended right after it, would still fit; so
+the document is never larger than it may be, and nothing that is written must ever be taken back.
+
+What the log hides stays hidden, because the log is what is read; what looks like a credential is masked on top of
+that. Media are named by their URLs, and no bytes stand in it as text. Source: OpenWOP debug-bundle, RFC 0055 C;
+readings (Debug bundle).
+
+Media in a bundle: by reference only, and no bytes as text.
+
+Theory. Bytes make a bundle unreadable and may be what nobody wanted to pass on. Media that stand in an event become
+the URL that the host would have given them, which opens as long as the run is there; any other run of base64 is cut
+down to its beginning. Whether a document holds any of it is asked of its bytes first, since most hold none.
+
+Source: RFC 0055 C (debug bundles list media by URL).
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.json.text_map import every_text
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.media.asset_references import beside_links
+from weftwork.protocol.media.base64_elision import elided
+from weftwork.protocol.media.inline_media import decoded
+from weftwork.protocol.media.media_types import HEAD, settled, sniff
+from weftwork.protocol.review.credential_patterns import mask, mask_text, suspect
+from weftwork.protocol.review.spans import TOLD, Spans, count_of, fact_of
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
+from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.timestamps import iso
+
+Link = Callable[[bytes, str, str], str]
+"""The URL of an asset by the digest of its bytes, its media type and its name."""
+
+LONGEST: Final = 1024
+"""Characters of base64 that may stand in a bundle."""
+LINE: Final = 40
+"""A line of base64 that is broken into lines is at least so long."""
+
+_FAMILY: Final = "media."
+_MEMBER: Final = b'"base64"'
+_LETTERS: Final = bytes(
+    65 if chr(each).isascii() and (chr(each).isalnum() or chr(each) in "+/_-") else 32 for each in range(256)
+)
+_RUN: Final = b"A" * LINE
+_WORD: Final = "[A-Za-z0-9+/_-]"
+_LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{LINE},}}(?:\r?\n{_WORD}{{{LINE},}})+")
+_HEX: Final = re.compile(r"[0-9a-f\s]+")
+
+
+def may_hold_media(together: bytes, documents: list[bytes]) -> bool:
+    """Whether one of these documents, which are joined in `together`, is worth a closer look."""
+    return _MEMBER in together or any(len(each) > LONGEST for each in documents)
+
+
+def holds_media(document: bytes) -> bool:
+    """Whether media or a long run of base64 could be in an encoded document; False is certain."""
+    return _MEMBER in document or (len(document) > LONGEST and _RUN in document.translate(_LETTERS))
+
+
+def by_reference(event: Any, link: Link | None) -> Any:
+    """bundle-08 (RFC 0055 C): an event of media with a URL instead of their bytes; others as they are. Without `link`
+    nothing is said but that they were left out."""
+    kind, payload = (event.get("type"), event.get("payload")) if is_object(event) else (None, None)
+    if not is_object(payload):
+        return event
+    if isinstance(kind, str) and kind.startswith(_FAMILY):
+        return {**event, "payload": _referred(payload, link)}
+    if kind == ENVELOPE_RECORDED and str(payload.get("type")).startswith(_FAMILY) and is_object(payload.get("payload")):
+        return {**event, "payload": {**payload, "payload": _referred(payload["payload"], link)}}
+    return event
+
+
+def without_bytes(text: str) -> str:
+    """bundle-08: a text in which no run of base64 is longer than it may be, in one line or in many."""
+    return text if len(text) <= LONGEST else beside_links(text, _cut)
+
+
+def _cut(text: str) -> str:
+    return elided(_LINES.sub(_cut_lines, text) if "\n" in text else text, LONGEST)
+
+
+def _cut_lines(found: re.Match[str]) -> str:
+    # Digests below each other are no media.
+    text = found[0]
+    if len(text) <= LONGEST or _HEX.fullmatch(text):
+        return text
+    return elided(re.sub(r"\s+", "", text), LONGEST)
+
+
+def _referred(payload: dict[str, Any], link: Link | None) -> dict[str, Any]:
+    if "base64" not in payload:
+        return payload
+    kept = {name: value for name, value in payload.items() if name != "base64"}
+    if isinstance(kept.get("url"), str):
+        return kept
+    text = payload["base64"]
+    data = decoded(text) if isinstance(text, str) else None
+    if link is None or data is None:
+        return {**kept, "elided": "The bytes are not in the bundle."}
+    declared, name = (kept.get(each) if isinstance(kept.get(each), str) else "" for each in ("mimeType", "name"))
+    media_type = settled(declared or "", sniff(data[:HEAD]))
+    # In a token a credential could be found by nobody.
+    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_text(name or "")), **kept}
+
+
+BUNDLE_VERSION: Final = "1.0"
+MAX_BYTES: Final = 8_000_000
+"""Of the body of an answer."""
+RUN_BYTES: Final = 2_000_000
+"""What the run itself may take; its largest members are left out until it fits."""
+MOST_SPANS: Final = 1000
+EVENTS_CUT: Final = "events_truncated_to_size_cap"
+RUN_CUT: Final = "run_truncated_to_size_cap"
+DEBUG_BUNDLE: Final[dict[str, Any]] = {"supported": True}
+"""How discovery tells of it."""
+
+STATUS: Final[dict[str, str]] = {
+    "paused": "running",
+    "cancelling": "running",
+    "waiting-input": "waiting-clarification",
+    "waiting-external": "waiting-clarification",
+}
+"""bundle-03 (readings, Debug bundle): the statuses that bundles have no word for; all others are said as they are."""
+
+_USAGE: Final = "provider.usage"
+_NEEDED: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
+
+
+def host_of(version: str) -> dict[str, str]:
+    """Which product wrote the bundle; nothing of the machine it runs on."""
+    return {"name": "weftwork", "version": version, "vendor": "weftwork"}
+
+
+def shown_run(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """bundle-03 (OpenWOP debug-bundle): the snapshot with a status out of the bundle's list, the host's own beside it,
+    and its end under the name that bundles give it."""
+    status: str = snapshot["status"]
+    ended = snapshot.get("completedAt")
+    told = {"status": STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
+    return {**snapshot, **told, "error": snapshot.get("error")}
+
+
+class Bundle:
+    """bundle-01 (OpenWOP debug-bundle): a run as it stood when it was read, with its log up to then.
+
+    `last` is its last event, `full` says that no more is taken.
+    """
+
+    def __init__(
+        self,
+        run: Stored,
+        snapshot: dict[str, Any],
+        version: str,
+        now: int,
+        most_events: int | None = None,
+        cap: int = MAX_BYTES,
+        link: Link | None = None,
+    ) -> None:
+        self.last = run.projection.last_sequence
+        self._most = self.last + 1 if most_events is None else min(most_events, self.last + 1)
+        self._cap = cap
+        self._link = link
+        self._nodes = sum(row.kind == "node" for row in run.rows)
+        self._spans = Spans(run.header, MOST_SPANS)
+        self._shown = {self._spans.all[0]["spanId"]: _shown(msgspec.json.encode(self._spans.all[0]))}
+        self._spans_size = sum(map(len, self._shown.values()))
+        self._tokens: tuple[int, int] | None = None
+        self._count = 0
+        self._cut: str | None = None
+        shown, left_out = _bounded(shown_run(snapshot), min(RUN_BYTES, cap // 4))
+        if left_out:
+            self._cut = RUN_CUT
+        head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_of(version)}
+        # bundle-02: whatever the log hides is masked, and so is what looks like a credential.
+        head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(shown)}
+        self.head = msgspec.json.encode(head)[:-1] + b',"events":['
+        self._size = len(self.head)
+
+    @property
+    def full(self) -> bool:
+        return self._cut == EVENTS_CUT or self._count > self.last
+
+    def take(self, events: list[Event]) -> bytes:
+        """The next events of the log, as far as they fit."""
+        documents = [event.document for event in events]
+        # Asked of all of them at once: mostly none holds anything.
+        if suspect(together := b"".join(documents)) or may_hold_media(together, documents):
+            documents = [_shown(document, self._link, event=True) for document in documents]
+        taken: list[bytes] = []
+        for event, document in zip(events, documents, strict=True):
+            if event.sequence > self.last or not self._add(event, document):
+                break
+            taken.append(document)
+        before = b"," if self._count > len(taken) and taken else b""
+        return before + b",".join(taken)
+
+    def _add(self, event: Event, document: bytes) -> bool:
+        """bundle-04 (OpenWOP debug-bundle): an event fits, or the bundle ends before it and says so."""
+        if self._count >= self._most:
+            self._cut = EVENTS_CUT
+            return False
+        before = self._tokens, self._spans_size
+        changed = self._project(event) if event.type in TOLD else None
+        size = self._size + len(document) + (1 if self._count else 0)
+        self._count += 1
+        cut = self._cut if event.sequence == self.last else EVENTS_CUT
+        if size + self._spans_size + max(len(self._shown) - 1, 0) + len(self._ending(cut)) > self._cap:
+            self._count -= 1
+            self._tokens, self._spans_size = before
+            if changed is not None:
+                self._forget(*changed)
+            self._cut = EVENTS_CUT
+            return False
+        self._size = size
+        return True
+
+    def tail(self) -> bytes:
+        """Everything behind the events. Call it when the bundle is full, or the log is at its end."""
+        return b'],"spans":[' + b",".join(self._shown.values()) + self._ending(self._cut)[len(b'],"spans":[') :]
+
+    def _project(self, event: Event) -> tuple[str, bytes | None] | None:
+        """Keep the span that the event adds or changes, and say which one, and what it was."""
+        fact = fact_of(event)
+        if event.type == _USAGE:
+            given, made = self._tokens or (0, 0)
+            used = [count_of(fact.payload.get(member)) for member in ("inputTokens", "outputTokens")]
+            self._tokens = given + used[0], made + used[1]
+        span = self._spans.add(fact)
+        if span is None:
+            return None
+        name: str = span["spanId"]
+        old, new = self._shown.get(name), _shown(msgspec.json.encode(span))
+        self._shown[name] = new
+        self._spans_size += len(new) - len(old or b"")
+        return name, old
+
+    def _forget(self, name: str, old: bytes | None) -> None:
+        if old is None:
+            del self._shown[name]
+        else:
+            self._shown[name] = old
+
+    def _ending(self, cut: str | None) -> bytes:
+        """The end of a bundle without spans."""
+        cost = None
+        if self._tokens is not None:
+            cost = {"tokens": {"input": self._tokens[0], "output": self._tokens[1]}}
+        metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self._count}
+        end: dict[str, Any] = {"metrics": metrics, "truncated": cut is not None}
+        if cut is not None:
+            end["truncatedReason"] = cut
+        if self._spans.cut:
+            end["spansTruncated"] = True
+        return b'],"spans":[],' + msgspec.json.encode(end)[1:]
+
+
+def bare_bundle(
+    run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str, link: Link | None = None
+) -> dict[str, Any]:
+    """A bundle of events that belong to no run of the host."""
+    return {
+        "bundleVersion": BUNDLE_VERSION,
+        "generatedAt": now,
+        "host": host_of(version),
+        "redactionApplied": True,
+        "redactionMode": "mask",
+        "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
+        "events": [_plain(by_reference(event, link)) for event in events],
+        "spans": [_plain(span) for span in spans],
+        "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
+        "truncated": False,
+    }
+
+
+def _bounded(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
+    """The run within so many bytes, and the members that are left out for that, the largest first."""
+    members = {name: _shown(msgspec.json.encode(value)) for name, value in run.items()}
+    left_out: list[str] = []
+    size = sum(len(value) + len(name) + 4 for name, value in members.items())
+    for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
+        if size <= most:
+            break
+        if name not in _NEEDED:
+            size -= len(members.pop(name)) + len(name) + 4
+            left_out.append(name)
+    if left_out:
+        members["omitted"] = msgspec.json.encode(left_out)
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), left_out
+
+
+def _shown(document: bytes, link: Link | None = None, event: bool = False) -> bytes:
+    """Encoded JSON as it may be in a bundle."""
+    if holds_media(document):
+        value = msgspec.json.decode(document)
+        return msgspec.json.encode(_plain(by_reference(value, link) if event else value))
+    return msgspec.json.encode(mask(msgspec.json.decode(document))) if suspect(document) else document
+
+
+def _plain(value: Any) -> Any:
+    """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
+    # Masked first: what is cut in the middle does not look like a credential any more.
+    return every_text(value, lambda text: without_bytes(mask_text(text)))

@@ -1,0 +1,288 @@
+"""Spans as a projection of the log: nothing is recorded that the log does not already say.
+
+Names and attributes: OpenWOP observability (openwop.run, openwop.node.<typeId>), RFC 0021 (openwop.envelope). The
+fields of a span are those of a debug bundle (OpenWOP debug-bundle).
+
+What spans say of envelopes and of calls to models: names, numbers and codes, never what was said.
+
+Sources: RFC 0021 (projection of outcomes), RFC 0032 (reliability), OpenWOP observability (cost attributes).
+
+W3C trace context: reading `traceparent`, and ids for spans that a replay derives again.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.review.credential_patterns import mask_text
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, TERMINAL_TYPES, TRUSTED, Event, Fact
+from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.timestamps import iso
+
+MAX_ATTRIBUTE: Final = 256
+"""Characters of a text in an attribute."""
+
+RELIABILITY: Final[dict[str, dict[str, str]]] = {
+    "envelope.retry.attempted": {
+        "attempt": "openwop.envelope.retry.attempt",
+        "reason": "openwop.envelope.retry.reason",
+    },
+    "envelope.retry.exhausted": {
+        "totalAttempts": "openwop.envelope.retry.total_attempts",
+        "finalReason": "openwop.envelope.retry.final_reason",
+    },
+    "envelope.refusal": {"safetyCategory": "openwop.envelope.refusal.safety_category"},
+    "envelope.truncated": {
+        "stopReason": "openwop.envelope.truncated.stop_reason",
+        "outputTokenCount": "openwop.envelope.truncated.output_token_count",
+    },
+    "envelope.nlToFormat.engaged": {"fallbackCalls": "openwop.envelope.nl_to_format.fallback_calls"},
+    "envelope.recovery.applied": {
+        "path": "openwop.envelope.recovery.path",
+        "byteOffset": "openwop.envelope.recovery.byte_offset",
+    },
+}
+"""trace-06 (RFC 0032): members of the events that a node span tells; the texts of refusals and errors are none."""
+
+_ENVELOPE: Final[dict[str, tuple[str, ...]]] = {
+    "type": ("envelope_type", "openwop.envelope_kind"),
+    "status": ("envelope_outcome",),
+    "correlationId": ("envelope_correlation_id",),
+    "schemaVersion": ("envelope_schema_version",),
+    "floor": ("envelope_schema_version_floor",),
+    "envelopeId": ("envelope_id", "openwop.envelope_id"),
+}
+_TOKENS: Final = {"inputTokens": "openwop.cost.tokens.input", "outputTokens": "openwop.cost.tokens.output"}
+_TOTAL: Final = "openwop.cost.tokens.total"
+_PROVIDER: Final = "openwop.cost.provider"
+
+
+def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str, Any]:
+    """trace-05 (RFC 0021): an outcome of the gate without its payload; drift is told only where there is some."""
+    attributes: dict[str, Any] = {}
+    for member, names in _ENVELOPE.items():
+        if (value := _plain(payload.get(member))) is not None:
+            attributes |= dict.fromkeys(names, value)
+    if payload.get("drift") is True:
+        attributes["envelope_schema_version_drift"] = True
+    attributes["envelope_content_trust"] = trust or TRUSTED
+    return attributes
+
+
+def reliability_attributes(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """trace-06: of one of the six events."""
+    found = {name: _plain(payload.get(member)) for member, name in RELIABILITY[kind].items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def add_cost(attributes: dict[str, Any], payload: dict[str, Any]) -> None:
+    """trace-07 (OpenWOP observability): tokens of one more call, and who was called; nothing else of it is told."""
+    for member, name in _TOKENS.items():
+        attributes[name] = attributes.get(name, 0) + count_of(payload.get(member))
+    attributes[_TOTAL] = sum(attributes[name] for name in _TOKENS.values())
+    if (provider := _plain(payload.get("provider"))) is not None:
+        attributes[_PROVIDER] = provider
+
+
+def count_of(value: Any) -> int:
+    """A number of tokens; 0 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _plain(value: Any) -> str | int | bool | None:
+    """A value as an attribute may hold it; None for anything else."""
+    if isinstance(value, str):
+        return mask_text(value)[:MAX_ATTRIBUTE]
+    return value if isinstance(value, bool | int) else None
+
+
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+
+
+class TraceContext(msgspec.Struct, frozen=True):
+    """A trace and the span that called us, if any."""
+
+    trace_id: str
+    parent_id: str | None = None
+
+
+def parse_traceparent(header: str | None) -> TraceContext | None:
+    """trace-01 (W3C Trace Context 3.2): the caller's context, or None for an absent or broken header."""
+    match = _TRACEPARENT.fullmatch(header) if header else None
+    if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
+        return None
+    if match[2] == "0" * 32 or match[3] == "0" * 16:
+        return None
+    return TraceContext(match[2], match[3])
+
+
+def span_id(*names: str | int) -> str:
+    """16 hex digits, the same for the same names, so that spans projected twice are equal."""
+    return hashlib.sha256("\0".join(map(str, names)).encode()).hexdigest()[:16]
+
+
+def traceparent(trace_id: str, span: str) -> str:
+    """trace-02: the header we emit; sampled."""
+    return f"00-{trace_id}-{span}-01"
+
+
+RUN: Final = "openwop.run"
+ENVELOPE: Final = "openwop.envelope"
+SPAN_EVENTS: Final = 16
+"""Most events that one span lists; its attributes are those of the last one all the same."""
+
+_NODE_ENDS: Final = {
+    "node.completed": "ok",
+    "node.failed": "error",
+    "node.cancelled": "unset",
+}
+_USAGE: Final = "provider.usage"
+TOLD: Final = frozenset(
+    {"run.started", "node.started", ENVELOPE_RECORDED, _USAGE, *_NODE_ENDS, *RELIABILITY, *TERMINAL_TYPES}
+)
+"""Types of events that a span tells something of; the payloads of all others need not be looked at."""
+
+
+def trace_of(header: RunHeader) -> TraceContext:
+    """trace-03 (OpenWOP debug-bundle): the caller's trace if it sent one, else one derived from the run id."""
+    return parse_traceparent(header.traceparent) or _own_trace(header.run_id)
+
+
+def spans(header: RunHeader, facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    """trace-04: one span for the run and one per node attempt, in order of their start."""
+    found = Spans(header)
+    for fact in facts:
+        found.add(fact)
+    return found.all
+
+
+def envelope_spans(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+    """trace-05: those of events that belong to no run of the host."""
+    trace = _own_trace(run_id).trace_id
+    return [_envelope_span(run_id, trace, None, fact_of(event)) for event in events if event.type == ENVELOPE_RECORDED]
+
+
+def fact_of(event: Event) -> Fact:
+    """An event as spans see it: what is hidden in the log stays hidden."""
+    payload = msgspec.json.decode(event.payload)
+    return Fact(
+        event.sequence,
+        event.type,
+        payload,
+        event.timestamp,
+        event.node_id,
+        event.event_id,
+        content_trust=event.content_trust,
+    )
+
+
+class Spans:
+    """The spans of one run, as its log is read on. `most` bounds them, and `cut` says that there would be more."""
+
+    def __init__(self, header: RunHeader, most: int | None = None) -> None:
+        self._header = header
+        self._most = most
+        self._trace = trace_of(header)
+        run = _span(RUN, self._trace.trace_id, span_id(header.run_id), self._trace.parent_id, header.created_at)
+        run["attributes"] = {"openwop.run_id": header.run_id, "openwop.workflow_id": header.workflow_id}
+        self._run = run
+        self._open: dict[str, dict[str, Any]] = {}
+        self.all: list[dict[str, Any]] = [run]
+        self.cut = False
+
+    def add(self, fact: Fact) -> dict[str, Any] | None:
+        """Take in the next event; the span that is new or has changed."""
+        node_id = fact.node_id
+        if fact.type == "run.started":
+            self._run["startedAt"] = iso(fact.timestamp)
+            return self._run
+        if fact.type in TERMINAL_TYPES:
+            _close(self._run, fact, "error" if fact.type == "run.failed" else "ok")
+            return self._run
+        if fact.type == "node.started" and node_id is not None:
+            return self._begin(_node_span(self._header, self._trace, self._run, fact), node_id)
+        node = self._open.get(node_id) if node_id is not None else None
+        if fact.type == ENVELOPE_RECORDED:
+            parent = (node or self._run)["spanId"]
+            return self._begin(_envelope_span(self._header.run_id, self._trace.trace_id, parent, fact))
+        if node is None:
+            return None
+        if fact.type in _NODE_ENDS:
+            del self._open[str(node_id)]
+            _close(node, fact, _NODE_ENDS[fact.type])
+        elif fact.type in RELIABILITY:
+            _tell(node, fact)
+        elif fact.type == _USAGE:
+            add_cost(node["attributes"], fact.payload)
+        else:
+            return None
+        return node
+
+    def _begin(self, span: dict[str, Any], node_id: str | None = None) -> dict[str, Any] | None:
+        if self._most is not None and len(self.all) >= self._most:
+            self.cut = True
+            return None
+        if node_id is not None:
+            self._open[node_id] = span
+        self.all.append(span)
+        return span
+
+
+def _node_span(header: RunHeader, context: TraceContext, run: dict[str, Any], fact: Fact) -> dict[str, Any]:
+    attempt = fact.payload.get("attempt", 1)
+    type_id = fact.payload["typeId"]
+    identity = span_id(header.run_id, str(fact.node_id), attempt, fact.sequence)
+    node = _span(f"openwop.node.{type_id}", context.trace_id, identity, run["spanId"], fact.timestamp)
+    node["attributes"] = {
+        "openwop.run_id": header.run_id,
+        "openwop.workflow_id": header.workflow_id,
+        "openwop.node_id": fact.node_id,
+        "openwop.node_type": type_id,
+        "openwop.node_attempt": attempt,
+    }
+    return node
+
+
+def _envelope_span(run_id: str, trace_id: str, parent: str | None, fact: Fact) -> dict[str, Any]:
+    """An outcome is there at once, so the span has no length."""
+    span = _span(ENVELOPE, trace_id, span_id(run_id, ENVELOPE, fact.sequence), parent, fact.timestamp)
+    attributes = {"openwop.run_id": run_id, **envelope_attributes(fact.payload, fact.content_trust)}
+    if fact.node_id is not None:
+        attributes["openwop.node_id"] = fact.node_id
+    span["attributes"] = attributes
+    _close(span, fact, "ok" if fact.payload.get("status") == "accepted" else "error")
+    return span
+
+
+def _own_trace(run_id: str) -> TraceContext:
+    return TraceContext(span_id(run_id, "trace", 0) + span_id(run_id, "trace", 1))
+
+
+def _span(name: str, trace_id: str, identity: str, parent: str | None, start: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "traceId": trace_id,
+        "spanId": identity,
+        "parentSpanId": parent,
+        "startedAt": iso(start),
+        "endedAt": None,
+        "status": "unset",
+    }
+
+
+def _tell(span: dict[str, Any], fact: Fact) -> None:
+    said = reliability_attributes(fact.type, fact.payload)
+    span["attributes"] |= said
+    listed: list[dict[str, Any]] = span.setdefault("events", [])
+    if len(listed) < SPAN_EVENTS:
+        listed.append({"name": fact.type, "timestamp": iso(fact.timestamp), "attributes": said})
+
+
+def _close(span: dict[str, Any], fact: Fact, status: str) -> None:
+    span["endedAt"] = iso(fact.timestamp)
+    span["status"] = status
+    span["attributes"]["openwop.event_type"] = fact.type
+    span["attributes"]["openwop.event_seq"] = fact.sequence

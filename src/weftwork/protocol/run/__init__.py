@@ -1,0 +1,1 @@
+"""The stored records of a run: header, events, interrupts, effects, child runs, projection and batch."""

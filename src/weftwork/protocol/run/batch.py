@@ -1,0 +1,139 @@
+"""What one append commits together, and when such a batch is sound."""
+
+from typing import Final
+
+import msgspec
+
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, WAITS, RunHeader, RunKey, Status
+from weftwork.protocol.run.projection import Projection, StateRow
+
+MAX_SEQUENCE: Final = 2**26 - 1
+"""The highest sequence of a run's log."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """An idempotency record: the outcome of one mutation under one caller's key."""
+
+    partition: str
+    slot: str
+    """Digest of partition, operation and caller key; the key itself is never stored."""
+    fingerprint: str
+    """Digest of the request body."""
+    outcome: bytes
+    created_at: int
+    expired_before: int = 0
+    """Not stored. A record in the slot that was made before this instant no longer counts and is replaced."""
+
+
+class Hidden(msgspec.Struct, frozen=True):
+    """A value the log may not show: it belongs at `pointer` of the payload of event `sequence`.
+
+    Sequence -1 is the header's inputs.
+    """
+
+    sequence: int
+    pointer: str
+    value: bytes
+
+
+class Spawn(msgspec.Struct, frozen=True):
+    """A child run that comes into being with the event of its parent that says so: pending, and without events."""
+
+    header: RunHeader
+    hidden: tuple[Hidden, ...] = ()
+
+
+class Told(msgspec.Struct, frozen=True):
+    """How a child stands, for its parent: kept by the store until the parent has heard it."""
+
+    child: str
+    """Its run id."""
+    node_id: str
+    key: str
+    sequence: int
+    """The child's last sequence: a later word counts instead of an earlier one."""
+    status: Status
+    outcome: bytes = b"{}"
+    """Of an ended child, as JSON: `error`, the `variables` and `outputs` that the parent wants, the names of those
+    variables that are `hidden` and not given, and whether any of it is `untrusted`."""
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A child that its parent wants cancelled: kept by the store until the child has ended."""
+
+    child: str
+    reason: str
+
+
+class Cascade(msgspec.Struct, frozen=True):
+    """Orders for all children of a run that is to end: those that are cancelled with it, or only those it waits for."""
+
+    reason: str
+    awaited: bool = False
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """What one append commits together."""
+
+    events: tuple[Event, ...]
+    projection: Projection
+    rows: tuple[StateRow, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
+    record: Record | None = None
+    spawns: tuple[Spawn, ...] = ()
+    tells: Told | None = None
+    orders: tuple[Order, ...] = ()
+    cascade: Cascade | None = None
+    assets: tuple[str, ...] = ()
+    """The sha256 of each asset that these events name. The run refers to them from now on, as far as they are there."""
+
+    @property
+    def concerns_kin(self) -> bool:
+        """Whether it says something to the parent of the run, or of its children."""
+        return bool(self.spawns or self.orders) or self.tells is not None or self.cascade is not None
+
+
+def check_first(header: RunHeader, record: Record | None, first: Batch | None) -> None:
+    """fold-02: raises HostFault for a run that would start out inconsistent.
+
+    A record belongs to the run and not to its first batch.
+    """
+    check_record(header.key, record)
+    if first is not None:
+        if first.record is not None:
+            raise HostFault("the first batch of a run has no record of its own")
+        if first.spawns or first.tells is not None or first.orders:
+            raise HostFault("the first batch of a run has nothing to say to its kin")
+        check_batch(header.key, -1, first)
+
+
+def check_record(run: RunKey, record: Record | None) -> None:
+    """fold-02: raises HostFault for a record that does not belong to the run's partition."""
+    if record is not None and record.partition != run.partition:
+        raise HostFault("the record belongs to another partition than the run")
+
+
+def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
+    """fold-02: raises HostFault for a batch that would leave the log, its cache or its tenancy inconsistent."""
+    projection = batch.projection
+    last = expected + len(batch.events)
+    for sequence, event in enumerate(batch.events, expected + 1):
+        if event.sequence != sequence or event.run_id != run.run_id:
+            raise HostFault(f"event {event.sequence} of {event.run_id} is not event {sequence} of {run.run_id}")
+    if projection.last_sequence != last:
+        raise HostFault(f"the projection ends at {projection.last_sequence} and the events at {last}")
+    if last > MAX_SEQUENCE:
+        raise HostFault(f"the log of a run ends at sequence {MAX_SEQUENCE}")
+    if (projection.status in TERMINAL) is (projection.completed_at is None):
+        raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
+    if (projection.parked or projection.wake_at is not None) and projection.status not in (*WAITS, "running"):
+        raise HostFault(f"a run is not parked while it is {projection.status}")
+    for spawn in batch.spawns:
+        parent = spawn.header.parent
+        if parent is None or (spawn.header.partition, parent.run_id) != (run.partition, run.run_id):
+            raise HostFault(f"the run {spawn.header.run_id} is no child of {run.run_id}")
+    if batch.tells is not None and batch.tells.child != run.run_id:
+        raise HostFault(f"{run.run_id} speaks for {batch.tells.child}")
+    check_record(run, batch.record)

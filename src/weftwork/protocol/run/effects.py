@@ -1,0 +1,120 @@
+"""The effect ledger: what touches the world outside is claimed before it happens and recorded after.
+
+Theory. A claim is an event, so of all who move a run only one can make it, and it is durable before anything is sent.
+What became of the effect is another event. A claim without one, found by whoever did not make it, means that nobody
+knows whether the effect happened: an idempotent one is sent again under the same key, any other is a question for a
+person. An effect is a whole node (step `""`) or a step of it; inside a map it belongs to an item.
+
+Sources: OpenWOP idempotency (layer 2), readings (Layer-2 effect identity).
+"""
+
+import hashlib
+from base64 import urlsafe_b64encode
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run.interrupts import Interrupt
+
+UNKNOWN: Final = "weftwork.effect-unknown"
+"""The customKind of the question what became of an effect."""
+NODE: Final = ""
+"""The name of the effect that is the node itself."""
+MAX_STEP_NAME: Final = 128
+"""eff-07 (host): how long the name of a step may be."""
+OUTCOMES: Final = ("done", "failed", "again")
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Which effect of a node: a step of it, or the whole, and in a map the item it belongs to."""
+
+    step: str = NODE
+    item: str = ""
+
+    @property
+    def members(self) -> dict[str, str]:
+        """As event payloads name it."""
+        named = {"step": self.step, "item": self.item}
+        return {member: value for member, value in named.items() if value}
+
+
+class EffectState(msgspec.Struct):
+    """What is known of one effect."""
+
+    status: Literal["free", "open", "done", "failed"] = "free"
+    """`free` may be claimed: it was never begun, or it is known not to have happened."""
+    claim: str = ""
+    """The id of the event that claimed it last: who made that event holds the claim."""
+    claims: int = 0
+    entered: int = -1
+    """The entry of the node that claimed it last."""
+    output: Any = None
+    error: dict[str, Any] | None = None
+    at: int = 0
+    """When it was recorded."""
+
+
+def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_key: str) -> str:
+    """eff-01 (OpenWOP idempotency, layer 2): the identity of an effect. The attempt is no part of it.
+
+    ordinal: how often loops have come round to the node. provider_key: `node`, or `step:` and the name of the step.
+    """
+    parts = ("openwop:activity:v2", tenant, run_id, node_id, str(ordinal), provider_key)
+    return urlsafe_b64encode(hashlib.sha256("\0".join(parts).encode()).digest()).rstrip(b"=").decode()
+
+
+def place_of(payload: dict[str, Any]) -> Place:
+    """The effect that an event speaks of."""
+    return Place(payload.get("step", NODE), payload.get("item", ""))
+
+
+def question(node_id: str, visit: int, place: Place, claims: int, again: int = 0) -> Interrupt:
+    """eff-02 (host): what a person is asked about an effect of unknown outcome. Each claim is asked about anew."""
+    what = f"The step {place.step} of the node {node_id}" if place.step else f"The node {node_id}"
+    before = "The output that was given does not fit the node. " if again else ""
+    about = {
+        "message": f"{before}{what} was begun, and its outcome is not known here. Find out whether it happened.",
+        **place.members,
+        "answers": {
+            "done": "It happened; `output` is what it would have given. The run goes on with that.",
+            "failed": "It happened and failed, or shall count as failed.",
+            "again": "It did not happen. It is done again.",
+        },
+    }
+    # Short whatever the names are: a key has at most 256 characters, and texts of the author may have more.
+    named = hashlib.sha256(f"{node_id}\0{place.item}\0{place.step}".encode()).hexdigest()[:32]
+    key = f"{UNKNOWN}:{named}:{visit}:{claims}" + (f":{again}" if again else "")
+    return Interrupt("custom", key, {"customKind": UNKNOWN, "payload": about}, answer_schema(key))
+
+
+def answer_schema(key: str) -> dict[str, Any]:
+    """eff-03 (host): what may be answered. An answer that names its question is never taken for one to the next."""
+    return {
+        "type": "object",
+        "required": ["outcome"],
+        "properties": {"outcome": {"enum": list(OUTCOMES)}, "output": {}, "key": {"const": key}},
+        "additionalProperties": False,
+    }
+
+
+def asks_for_outcome(data: Any) -> bool:
+    """Whether this is the question what became of an effect."""
+    return is_object(data) and data.get("customKind") == UNKNOWN
+
+
+def asks_about_node(data: Any) -> bool:
+    """Whether that is asked about a node itself, and not about a step of it."""
+    payload = data.get("payload") if asks_for_outcome(data) else None
+    return is_object(payload) and "step" not in payload
+
+
+def is_unrepeatable(effects: dict[Place, EffectState], entered: int, orphans: frozenset[str]) -> bool:
+    """eff-04 (readings, Threads): whether something is under way that may not be interrupted and run again.
+
+    What an earlier entry of the node left open is not under way, nor are orphans: claims of a process that is gone.
+    """
+    return any(
+        effect.status == "open" and effect.entered == entered and effect.claim not in orphans
+        for effect in effects.values()
+    )

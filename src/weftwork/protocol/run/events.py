@@ -1,0 +1,188 @@
+"""Events: the catalogue of types, the stored event, and its one encoding.
+
+An event lives in three forms. A `Draft` is what the engine decided. A `Fact` is what the fold
+consumes: decoded, with hidden values resolved. An `Event` is what is stored and read: its payload is
+already bytes, with hidden values masked, and those bytes go unchanged to every reader.
+
+Sources: OpenWOP run-event, RFC 0094 C and G (open documents, vendor types).
+"""
+
+import re
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.run.versions import SCHEMA_VERSION
+from weftwork.protocol.timestamps import iso
+
+Trust = Literal["trusted", "untrusted"]
+
+
+CATALOGUE: Final[frozenset[str]] = frozenset(
+    """
+    run.started run.completed run.failed run.cancelled run.resuming run.paused run.resumed
+    run.restored-from-snapshot run.dead_lettered node.started node.completed node.failed node.suspended
+    node.suspend-failed node.resumed node.retried node.skipped node.cancelled node.dispatched approval.requested
+    approval.received approval.granted approval.rejected approval.overridden clarification.requested
+    clarification.resolved interrupt.requested interrupt.resolved channel.written artifact.created output.chunk
+    variable.changed log.appended version.pinned workflow.restored workflow.loopback-limit workflow.stalled
+    cap.breached lease.acquired lease.renewed lease.lost lease.handed-off replay.diverged replay.divergedAtRefusal
+    agent.reasoned agent.reasoning.delta agent.toolCalled agent.toolReturned agent.handoff agent.decided
+    agent.verified agent.promptResolved agent.invocation.started agent.invocation.completed
+    agent.memory.consolidated provider.usage prompt.composed model.capability.substituted
+    model.capability.insufficient envelope.retry.attempted envelope.retry.exhausted envelope.refusal
+    envelope.truncated envelope.nlToFormat.engaged envelope.recovery.applied runOrchestrator.decided
+    core.workflowChain.event core.workflowChain.confidence-escalated conversation.opened conversation.exchanged
+    conversation.closed memory.compacted memory.written commitment.fired workspace.updated connector.authorized
+    connector.auth_expired authorization.decided eval.started eval.scored eval.completed deployment.promoted
+    deployment.rolled-back deployment.canary.adjusted deployment.state.changed roster.run.initiated
+    tool.session.opened tool.session.closed egress.decided trigger.subscription.state.changed
+    trigger.delivery.attempted budget.reserved budget.consumed budget.threshold.crossed budget.exhausted
+    proposal.created proposal.activated goal.evaluated goal.closed import.applied voice.speech_start
+    voice.transcript voice.endpoint_candidate voice.turn_commit voice.synthesis_chunk voice.barge_in
+    voice.cancelled
+    """.split()
+)
+"""evt-01 (OpenWOP run-event): the closed list of protocol event types."""
+
+TERMINAL_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled"})
+CANCEL_REQUESTED: Final = "weftwork.run.cancel-requested"
+PAUSE_REQUESTED: Final = "weftwork.run.pause-requested"
+MAP_ITEM: Final = "weftwork.map.item"
+EFFECT_CLAIMED: Final = "weftwork.effect.claimed"
+EFFECT_RECORDED: Final = "weftwork.effect.recorded"
+REMARK: Final = "weftwork.approval.remark"
+CHILD_STARTED: Final = "weftwork.child.started"
+CHILD_STATUS: Final = "weftwork.child.status"
+CHILD_ENDED: Final = "weftwork.child.ended"
+DECIDED: Final = "runOrchestrator.decided"
+REMINDER: Final = "weftwork.interrupt.reminder"
+OUTSIDE: Final = "weftwork.content.outside"
+"""Content from outside has come into a node, beside what it was given."""
+MODEL_ANSWERED: Final = "weftwork.model.answered"
+ENVELOPE_RECORDED: Final = "weftwork.envelope.recorded"
+OWN: Final = ("weftwork.", "media.")
+"""What names begin with that no author may use."""
+VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
+AROUND: Final = 256
+"""About the bytes of a document around its payload."""
+KEPT: Final = 16_384
+"""The largest encoding that an event keeps."""
+
+_VENDOR = re.compile(VENDOR_PATTERN)
+_CLOSED_FAMILIES = ("run.", "node.", "approval.", "clarification.", "cap.", "channel.", "replay.")
+
+
+def is_event_type(name: str) -> bool:
+    """evt-02 (RFC 0094 C): in the catalogue, or a vendor name outside the families the protocol keeps."""
+    if name in CATALOGUE:
+        return True
+    return not name.startswith(_CLOSED_FAMILIES) and _VENDOR.fullmatch(name) is not None
+
+
+def is_authors_type(name: str) -> bool:
+    """evt-06 (RFC 0094 C): a type that nodes of other authors may give their events: a vendor name that is not ours."""
+    return name not in CATALOGUE and not name.startswith(OWN) and is_event_type(name)
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """An event the engine has decided on: no sequence, id or time yet."""
+
+    type: str
+    payload: dict[str, Any]
+    node_id: str | None = None
+    causation_id: str | None = None
+    interrupt_id: str | None = None
+    event_id: str | None = None
+    """Given where the event must be known again, whoever wrote it: a claim, a decision."""
+    child: Any = None
+    """ports.nodes.NewChild: the run that comes into being with this event."""
+    cancels: tuple[str, ...] = ()
+    """Run ids of children that are to be cancelled because of it."""
+    content_trust: Trust | None = None
+    """Of what it carries, where that is known to whoever decided it; what its node was given counts anyway."""
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """An event as the fold sees it."""
+
+    sequence: int
+    type: str
+    payload: dict[str, Any]
+    timestamp: int
+    node_id: str | None = None
+    event_id: str = ""
+    """Only where it was given in advance, or the log was read again."""
+    content_trust: Trust | None = None
+
+
+class Event(msgspec.Struct):
+    """A stored event. Readers share the cached encodings, so an event is encoded once. A large one keeps none."""
+
+    run_id: str
+    sequence: int
+    event_id: str
+    type: str
+    timestamp: int
+    payload: bytes
+    node_id: str | None = None
+    causation_id: str | None = None
+    schema_version: int = SCHEMA_VERSION
+    engine_version: int = 1
+    interrupt_id: str | None = None
+    """On the events of an interrupt, whose payloads have no room for it."""
+    content_trust: Trust | None = None
+    """Of what it carries. None: nothing of it came from outside."""
+    shown: dict[frozenset[str], bytes] | None = None
+    """Frames by stream modes; `streams.shown` fills it."""
+    _document: bytes | None = None
+
+    @property
+    def weight(self) -> int:
+        """About what it costs on the wire."""
+        return len(self.payload) + AROUND
+
+    @property
+    def terminal(self) -> bool:
+        return self.type in TERMINAL_TYPES
+
+    @property
+    def document(self) -> bytes:
+        """evt-03 (OpenWOP run-event): the RunEventDoc as JSON bytes; absent fields are left out, never null."""
+        if self._document is not None:
+            return self._document
+        document = _document(self)
+        if len(document) <= KEPT:
+            self._document = document
+        return document
+
+
+def reaching(events: list[Event], budget: int) -> list[Event]:
+    """The first events, up to the one with which they reach so many bytes."""
+    for at, event in enumerate(events):
+        budget -= event.weight
+        if budget <= 0:
+            return events[: at + 1]
+    return events
+
+
+_quote = msgspec.json.encode
+
+
+def _document(event: Event) -> bytes:
+    node = b'"nodeId":%b,' % _quote(event.node_id) if event.node_id is not None else b""
+    cause = b'"causationId":%b,' % _quote(event.causation_id) if event.causation_id is not None else b""
+    if event.interrupt_id is not None:
+        cause += b'"interruptId":%b,' % _quote(event.interrupt_id)
+    if event.content_trust is not None:
+        cause += b'"contentTrust":%b,' % _quote(event.content_trust)
+    head = (
+        f'{{"eventId":"{event.event_id}","runId":"{event.run_id}","type":"{event.type}",'
+        f'"sequence":{event.sequence},"timestamp":"{iso(event.timestamp)}",'
+        f'"schemaVersion":{event.schema_version},"engineVersion":"{event.engine_version}",'
+    )
+    return b'%b%b%b"payload":%b}' % (head.encode(), node, cause, event.payload)
+
+
+TRUSTED: Final[Trust] = "trusted"
+UNTRUSTED: Final[Trust] = "untrusted"

@@ -1,0 +1,155 @@
+"""The interrupt: a question that a node asks of somebody outside, and that the run waits for.
+
+Sources: OpenWOP interrupt, RFC 0094 E.
+
+An interrupt as the fold of the log knows it.
+"""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.header import Status
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind of interrupt. `data` names the definition of the schema suspend-request that its data must fit."""
+
+    status: Status | None
+    """Of a run that waits for it; None for one that nobody answers and that passes at once."""
+    data: str
+    reason: str | None = None
+    """What node.suspended gives as its reason."""
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "approval": Kind("waiting-approval", "approval"),
+    "clarification": Kind("waiting-input", "clarification"),
+    "external-event": Kind("waiting-external", "externalEvent"),
+    "custom": Kind("waiting-input", "custom"),
+    "conversation.start": Kind(None, "conversationStart"),
+    "conversation.exchange": Kind("waiting-approval", "conversationExchange", "conversation-input"),
+    "conversation.close": Kind(None, "conversationClose"),
+    "low-confidence": Kind("waiting-approval", "lowConfidence", "low-confidence"),
+}
+"""int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. What answers each takes is in `answer`."""
+
+WAITING: Final[dict[str, Status]] = {name: kind.status for name, kind in KINDS.items() if kind.status is not None}
+TIMEOUT: Final = "timeout"
+_DISTINCT: Final = {"conversation.start": {"title": ""}, "conversation.close": {"reason": ""}}
+"""Without them these two would be alike, and data must be of exactly one shape."""
+PASSING: Final = frozenset(name for name, kind in KINDS.items() if kind.status is None)
+"""Kinds that pass at once: they are asked and resolved in one commit, and their answer is null."""
+
+
+class Interrupt(msgspec.Struct, frozen=True):
+    """What a node asks. `key` names the question within the run: the same key again gets the recorded answer."""
+
+    kind: str
+    key: str
+    data: dict[str, Any]
+    resume_schema: dict[str, Any] | None = None
+    timeout_ms: int | None = None
+    remind_after_ms: tuple[int, ...] = ()
+    """When those who follow the run are reminded, counted from the question."""
+    speaker: str | None = None
+    """The agent that opens a conversation with it; None if the host does."""
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """What became of a question."""
+
+    value: Any = None
+    """The answer, in the one form that its kind has; None if nobody gave one in time."""
+    outcome: str | None = None
+    """Of an approval: accepted, refined or rejected."""
+    reason: str | None = None
+    """`timeout` if nobody answered in time."""
+    by: str | None = None
+    at: int = 0
+    votes: dict[str, str] = {}
+    """Of an approval: who did what."""
+    kind: str = "custom"
+    node_id: str = ""
+    data: Any = None
+    """Who asked, and what."""
+    untrusted: bool = False
+    """Whether what was answered came from outside."""
+
+    @property
+    def timed_out(self) -> bool:
+        return self.reason == TIMEOUT
+
+
+def is_answer_to(found: Resolution, node_id: str, asked: Interrupt) -> bool:
+    """int-20 (OpenWOP interrupt): an answer counts for its key: for the node that asked, and for one that asks the very
+    same. A decision about something else, or of other people, is none."""
+    if found.kind != asked.kind:
+        return False
+    return found.node_id == node_id or found.data == payload_of(asked)["data"]
+
+
+def interrupt_id(node_id: str, ordinal: int) -> str:
+    """int-02 (readings, Volatile data): derived from the node and how often it has asked, so that replays agree."""
+    return f"{node_id}.{ordinal}"
+
+
+def payload_of(interrupt: Interrupt) -> dict[str, Any]:
+    """int-03 (OpenWOP interrupt): the closed InterruptPayload; identity stands on the event around it."""
+    data = {**_DISTINCT.get(interrupt.kind, {}), **interrupt.data}
+    payload: dict[str, Any] = {"kind": interrupt.kind, "key": interrupt.key, "data": data}
+    if interrupt.resume_schema is not None:
+        payload["resumeSchema"] = interrupt.resume_schema
+    if interrupt.timeout_ms is not None:
+        payload["timeoutMs"] = interrupt.timeout_ms
+    return payload
+
+
+def answer_refusal(status: str | None) -> ClientFault:
+    """int-06 (readings, Answering an interrupt): why an interrupt takes no answer. None is one that never was."""
+    if status is None:
+        return ClientFault("interrupt_not_found", "There is no open interrupt at this node.")
+    if status == "cancelled":
+        return ClientFault("interrupt_gone", "The run was cancelled, and the interrupt with it.")
+    return ClientFault("interrupt_already_resolved", "The interrupt has its answer, or its run has ended.")
+
+
+class InterruptState(msgspec.Struct):
+    """A question and what became of it."""
+
+    interrupt_id: str
+    node_id: str
+    kind: str
+    key: str
+    data: Any
+    requested_at: int
+    resume_schema: dict[str, Any] | None = None
+    timeout_ms: int | None = None
+    status: Literal["open", "resolved", "cancelled", "closed"] = "open"
+    """`cancelled` with its run; `closed` when the run ended in another way first."""
+    votes: dict[str, str] = {}
+    """Who has voted how, of several who approve; the newest vote of each counts."""
+    said: int = 0
+    """Votes and remarks so far."""
+    remind_after_ms: tuple[int, ...] = ()
+    reminded: int = 0
+
+    @property
+    def due(self) -> int | None:
+        """When its time is up."""
+        return self.requested_at + self.timeout_ms if self.timeout_ms is not None else None
+
+    @property
+    def next_reminder(self) -> int | None:
+        left = self.remind_after_ms[self.reminded :]
+        return self.requested_at + left[0] if left else None
+
+
+class Conversation(msgspec.Struct):
+    """A conversation of one run."""
+
+    turns: int
+    last: dict[str, Any]
+    """Its newest turn."""
+    open: bool = True

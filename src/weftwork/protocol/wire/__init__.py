@@ -1,0 +1,1 @@
+"""The wire, independent of its version: routes, OpenAPI, streams, idempotency, discovery."""

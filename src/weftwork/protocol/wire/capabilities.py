@@ -1,0 +1,254 @@
+"""Discovery: what the host offers, from the very values that enforce it.
+
+Every family stands at the document root, and once more, identical, under `capabilities` for older
+readers (readings, Discovery layout); so do the kinds of envelopes and the limits. A block is shown only when what it
+says is wired.
+
+What discovery says about supervised runs and agents, from the values that the node types are made of.
+
+Sources: RFC 0006, 0007, 0022, 0023, 0024, 0037, 0039, 0040 D.
+
+What discovery says about models and their envelopes, from the values that the gate and its attempts are made of.
+
+Sources: RFC 0021, 0026, 0030, 0032, 0033, RFC 0094 F.
+"""
+
+import hashlib
+from collections.abc import Container
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS, TRUNCATION_MULTIPLIER
+from weftwork.protocol.envelopes.instructions import PROMPT_DIRECTIVE
+from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.ids import TEST_KEY_PREFIX
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.message_parts import Modality, input_family
+from weftwork.protocol.net.outbound import METHODS, FetchLimits
+from weftwork.protocol.people.approvals import AUTH_REQUIRED
+from weftwork.protocol.review.annotations import SIGNALS, TARGETS
+from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE
+from weftwork.protocol.run.bulk_cancel import MAX_BULK
+from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
+from weftwork.protocol.run.header import DRAIN_POLICIES
+from weftwork.protocol.run.versions import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
+from weftwork.protocol.workflow.orchestration import (
+    ESCALATION_KIND,
+    EXECUTION_MODEL,
+    FLOOR,
+    MOCK_AGENT,
+    MODELS,
+    ROUTINGS,
+    SUPERVISOR,
+    WORKER_IDS,
+)
+from weftwork.protocol.workflow.registration import GATED
+from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, VERBOSITY
+
+
+def agent_families(types: Container[str], conversation: bool, host: str) -> dict[str, Any]:
+    """disc-07 (OpenWOP capabilities, agents): blocks of the types that are there; a supervisor is nothing without a
+    dispatch. `conversation`: whether people can be asked by one."""
+    families: dict[str, Any] = {}
+    if SUB_WORKFLOW in types:
+        families["subWorkflow"] = {"inputMapping": True}
+    mocks = MOCK_AGENT in types
+    if mocks:
+        families["conformance"] = {"mockAgent": True}
+    dispatches = DISPATCH in types
+    supervises = dispatches and SUPERVISOR in types
+    if not dispatches and not mocks:
+        return families
+    agents: dict[str, Any] = {"supported": True, "orchestrator": supervises, "dispatch": dispatches}
+    families["agents"] = {**agents, "dispatchMapping": dispatches}
+    if mocks:
+        families["agents"]["reasoning"] = {"verbosity": VERBOSITY, "streaming": True}
+    if dispatches:
+        families["dispatch"] = _dispatch(conversation)
+    if supervises:
+        families["orchestrator"] = {
+            "supported": True,
+            "workerIdInterpretation": WORKER_IDS,
+            "fanOutSupported": True,
+        }
+        families["multiAgent"] = {"executionModel": _execution_model(host)}
+    return families
+
+
+def _dispatch(conversation: bool) -> dict[str, Any]:
+    routings = [each for each in ROUTINGS if conversation or each != "conversation"]
+    return {"supported": True, "models": list(MODELS), "fanOutSupported": True, "askUserRoutings": routings}
+
+
+def _execution_model(host: str) -> dict[str, Any]:
+    return {
+        "supported": True,
+        "version": EXECUTION_MODEL,
+        "confidenceEscalationFloor": FLOOR,
+        "confidenceEscalationInterruptKind": ESCALATION_KIND,
+        "crossHostCausation": {"supported": False, "hostId": host, "ancestryEndpointSupported": True},
+    }
+
+
+STRICTNESS: Final = "warn"
+"""An envelope for an older version of its kind is checked against the present one, and marked."""
+
+
+def envelope_families(
+    limits: Limits, providers: tuple[str, ...], modalities: frozenset[Modality] = frozenset(), media: bool = False
+) -> dict[str, Any]:
+    """disc-08 (RFC 0021, RFC 0032): the blocks of a host whose models speak in envelopes.
+
+    disc-09 (RFC 0055 C, RFC 0091): how media are sent, where they are served, and what models take beside text.
+    """
+    models: dict[str, Any] = {"supported": list(providers), "byok": []}
+    if (taken := input_family(modalities, limits.max_bytes_per_part)) is not None:
+        models["input"] = taken
+    if media:
+        models["maxInlineMediaBytes"] = limits.max_inline_media_bytes
+    completion = {"distinguishesTruncation": True, "truncationBudgetMultiplier": TRUNCATION_MULTIPLIER}
+    reliability = {
+        "supported": True,
+        "events": list(RELIABILITY_EVENTS),
+        "maxRetryAttempts": limits.max_retry_attempts,
+        "completion": completion,
+    }
+    return {
+        "aiEnvelope": {"supported": True, "schemaResponseCounterPolicy": "counted"},
+        "aiProviders": models,
+        "envelopeContracts": {"advertised": True},
+        "envelopeStrictness": STRICTNESS,
+        "envelopes": {
+            "reasoning": {"supported": True, "promptDirective": PROMPT_DIRECTIVE},
+            "reliability": reliability,
+        },
+    }
+
+
+PROTOCOL_VERSION: Final = "1.1"
+MIN_CLIENT_VERSION: Final = "1.0"
+INTERRUPT_PROFILES: Final = (
+    "openwop-interrupt-quorum",
+    AUTH_REQUIRED,
+    "openwop-interrupt-external-event",
+    "openwop-interrupt-parent-child",
+)
+"""disc-06 (interrupt-profiles): what approvals, outside events and the cancelling of parents keep to."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What was wired at start."""
+
+    version: str
+    limits: Limits
+    fixtures: tuple[str, ...] = ()
+    provided: frozenset[str] = frozenset()
+    test_seams: bool = False
+    fetch: FetchLimits | None = None
+    """None: requests go out unguarded, or none do."""
+    node_types: frozenset[str] = frozenset()
+    tokens: bool = False
+    """Whether interrupts are answered by signed tokens too."""
+    host_id: str = "weftwork"
+    envelopes: dict[str, int] = {}
+    """Kinds of envelopes that pass the gate, with their versions."""
+    providers: tuple[str, ...] = ()
+    modalities: frozenset[Modality] = frozenset()
+    """What models take beside text."""
+    prompts: dict[str, Any] | None = None
+    bundles: bool = False
+
+
+def discovery(offer: Offer) -> dict[str, Any]:
+    """disc-01 (OpenWOP capabilities): the discovery document.
+
+    disc-02 (readings, Advertising): kinds of envelopes are those that the gate of this host lets pass.
+    """
+    families = _families(offer)
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "implementation": {"name": "weftwork", "version": offer.version, "vendor": "weftwork"},
+        "engineVersion": ENGINE_VERSION,
+        "eventLogSchemaVersion": EVENT_LOG_SCHEMA_VERSION,
+        "minClientVersion": MIN_CLIENT_VERSION,
+        "supportedTransports": ["rest"],
+        **families,
+        "capabilities": families,
+    }
+
+
+def _families(offer: Offer) -> dict[str, Any]:
+    families: dict[str, Any] = {
+        "supportedEnvelopes": list(offer.envelopes),
+        "schemaVersions": offer.envelopes,
+        "limits": _limits(offer.limits),
+        "idempotency": {
+            "supported": True,
+            "layer1RetentionSeconds": RETENTION_SECONDS,
+            "crossRegion": "single-region",
+        },
+        "runs": {
+            "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
+            "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK},
+        },
+        "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
+        "feedback": {"supported": True, "targets": list(TARGETS), "signals": list(SIGNALS)},
+        "runtimeCapabilities": sorted(offer.provided),
+        "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
+    }
+    if offer.providers:
+        families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
+    if offer.envelopes:
+        media = any(kind in offer.envelopes for kind in MEDIA)
+        families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)
+    if offer.prompts is not None:
+        families["prompts"] = offer.prompts
+    if offer.bundles:
+        families["debugBundle"] = DEBUG_BUNDLE
+        families["observability"]["testSeams"]["debugBundleExport"] = offer.test_seams
+    if offer.fetch is not None:
+        families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
+    for type_id, capability in GATED.items():
+        # The others are blocks with more in them than a yes.
+        if type_id in offer.node_types and "." not in capability:
+            families[capability] = True
+    families |= agent_families(offer.node_types, "conversationPrimitive" in families, offer.host_id)
+    if offer.tokens:
+        interrupts = {"profiles": list(INTERRUPT_PROFILES), "signedCallbackTokens": True}
+        families["extensions"] = {"interrupts": interrupts}
+    if offer.fixtures:
+        families["fixtures"] = sorted(offer.fixtures)
+    return families
+
+
+def _http_client(limits: FetchLimits, test_seams: bool) -> dict[str, Any]:
+    """disc-05 (RFC 0076): the client that the nodes send with; what may be called from outside is its seam."""
+    return {
+        "supported": True,
+        "ssrfGuard": True,
+        "maxResponseBodyBytes": limits.max_bytes,
+        "requestTimeoutMs": limits.timeout_ms,
+        "methods": list(METHODS),
+        "safeFetch": {"supported": test_seams},
+    }
+
+
+def _limits(limits: Limits) -> dict[str, int]:
+    shown = {
+        "clarificationRounds": limits.clarification_rounds,
+        "schemaRounds": limits.schema_rounds,
+        "envelopesPerTurn": limits.envelopes_per_turn,
+        "maxNodeExecutions": limits.max_node_executions,
+        "maxRequestBodyBytes": limits.max_request_body_bytes,
+        "maxLoopIterations": limits.max_loop_iterations,
+    }
+    if limits.max_run_duration_ms:
+        shown["maxRunDurationMs"] = limits.max_run_duration_ms
+    return shown
+
+
+def etag(document: bytes) -> str:
+    """disc-03 (OpenWOP capabilities): a strong validator that changes exactly when the bytes do."""
+    return f'"{hashlib.sha256(document).hexdigest()[:32]}"'

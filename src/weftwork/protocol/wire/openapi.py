@@ -1,0 +1,214 @@
+"""OpenAPI 3.1, generated from the wire table and our schemas, so that it cannot say anything else."""
+
+import re
+from typing import Any, Final
+
+from weftwork.protocol.errors import ERRORS
+from weftwork.protocol.ids import ID_PATTERN, SCHEMA_FILE_PATTERN
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.media.asset_references import TOKEN_PATTERN as ASSET_TOKEN_PATTERN
+from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
+from weftwork.protocol.wire.route import ANY_TYPE, REPLAY_HEADER, Param, Route
+from weftwork.protocol.wire.v1.assets import SERVED
+
+_ALWAYS: Final[tuple[str, ...]] = (
+    "validation_error",
+    "method_not_allowed",
+    "internal_error",
+    "service_unavailable",
+)
+_WITH_KEY: Final[tuple[str, ...]] = (
+    "unauthenticated",
+    "key_expired",
+    "key_revoked",
+    "forbidden",
+    "not_found",
+)
+_BODY_NEEDED: Final[frozenset[str]] = frozenset(
+    {
+        "callAi",
+        "createRun",
+        "bulkCancelRuns",
+        "acceptEnvelope",
+        "createAnnotation",
+        "emitEnvelopeReliability",
+        "programMockAi",
+        "putMedia",
+        "registerWorkflow",
+        "registerSampleWorkflow",
+        "resolveApproval",
+        "resolveInterruptByRun",
+        "resolveInterruptByToken",
+        "safeFetch",
+        "toggleCapability",
+        "wrapPrompt",
+    }
+)
+_WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
+_TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
+_BYTES: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
+
+
+def _header(text: str, shape: dict[str, Any], required: bool = True) -> dict[str, Any]:
+    return {"description": text, "required": required, "schema": shape}
+
+
+_TRACEPARENT: Final = _header(
+    "W3C Trace Context, in the caller's trace if there is one.",
+    {"type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"},
+    required=False,
+)
+_RETRY: Final = _header("Seconds to wait.", {"type": "integer", "minimum": 0, "maximum": 86_400})
+_STATUS_HEADERS: Final[dict[str, dict[str, Any]]] = {
+    "201": {"Location": _header("The path of what was made.", _TEXT)},
+    "401": {"WWW-Authenticate": _header("How to authenticate.", {"enum": ["Bearer"]})},
+    "405": {"Allow": _header("The methods of this path.", _TEXT)},
+    "429": {"Retry-After": _RETRY},
+    "503": {"Retry-After": _RETRY},
+}
+
+
+def openapi(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
+    """disc-04 (OpenWOP rest-endpoints): the interface of the mounted routes."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        operation = paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        if route.operation == "createRun":
+            operation["responses"][str(route.ok)]["links"] = _links(routes)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "weftwork",
+            "version": version,
+            "summary": "A Python host for OpenWOP",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {name: _component(name) for name in schema.names()},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.operation,
+        "summary": route.text,
+        "responses": _responses(route),
+        "security": [{"key": []}] if route.scope else [],
+    }
+    if route.scope:
+        operation["description"] = f"Needs the scope `{route.scope}`."
+    parameters = [_path_parameter(name, route.path) for name in _names(route.path)] + [
+        _parameter(p) for p in route.params
+    ]
+    if parameters:
+        operation["parameters"] = parameters
+    if route.request:
+        content = {"application/json": {"schema": _ref(route.request)}}
+        operation["requestBody"] = {"content": content, "required": route.operation in _BODY_NEEDED}
+    elif route.raw:
+        operation["requestBody"] = {"content": {ANY_TYPE: {"schema": _BYTES}}, "required": True}
+    return operation
+
+
+def _responses(route: Route) -> dict[str, Any]:
+    ok: dict[str, Any] = {"description": "OK"}
+    if route.ok != 204:
+        shape = _ref(route.response) if route.response else {"type": "object"}
+        ok["content"] = {route.content: {"schema": shape if route.content != ANY_TYPE else _BYTES}}
+    if route.stream:
+        ok["content"]["text/event-stream"] = {}
+    responses: dict[str, Any] = {str(status): dict(ok) for status in (route.ok, *route.also)}
+    names = {param.name for param in route.params}
+    if "If-None-Match" in names:
+        responses["304"] = {"description": "Unchanged"}
+    if "Range" in names:
+        responses["206"] = dict(ok)
+        responses["416"] = {"description": "The range begins behind the end"}
+    codes = [*_ALWAYS, *route.errors]
+    if route.scope:
+        codes += _WITH_KEY
+    if route.request or route.raw:
+        codes += _WITH_BODY
+    refusals = {(ERRORS[code].status, code) for code in codes}
+    if route.unprocessable:
+        refusals.add((422, "validation_error"))
+    for status in sorted({status for status, _ in refusals}):
+        codes_of = sorted({code for each, code in refusals if each == status})
+        content = {"application/json": {"schema": _refusal(route, status)}}
+        responses[str(status)] = {"description": ", ".join(codes_of), "content": content}
+    for status, response in responses.items():
+        response["headers"] = _headers(status, names)
+    return responses
+
+
+def _refusal(route: Route, status: int) -> dict[str, Any]:
+    usual = _ref("error-envelope")
+    return {"anyOf": [usual, _ref(route.refusal)]} if route.refusal is not None and status == 400 else usual
+
+
+def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
+    """The headers of an answer; `required` ones are always there."""
+    named = dict(_STATUS_HEADERS.get(status, {}))
+    if status in ("200", "201", "204", "206", "304"):
+        if "If-None-Match" in parameters:
+            named["ETag"] = _header("Changes exactly when the document does.", _TEXT)
+        if "Idempotency-Key" in parameters:
+            named[REPLAY_HEADER] = _header("The outcome of an earlier request.", {"enum": ["true"]}, required=False)
+    return {**named, "traceparent": _TRACEPARENT}
+
+
+def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
+    """What can be asked about a run that was just created."""
+    links: dict[str, Any] = {}
+    for route in routes:
+        if "{runId}" in route.path:
+            # Where another run is needed, it can be the same one.
+            names = ["runId", *(param.name for param in route.params if param.required)]
+            parameters = dict.fromkeys(names, "$response.body#/runId")
+            links[route.operation] = {"operationId": route.operation, "parameters": parameters}
+    return links
+
+
+def _names(path: str) -> list[str]:
+    return re.findall(r"{(\w+)}", path)
+
+
+def _path_parameter(name: str, path: str) -> dict[str, Any]:
+    token = ASSET_TOKEN_PATTERN if path.startswith(SERVED) else TOKEN_PATTERN
+    pattern = {"token": token, "schemaFile": SCHEMA_FILE_PATTERN}.get(name, ID_PATTERN)
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
+
+
+def _parameter(param: Param) -> dict[str, Any]:
+    shape = {"name": param.name, "in": param.where, "description": param.text, "schema": param.schema}
+    return {**shape, "required": True} if param.required else shape
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _component(name: str) -> dict[str, Any]:
+    """Our schema, with its references turned from published ids to places in this document."""
+    return {key: _turn(value, name) for key, value in schema.document(name).items() if key not in ("$id", "$schema")}
+
+
+def _turn(value: Any, name: str) -> Any:
+    if is_object(value):
+        return {
+            key: _turn_ref(member, name) if key == "$ref" and isinstance(member, str) else _turn(member, name)
+            for key, member in value.items()
+        }
+    if is_array(value):
+        return [_turn(item, name) for item in value]
+    return value
+
+
+def _turn_ref(target: str, name: str) -> str:
+    file, _, fragment = target.partition("#")
+    owner = file.removesuffix(".schema.json").rsplit("/", 1)[-1].rsplit(":", 1)[-1] or name
+    return f"#/components/schemas/{owner}{fragment}"

@@ -1,0 +1,1 @@
+"""The tables of OpenWOP v1: operations, paths, scopes and parameters."""

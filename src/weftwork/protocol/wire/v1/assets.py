@@ -1,0 +1,87 @@
+"""Operations on assets: what is uploaded, listed and served. Part of the table in wire_v1."""
+
+from typing import Any, Final
+
+from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.media.asset_references import ASSETS, SAMPLE_ASSETS
+from weftwork.protocol.wire.route import ANY_TYPE, MAX_PAGE, NOT_MODIFIED, TEXT, Param, Route
+
+SERVED: Final = (ASSETS, SAMPLE_ASSETS)
+"""What a token of an asset stands behind in a path. Whatever is answered there has the headers of an asset."""
+MAX_DAYS: Final = 3_650
+DIGEST: Final = "^[0-9a-f]{64}$"
+CURSOR: Final = "^[0-9]{1,15}[.][0-9a-f]{64}$"
+"""When an asset was created, in milliseconds, and its digest: a place in the list, even after the asset is gone."""
+
+_NAME: Final[dict[str, Any]] = {"type": "string", "maxLength": 1024}
+_SERVING: Final = (
+    Param("Range", TEXT, "One range of bytes is answered with 206, anything else with 200.", "header"),
+    Param("If-Range", TEXT, "The range counts only if the asset has this entity tag.", "header"),
+    NOT_MODIFIED,
+)
+
+ASSET_ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        "uploadAsset",
+        "POST",
+        ASSETS.rstrip("/"),
+        "Keep the bytes of the body, whatever they are, for runs to refer to.",
+        scope="runs:create",
+        ok=201,
+        response="asset-upload",
+        params=(
+            Param("name", _NAME, "The name under which the bytes are saved by whoever opens the URL."),
+            Param(
+                "days",
+                {"type": "integer", "minimum": 1, "maximum": MAX_DAYS},
+                "Days that the asset stays if no run refers to it; `upload_days` by default.",
+            ),
+            Param("sha256", {"type": "string", "pattern": DIGEST}, "Take the bytes only if this is their digest."),
+            Param("Content-Digest", TEXT, "The same by RFC 9530, as `sha-256=:BASE64:`.", "header"),
+        ),
+        errors=("rate_limited", "service_unavailable"),
+        raw=True,
+    ),
+    Route(
+        "listAssets",
+        "GET",
+        ASSETS.rstrip("/"),
+        "The tenant's assets, newest first, each with a URL that lasts for 30 minutes.",
+        scope="artifacts:read",
+        response="asset-list",
+        params=(
+            Param("runId", {"type": "string", "pattern": ID_PATTERN}, "Only those that this run refers to."),
+            Param("limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Assets per page, 50 by default."),
+            Param("cursor", {"type": "string", "pattern": CURSOR}, "nextCursor of the page before."),
+        ),
+    ),
+    Route(
+        "getAsset",
+        "GET",
+        f"{ASSETS}{{token}}",
+        "The bytes that a URL of an asset leads to. Needs no key.",
+        params=_SERVING,
+        errors=("not_found",),
+        content=ANY_TYPE,
+    ),
+    Route(
+        "getSampleAsset",
+        "GET",
+        f"{SAMPLE_ASSETS}{{token}}",
+        "The same under the path of the conformance suite. Needs no key.",
+        params=_SERVING,
+        errors=("not_found",),
+        content=ANY_TYPE,
+    ),
+    Route(
+        "putMedia",
+        "POST",
+        "/v1/host/sample/media/put",
+        "Keep bytes for a while and tell their URL.",
+        scope="runs:create",
+        ok=201,
+        request="media-put",
+        response="media-put-response",
+        seam=True,
+    ),
+)

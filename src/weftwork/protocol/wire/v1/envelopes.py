@@ -1,0 +1,86 @@
+"""Schemas for everybody, and the seams on the gate for envelopes. Part of the table in wire_v1."""
+
+from typing import Final
+
+from weftwork.protocol.wire.route import NOT_MODIFIED, Route
+
+SCHEMA_JSON: Final = "application/schema+json"
+SCHEMA_FILE: Final = ".schema.json"
+"""How the name of a served schema ends."""
+SERVED: Final[tuple[str, ...]] = (
+    "agent-ref",
+    "ai-envelope",
+    "capabilities",
+    "create-run",
+    "error-envelope",
+    "run-event",
+    "run-event-payloads",
+    "run-options",
+    "run-snapshot",
+    "suspend-request",
+    "workflow-definition",
+)
+"""env-30 (readings, Schemas): documents of the wire whose schemas are served. Those of kinds are beside them."""
+
+ENVELOPES: Final[tuple[Route, ...]] = (
+    Route(
+        "getSchema",
+        "GET",
+        "/schemas/{schemaFile}",
+        "The JSON Schema of a document of the wire, such as run-event.schema.json.",
+        params=(NOT_MODIFIED,),
+        errors=("not_found",),
+        content=SCHEMA_JSON,
+    ),
+    Route(
+        "getEnvelopeSchema",
+        "GET",
+        "/schemas/envelopes/{schemaFile}",
+        "The JSON Schema of the payload of a kind of envelope, such as error.schema.json.",
+        params=(NOT_MODIFIED,),
+        errors=("not_found",),
+        content=SCHEMA_JSON,
+    ),
+    Route(
+        "acceptEnvelope",
+        "POST",
+        "/v1/host/sample/envelope/accept",
+        "Show an envelope to the gate that models' envelopes pass, under the rules of the body.",
+        scope="runs:create",
+        request="envelope-accept",
+        response="envelope-outcome",
+        seam=True,
+        refusal="seam-refusal",
+    ),
+    Route(
+        "toggleCapability",
+        "POST",
+        "/v1/host/sample/test/capability-toggle",
+        "Let the seams see a capability as present or missing; null or reset ends it.",
+        scope="runs:create",
+        request="capability-toggle",
+        response="capability-overlay",
+        seam=True,
+    ),
+    Route(
+        "wrapPrompt",
+        "POST",
+        "/v1/host/sample/test/llm-prompt-wrap",
+        "How content of an event would be shown to a model.",
+        scope="runs:create",
+        request="prompt-wrap",
+        response="prompt-wrap-response",
+        seam=True,
+    ),
+    Route(
+        "emitEnvelopeReliability",
+        "POST",
+        "/v1/host/sample/test/emit-envelope-reliability",
+        "Write an event about the reliability of a model's answer to the test log, if it may be written.",
+        scope="runs:create",
+        request="emit-envelope-reliability",
+        response="emitted-event",
+        seam=True,
+        refusal="seam-refusal",
+    ),
+)

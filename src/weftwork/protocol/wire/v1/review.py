@@ -1,0 +1,120 @@
+"""Operations that look back at runs: what people said of them, how two of them differ. Part of wire_v1.
+
+The debug bundle, and the seams that look at runs from outside. Part of the table in wire_v1.
+"""
+
+from typing import Final
+
+from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
+from weftwork.protocol.wire.route import IDEMPOTENCY, MAX_CURSOR, TEXT, Param, Route
+
+REVIEW: Final[tuple[Route, ...]] = (
+    Route(
+        "createAnnotation",
+        "POST",
+        "/v1/runs/{runId}/annotations",
+        "Say something of a run, an event or a node: a rating, a correction, a label or a flag.",
+        scope="approvals:respond",
+        ok=201,
+        request="annotation-create",
+        response="annotation",
+        params=(IDEMPOTENCY,),
+        errors=("not_found", "annotation_limit_reached", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        "listAnnotations",
+        "GET",
+        "/v1/runs/{runId}/annotations",
+        "What was said of a run, oldest first.",
+        scope="runs:read",
+        response="annotation-list",
+        params=(
+            Param(
+                "limit",
+                {"type": "integer", "minimum": 1, "maximum": MAX_ANNOTATIONS},
+                "Annotations per page, by default as many as a run can have.",
+            ),
+            Param("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
+        ),
+        errors=("not_found",),
+    ),
+    Route(
+        "diffRun",
+        "GET",
+        "/v1/runs/{runId}:diff",
+        "How the events and the state of another run differ from those of this one.",
+        scope="runs:read",
+        response="run-diff-response",
+        params=(Param("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True),),
+        errors=("not_found",),
+    ),
+)
+
+
+BUNDLE: Final[tuple[Route, ...]] = (
+    Route(
+        "getDebugBundle",
+        "GET",
+        "/v1/runs/{runId}/debug-bundle",
+        "A run with its events and spans as one document that can be passed on.",
+        scope="runs:read",
+        response="debug-bundle",
+        params=(
+            Param(
+                "maxEvents",
+                {"type": "integer", "minimum": 1, "maximum": MAX_CURSOR},
+                "Most events to put in; by default as many as fit.",
+            ),
+        ),
+        errors=("not_found",),
+    ),
+    Route(
+        "listTestEvents",
+        "GET",
+        "/v1/host/sample/test/runs/{runId}/events",
+        "Events of a run, and those that seams have projected for its id.",
+        scope="runs:read",
+        response="test-event-list",
+        params=(
+            Param("type", TEXT, "Only events of this type."),
+            Param("correlationId", TEXT, "Only events of the envelope with this correlation id."),
+            Param("causationId", TEXT, "Only events with this cause."),
+            Param("nodeId", TEXT, "Only events of this node."),
+        ),
+        seam=True,
+    ),
+    Route(
+        "scrapeSpans",
+        "GET",
+        "/v1/host/sample/test/otel/spans",
+        "Spans of a run, projected from its log, and of what seams have projected for its id.",
+        scope="runs:read",
+        params=(
+            Param("runId", TEXT, "The run; without it, all that was projected."),
+            Param("name", TEXT, "Only spans of this name."),
+            Param("envelopeId", TEXT, "Only spans of this envelope."),
+        ),
+        seam=True,
+    ),
+    Route(
+        "exportDebugBundle",
+        "POST",
+        "/v1/host/sample/test/debug-bundle/export",
+        "The debug bundle of a run, or of what seams have projected for its id.",
+        scope="runs:read",
+        request="debug-bundle-export",
+        response="debug-bundle",
+        seam=True,
+    ),
+    Route(
+        "resetSeams",
+        "POST",
+        "/v1/host/sample/test/reset",
+        "Make all seams forget what they were told.",
+        scope="runs:create",
+        request="seam-reset",
+        response="seam-reset-response",
+        seam=True,
+    ),
+)

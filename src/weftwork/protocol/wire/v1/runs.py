@@ -1,0 +1,112 @@
+"""Operations on single runs: pause, resume, artifacts. Part of the table in wire_v1.
+
+Operations that steer runs. Part of the table in wire_v1.
+
+Operations on runs that start runs. Part of the table in wire_v1.
+"""
+
+from typing import Final
+
+from weftwork.protocol.run.child_runs import MAX_TREE, TREE
+from weftwork.protocol.wire.route import IDEMPOTENCY, Param, Route
+
+STEERING: Final[tuple[Route, ...]] = (
+    Route(
+        "pauseRun",
+        "POST",
+        "/v1/runs/{runId}:pause",
+        "Pause a run, at once or when the nodes that run have ended.",
+        scope="runs:cancel",
+        ok=202,
+        request="pause-run",
+        response="pause-run-response",
+        params=(IDEMPOTENCY,),
+        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        "resumeRun",
+        "POST",
+        "/v1/runs/{runId}:resume",
+        "Let a paused run go on.",
+        scope="runs:cancel",
+        ok=202,
+        request="resume-run",
+        response="resume-run-response",
+        params=(IDEMPOTENCY,),
+        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        "getArtifact",
+        "GET",
+        "/v1/runs/{runId}/artifacts/{artifactId}",
+        "Something that a run made.",
+        scope="artifacts:read",
+        response="artifact",
+        errors=("not_found",),
+    ),
+    Route(
+        "setVariables",
+        "POST",
+        "/v1/host/sample/test/runs/{runId}/variables",
+        "Set variables of a run, for what comes after the node at which it stands.",
+        scope="runs:create",
+        request="set-variables",
+        response="set-variables-response",
+        errors=("not_found", "conflict", "service_unavailable"),
+        seam=True,
+    ),
+)
+
+
+CONTROL: Final[tuple[Route, ...]] = (
+    Route(
+        "bulkCancelRuns",
+        "POST",
+        "/v1/runs:bulk-cancel",
+        "Cancel up to 100 runs; each has its own entry in the answer.",
+        scope="runs:cancel",
+        request="bulk-cancel",
+        response="bulk-cancel-response",
+        params=(IDEMPOTENCY,),
+        errors=("idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        "deleteRun",
+        "DELETE",
+        "/v1/runs/{runId}",
+        "Delete an ended run with everything that belongs to it.",
+        scope="runs:delete",
+        ok=204,
+        params=(IDEMPOTENCY,),
+        errors=("not_found", "conflict", "service_unavailable"),
+    ),
+)
+
+
+KINSHIP: Final[tuple[Route, ...]] = (
+    Route(
+        "getRunAncestry",
+        "GET",
+        "/v1/runs/{runId}/ancestry",
+        "Which run started this one.",
+        scope="runs:read",
+        response="run-ancestry-response",
+        errors=("not_found",),
+    ),
+    Route(
+        "getRunTree",
+        "GET",
+        "/v1/host/weftwork/runs/{runId}/tree",
+        "A run and those below it: each parent before its children, siblings in the order of their creation.",
+        scope="runs:read",
+        response="run-tree",
+        params=(
+            Param(
+                "limit",
+                {"type": "integer", "minimum": 1, "maximum": MAX_TREE},
+                f"Runs in the answer, {TREE} by default.",
+            ),
+        ),
+        errors=("not_found",),
+    ),
+)

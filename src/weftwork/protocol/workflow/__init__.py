@@ -1,0 +1,1 @@
+"""Workflow definitions: validation, the execution plan, node types, channels and run options."""

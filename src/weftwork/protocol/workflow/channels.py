@@ -1,0 +1,272 @@
+"""Channels as a definition declares them, and what may be written to them. Source: OpenWOP channels-and-reducers.
+
+A write is judged before it reaches the log: by the shape that its reducer needs, and by the channel's schema.
+What the writes add up to is `channel_state`; who may write is `channel_access`.
+
+The reducers: their names, and the shape of what each one takes. Source: OpenWOP channels-and-reducers.
+
+Who may read and write a channel. Source: OpenWOP channels-and-reducers.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import msgspec
+
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.schema_dialect import NOTES
+from weftwork.protocol.json.values import is_array, is_object
+
+REDUCERS: Final = ("replace", "append", "merge", "counter", "votes", "feedback", "message")
+"""chan-01 (OpenWOP channels-and-reducers): the reducers of the protocol; vendor reducers are not run here."""
+LISTS: Final = frozenset({"append", "votes", "feedback", "message"})
+"""Reducers whose channel is a list of what was written."""
+TIMED: Final = frozenset({"append", "votes", "feedback"})
+"""Reducers whose entries may expire."""
+ROLES: Final = ("system", "user", "assistant", "tool", "agent")
+MAX_NAME: Final = 256
+"""Of the name of a channel, and of the id of a message."""
+
+
+def misshapen(reducer: str, value: Any) -> str | None:
+    """chan-04 (OpenWOP channels-and-reducers): why a reducer cannot take a value; None if it can."""
+    match reducer:
+        case "merge" if not is_object(value):
+            return "must be an object"
+        case "counter" if not _is_step(value):
+            return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
+        case "votes" if voter(value) is None:
+            return "must be an object with a userId"
+        case "message":
+            return _misshapen_message(value)
+        case _:
+            return None
+
+
+def _is_step(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and abs(value) <= MAX_INTEGER
+
+
+def voter(value: Any) -> str | None:
+    """Whose vote this is: `userId`, or `voter` where there is no `userId`."""
+    user: Any = value.get("userId", value.get("voter")) if is_object(value) else None
+    return user if isinstance(user, str) and user else None
+
+
+def message_id(value: Any) -> str | None:
+    """The id by which a message is known."""
+    given: Any = value.get("messageId") if is_object(value) else None
+    return given if isinstance(given, str) and 0 < len(given) <= MAX_NAME else None
+
+
+KEYS: Final[dict[str, Callable[[Any], str | None]]] = {"votes": voter, "message": message_id}
+"""Reducers whose list holds one entry per user, or per id."""
+
+
+def _misshapen_message(value: Any) -> str | None:
+    if message_id(value) is None:
+        return f"must be an object with a messageId of 1 to {MAX_NAME} characters"
+    if value.get("role") not in ROLES:
+        return f"must have a role, one of: {', '.join(ROLES)}"
+    return None if "content" in value else "must have content"
+
+
+_OF_A_LIST: Final = NOTES | {"type", "items", "$defs", "$schema"}
+
+Access = str | dict[str, tuple[str, ...]]
+"""`public`, `private`, or the lists `readers` and `writers`, of which a missing one lets everybody in."""
+
+
+class Channel(msgspec.Struct, frozen=True):
+    """A declared channel. `schema` is what each write must fit."""
+
+    name: str
+    reducer: str
+    schema: dict[str, Any] | None = None
+    has_default: bool = False
+    default: Any = None
+    max_size: int | None = None
+    ttl_ms: int | None = None
+    access: Access = "public"
+    schema_version: int = 1
+    compatible_with: tuple[int, ...] = ()
+    sensitive: bool = False
+
+
+def parse_channels(documents: dict[str, Any]) -> tuple[dict[str, Channel], list[Violation]]:
+    """chan-02 (OpenWOP workflow-definition, readings, Channels): the channels that can be run, and what is wrong.
+
+    `documents` is the `channels` of a definition that fits its schema.
+    """
+    channels: dict[str, Channel] = {}
+    violations: list[Violation] = []
+    for name, document in documents.items():
+        at = f"/channels/{escape(name)}"
+        found = _check_declaration(name, document, at)
+        if not found:
+            channels[name] = _channel(name, document)
+            found = _check_default(channels[name], at)
+        violations += found
+    return channels, violations
+
+
+def _channel(name: str, document: dict[str, Any]) -> Channel:
+    access: Any = document.get("access", "public")
+    return Channel(
+        name=name,
+        reducer=document["reducer"],
+        schema=_write_schema(document),
+        has_default="default" in document,
+        default=document.get("default"),
+        max_size=document.get("maxSize"),
+        ttl_ms=document.get("ttlMs"),
+        access={side: tuple(entries) for side, entries in access.items()} if is_object(access) else access,
+        schema_version=document.get("schemaVersion", 1),
+        compatible_with=tuple(document.get("compatibleWith", ())),
+        sensitive=document.get("sensitive", False),
+    )
+
+
+def _is_of_list(document: dict[str, Any]) -> bool:
+    return document["reducer"] in LISTS and document.get("schema", {}).get("type") == "array"
+
+
+def _write_schema(document: dict[str, Any]) -> dict[str, Any] | None:
+    """chan-03 (readings, Channel schemas): what a write must fit; of a schema of the whole list, its `items`."""
+    schema: dict[str, Any] | None = document.get("schema")
+    if schema is None or not _is_of_list(document):
+        return schema
+    items: Any = schema.get("items", True)
+    if is_object(items):
+        return {**items, "$defs": schema.get("$defs", {})}
+    return None if items else {"not": {}}
+
+
+def _check_declaration(name: str, document: dict[str, Any], at: str) -> list[Violation]:
+    reducer = document["reducer"]
+    if reducer not in REDUCERS:
+        text = f"this host runs no reducers of vendors, only: {', '.join(REDUCERS)}"
+        return [Violation(f"{at}/reducer", "unsupported", text)]
+    found: list[Violation] = []
+    if not 0 < len(name) <= MAX_NAME:
+        found.append(Violation(at, "name", f"needs a name of 1 to {MAX_NAME} characters"))
+    if "ttlMs" in document and reducer not in TIMED:
+        found.append(Violation(f"{at}/ttlMs", "unsupported", f"has no meaning with the reducer {reducer}"))
+    if "maxSize" in document and reducer not in LISTS:
+        found.append(Violation(f"{at}/maxSize", "unsupported", f"has no meaning with the reducer {reducer}"))
+    found += _check_access(document.get("access"), f"{at}/access")
+    if "schema" in document:
+        found += check_caller_schema(document["schema"], f"{at}/schema")
+        if _is_of_list(document):
+            found.extend(
+                Violation(f"{at}/schema/{escape(keyword)}", "unsupported", "is not checked here: only items is")
+                for keyword in document["schema"]
+                if keyword not in _OF_A_LIST
+            )
+    return found
+
+
+def _check_access(access: Any, at: str) -> list[Violation]:
+    """A star after anything but a dot could mean a name or the start of one; access is no place to guess."""
+    return [
+        Violation(f"{at}/{side}/{index}", "access", "has a star that does not follow a dot")
+        for side, entries in (access.items() if is_object(access) else ())
+        for index, entry in enumerate(entries)
+        if entry.endswith("*") and entry != "*" and not entry.endswith(".*")
+    ]
+
+
+def _check_default(channel: Channel, at: str) -> list[Violation]:
+    if not channel.has_default:
+        return []
+    at, default = f"{at}/default", channel.default
+    if channel.reducer not in LISTS:
+        fault = misshapen(channel.reducer, default)
+        return [Violation(at, "default", fault)] if fault else _check_schema(channel, default, at)
+    if not is_array(default):
+        return [Violation(at, "default", "must be of type array")]
+    if default and channel.ttl_ms is not None:
+        return [Violation(at, "unsupported", "must be empty, because entries that expire have a time of writing")]
+    if channel.max_size is not None and len(default) > channel.max_size:
+        return [Violation(at, "default", "holds more entries than maxSize allows")]
+    found: list[Violation] = []
+    for index, entry in enumerate(default):
+        fault = misshapen(channel.reducer, entry)
+        here = f"{at}/{index}"
+        found += [Violation(here, "default", fault)] if fault else _check_schema(channel, entry, here)
+    key = KEYS.get(channel.reducer)
+    if key is not None and not found and len({key(entry) for entry in default}) < len(default):
+        found.append(Violation(at, "unique", "holds two entries of one user or id"))
+    return found
+
+
+def _check_schema(channel: Channel, value: Any, at: str) -> list[Violation]:
+    return [] if channel.schema is None else check_value(channel.schema, value, at)
+
+
+def check_write(channel: Channel | None, reducer: str, value: Any) -> tuple[str, str] | None:
+    """chan-05 (OpenWOP channels-and-reducers): code and message of a write that is refused; None lets it in.
+
+    `channel` is None where the definition declares none of that name.
+    """
+    fault: str | None = None
+    if reducer not in REDUCERS:
+        fault = "This host has no such reducer."
+    elif channel is not None and reducer != channel.reducer:
+        fault = f"The channel is declared with the reducer {channel.reducer}."
+    elif text := misshapen(reducer, value):
+        fault = f"The value {text}."
+    elif channel is not None and (found := _check_schema(channel, value, "")):
+        place = f"The value at '{found[0].pointer}'" if found[0].pointer else "The value"
+        fault = f"{place} {found[0].message}."
+    return None if fault is None else ("channel_write_invalid", fault)
+
+
+def schema_conflict(channel: Channel, written_version: int, value: Any = msgspec.UNSET) -> bool:
+    """chan-06 (OpenWOP channels-and-reducers): whether an old write cannot be read under the channel's schema now.
+
+    An older version must be listed as compatible, and its value, where one is given, must fit the schema; the
+    run then fails with `channel_schema_breaking_change`. A newer version is taken as it is.
+    """
+    if written_version >= channel.schema_version:
+        return False
+    if written_version not in channel.compatible_with:
+        return True
+    return value is not msgspec.UNSET and bool(_check_schema(channel, value, ""))
+
+
+Side = Literal["readers", "writers"]
+
+
+def may_write(channel: Channel | None, node_id: str, type_id: str) -> bool:
+    """chan-08 (OpenWOP channels-and-reducers): whether a node may write; a channel nobody declared is open to all."""
+    return _is_allowed(channel, "writers", node_id, type_id)
+
+
+def denial(channel: Channel, side: Side, node_id: str, type_id: str) -> dict[str, Any]:
+    """The details of `channel_access_denied`: which channel, who asked, and who would be let in."""
+    requested_by = {"nodeId": node_id, "typeId": type_id}
+    return {"channel": channel.name, "requestedBy": requested_by, "allowed": list(_entries(channel, side) or ())}
+
+
+def _entries(channel: Channel, side: Side) -> tuple[str, ...] | None:
+    """The list of a side; None where everybody is let in."""
+    if isinstance(channel.access, dict):
+        return channel.access.get(side)
+    return () if channel.access == "private" else None
+
+
+def _is_allowed(channel: Channel | None, side: Side, node_id: str, type_id: str) -> bool:
+    entries = None if channel is None else _entries(channel, side)
+    return entries is None or any(_matches(entry, node_id, type_id) for entry in entries)
+
+
+def _matches(entry: str, node_id: str, type_id: str) -> bool:
+    """A node by its id, or every type below a prefix; a type's whole name without a star names no node."""
+    return entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1]))

@@ -1,0 +1,122 @@
+"""The parts of a workflow definition as the host works with them: checked, resolved and immutable."""
+
+from typing import Any
+
+import msgspec
+
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.expressions.expression import Expression
+from weftwork.protocol.expressions.template import Template
+from weftwork.protocol.workflow.channels import Channel
+from weftwork.protocol.workflow.node_settings import Retry
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+Formula = tuple[str, frozenset[str]]
+
+
+class Port(msgspec.Struct, frozen=True):
+    """Where an input comes from: exactly one of a literal, an expression, a variable or another node's output."""
+
+    type: str
+    value: Any = None
+    variable: str = ""
+    node_id: str = ""
+    output_key: str = ""
+    optional: bool = False
+    expression: Expression | None = None
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """When an edge is taken: an expression, or a comparison of what stands at a path with a value."""
+
+    type: str
+    left: str = ""
+    right: Any = None
+    expression: Expression | None = None
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A dependency, which also carries one output to one input."""
+
+    id: str
+    source: str
+    target: str
+    source_output: str
+    target_input: str
+    rule: str
+    condition: Condition | None = None
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One step, with its type's declaration resolved."""
+
+    id: str
+    declaration: NodeDeclaration
+    config: dict[str, Any]
+    ports: dict[str, Port]
+    disabled: bool
+    primary: bool
+    sensitive_outputs: frozenset[str]
+    retry: Retry = Retry()
+    timeout_ms: int = 0
+    """Of one attempt; 0 is no limit."""
+    formulas: dict[Formula, Expression | Template] = {}
+    """Expressions and templates in its config, by their text and the names beside the common ones."""
+    agent: dict[str, Any] | None = None
+    """The AgentRef that the definition gives it."""
+    reads: tuple[tuple[str, str], ...] = ()
+    """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
+    outside: bool = False
+    """Whether what it gives comes from outside, by its type or by that of a node inside it."""
+    contract: Contract = OPEN
+    """Which envelopes of a model it takes."""
+    prompt_refs: dict[str, Any] = {}
+    """References to prompt templates by kind, of the workflow, if its type uses such."""
+    composes: bool = False
+    """Whether prompt templates tell what it asks, which may read any variable."""
+
+    @property
+    def writes_channel(self) -> str | None:
+        """The channel that this node writes, if its type writes one: the one that its config names, or the default."""
+        member = self.declaration.writes_channel
+        if not member:
+            return None
+        return self.config.get(member, self.declaration.config["properties"][member].get("default"))
+
+    @property
+    def shared_key(self) -> str | None:
+        """The key under which this node asks, if its author chose one: all who ask under it get the same answer."""
+        return self.config.get(self.declaration.asks_under) if self.declaration.asks_under else None
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A declared run variable."""
+
+    name: str
+    type: str
+    required: bool
+    sensitive: bool
+    has_default: bool
+    default: Any
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A definition that passed every check. `document` is kept verbatim for readers."""
+
+    id: str
+    version: str
+    digest: str
+    document: dict[str, Any]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    variables: tuple[Variable, ...]
+    timeout_ms: int
+    channels: dict[str, Channel] = {}
+    configurable_schema: dict[str, Any] | None = None
+    max_loopbacks: int = 5
+    supervised_loopbacks: int = 5
+    """Of a loop that leads back to a supervisor, which has limits of its own."""
+    log_level: str = "debug"
+    kinds: tuple[Kind, ...] = ()
+    """Kinds of envelopes that its own nodes know beside those of the host."""

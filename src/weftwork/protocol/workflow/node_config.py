@@ -1,0 +1,206 @@
+"""Where a definition computes: expressions of ports, conditions of edges, expressions and templates in configs.
+
+All of them are parsed when the definition is registered, so that a mistake is told with its pointer and never met
+by a run.
+
+Variables of its run that a node reads and writes beside its ports: those that its config names.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from weftwork.protocol.expressions.expression import Expression, parse_expression
+from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.patterns import check_pattern
+from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.template import Template, parse_template
+from weftwork.protocol.json.pointers import escape, matching
+from weftwork.protocol.json.schema import Violation, check_inline
+from weftwork.protocol.models.prompt_templates import composes
+from weftwork.protocol.workflow.definition import Condition, Formula, Node, Port
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+
+def variables_read(node: Node) -> Iterator[str]:
+    """The variable that such a node reads by its name, and those that it gives to a child run."""
+    declaration = node.declaration
+    if declaration.reads_variable:
+        yield node.config[declaration.reads_variable]
+    for pattern in declaration.maps_in:
+        for _, mapped in matching(node.config, pattern):
+            yield from mapped.values()
+
+
+def variables_written(node: Node) -> Iterator[tuple[str, str]]:
+    """The variable that such a node writes, and those that it takes from a child run, each with the pointer below the
+    config at which it is named."""
+    declaration = node.declaration
+    if declaration.sets_variable:
+        yield f"/{declaration.sets_variable}", node.config[declaration.sets_variable]
+    for pattern in declaration.maps_out:
+        for pointer, mapped in matching(node.config, pattern):
+            yield from ((f"{pointer}/{escape(name)}", name) for name in mapped)
+
+
+def comes_from_outside(
+    declaration: NodeDeclaration, types: Mapping[str, NodeDeclaration], config: dict[str, Any]
+) -> bool:
+    """trust-02 (RFC 0143): whether what such a node gives comes from outside, by its type or by that of a body."""
+    if declaration.outside:
+        return True
+    bodies = (body for pattern in declaration.bodies for _, body in matching(config, pattern))
+    return any((found := types.get(body.get("typeId", ""))) is not None and found.outside for body in bodies)
+
+
+def formulas_of(node: Node) -> Iterator[References]:
+    """What the expressions and templates in its config read, and what prompt templates can."""
+    for formula in node.formulas.values():
+        yield formula.references
+    if node.composes:
+        yield References(variables=None)
+
+
+def with_prompts(node: Node, types: Mapping[str, NodeDeclaration], refs: dict[str, Any]) -> Node:
+    """The node as it is told by prompt templates: those of its config, of a body in it, or of the workflow, `refs`."""
+    declaration = node.declaration
+    if not declaration.composes and not declaration.bodies:
+        return node
+    bodies = [body for pattern in declaration.bodies for _, body in matching(node.config, pattern)]
+    told = [(declaration, node.config, refs)]
+    told += [(found, body.get("config", {}), {}) for body in bodies if (found := types.get(body.get("typeId", "")))]
+    composing = any(
+        each.composes == "always" or (each.composes == "named" and composes(config, more))
+        for each, config, more in told
+    )
+    return msgspec.structs.replace(node, composes=composing, prompt_refs=refs if declaration.composes else {})
+
+
+Found = dict[Formula, tuple[Expression | Template, str]]
+"""Formulas, each with the pointer below the config at which it stands."""
+
+PORTS = "ports"
+"""The name under which expressions in a node's config find the node's own inputs."""
+
+
+def parse_port(item: dict[str, Any], at: str, violations: list[Violation]) -> Port:
+    """An input port; an expression that cannot be used is a violation."""
+    expression = _expression(item["expression"], (), f"{at}/expression", violations) if "expression" in item else None
+    return Port(
+        type=item["type"],
+        value=item.get("value"),
+        variable=item.get("variableName", ""),
+        node_id=item.get("nodeId", ""),
+        output_key=item.get("outputKey", ""),
+        optional=item.get("optional", False),
+        expression=expression,
+    )
+
+
+def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) -> Condition | None:
+    """wf-14 (readings, Conditions): a condition with everything its type needs; without a type it is an expression."""
+    kind = item.get("type", "expression")
+    if kind == "expression":
+        if "expression" not in item:
+            violations.append(Violation(at, "required", "an expression condition needs `expression`"))
+            return None
+        return Condition(kind, expression=_expression(item["expression"], (), f"{at}/expression", violations))
+    missing = [name for name in ("left", "right") if name not in item]
+    if missing:
+        violations.append(Violation(at, "required", f"a condition of type {kind} needs `{missing[0]}`"))
+        return None
+    if kind == "regex":
+        problem = check_pattern(item["right"]) if isinstance(item["right"], str) else "must be text"
+        if problem is not None:
+            violations.append(Violation(f"{at}/right", "pattern", problem))
+            return None
+    return Condition(kind, item["left"], item["right"])
+
+
+def check_config(declaration: NodeDeclaration, config: dict[str, Any], at: str) -> list[Violation]:
+    """What keeps a config from being used, which stands at the pointer `at`: by its schema, and then beyond it."""
+    found = check_inline(declaration.config, config, at)
+    if found or declaration.check is None:
+        return found
+    return [replace(each, pointer=at + each.pointer) for each in declaration.check(config)]
+
+
+def parse_config(
+    declaration: NodeDeclaration,
+    types: Mapping[str, NodeDeclaration],
+    config: dict[str, Any],
+    at: str,
+    violations: list[Violation],
+) -> Found:
+    """Every expression and template in a config that fits its schema; those of a node inside it too."""
+    found: Found = {}
+    for pattern, more in declaration.expressions.items():
+        names = (PORTS, *more)
+        for pointer, text in matching(config, pattern):
+            parsed = _expression(text, names, f"{at}{pointer}", violations)
+            if parsed is not None:
+                found[text, frozenset(names)] = parsed, pointer
+    for pattern, more in declaration.templates.items():
+        names = (PORTS, *more)
+        for pointer, text in matching(config, pattern):
+            if not isinstance(text, str):
+                # Where an object may stand as well.
+                continue
+            try:
+                found[text, frozenset(names)] = parse_template(text, names), pointer
+            except ExpressionFault as fault:
+                violations.append(Violation(f"{at}{pointer}", "template", plain(fault)))
+    for pattern in declaration.bodies:
+        for pointer, body in matching(config, pattern):
+            if "typeId" not in body:
+                continue
+            inside = _body(body, types, f"{at}{pointer}", violations)
+            found |= {key: (formula, f"{pointer}/config{below}") for key, (formula, below) in inside.items()}
+    return found
+
+
+def reads(ports: Mapping[str, Port], found: Found) -> Iterable[tuple[str, str]]:
+    """Pointer below the node and node id of every output that ports and config read."""
+    for name, port in ports.items():
+        if port.type == "connection":
+            yield f"/inputs/{escape(name)}/nodeId", port.node_id
+        elif port.expression is not None:
+            yield from (
+                (f"/inputs/{escape(name)}/expression", each) for each in sorted(port.expression.references.nodes)
+            )
+    for formula, pointer in found.values():
+        yield from ((f"/config{pointer}", each) for each in sorted(formula.references.nodes))
+
+
+def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, violations: list[Violation]) -> Found:
+    declaration = types.get(body["typeId"])
+    if declaration is None or not _fits_inside(declaration):
+        what = "this host has no such node type" if declaration is None else "this node type cannot be a body"
+        violations.append(Violation(f"{at}/typeId", "known", what))
+        return {}
+    config: dict[str, Any] = body.get("config", {})
+    wrong = check_config(declaration, config, f"{at}/config")
+    violations += wrong
+    return {} if wrong else parse_config(declaration, types, config, f"{at}/config", violations)
+
+
+def _fits_inside(declaration: NodeDeclaration) -> bool:
+    """Whether a node type can run inside another: not if it reads or writes the run beside its inputs and outputs."""
+    reaches_out = declaration.reads_variable or declaration.sets_variable or declaration.writes_channel
+    starts_runs = declaration.maps_in or declaration.maps_out
+    return not (declaration.bodies or declaration.requires or reaches_out or starts_runs)
+
+
+def _expression(source: str, names: tuple[str, ...], at: str, violations: list[Violation]) -> Expression | None:
+    try:
+        return parse_expression(source, names)
+    except ExpressionFault as fault:
+        violations.append(Violation(at, "expression", plain(fault)))
+        return None
+
+
+def plain(fault: ExpressionFault) -> str:
+    """What is wrong, without its full stop: it goes on in a sentence."""
+    return fault.message.rstrip(".")

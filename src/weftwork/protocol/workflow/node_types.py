@@ -1,0 +1,118 @@
+"""What a node type declares about itself, in one place: ports, config, effect class, needed capabilities.
+
+Node types as a host shows them to those who write definitions.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from weftwork.protocol.json.schema import Violation
+
+
+Effect = Literal["pure", "idempotent", "once"]
+
+NEVER_PROVIDED: Final = "conformance.never-provided"
+"""node-02 (OpenWOP capabilities): no host may ever provide this runtime capability."""
+
+
+def _any_object() -> dict[str, Any]:
+    return {"type": "object"}
+
+
+def _no_members() -> dict[str, Any]:
+    # With `properties`, even empty, the validator points at the member and not at the object around it.
+    return {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class NodeDeclaration(msgspec.Struct, frozen=True):
+    """The contract of a node type, without its code.
+
+    effect: `pure` nodes may run again freely, so their events need no commit of their own;
+    `idempotent` and `once` nodes touch the world and are started durably first.
+    instant: the node answers at once from its inputs and config and never waits.
+    continued: after a crash an attempt goes on where the log has it; otherwise it is executed again, as the next one.
+    concurrency: how many of this type run at once in a host; 0 is no limit.
+    plain: it holds a thread while it runs.
+    source: where the type comes from, if not with the package.
+    requires: runtime capabilities the host must provide, checked when the node is dispatched.
+    branching: an edge from an output port that the node did not give counts as skipped, except from `output`.
+    gathering: the node is also given every value that its edges bring, not only one per port.
+    expressions: where the config holds expressions, by pointer pattern (`*` is any one member), with the names
+    they may use beside the common ones; templates: the same for texts with expressions in double braces.
+    sets_variable, reads_variable, writes_channel: the config member that names what such a node writes or reads.
+    maps_in, maps_out: where the config maps variables of a child run to those that it is given, and variables of this
+    run to those of the child that they take, by pointer pattern.
+    asks_under: the config member with the key under which such a node asks.
+    alike: output ports that hold the same value: who hides one of them hides all.
+    spoken: output ports with words of people or of the protocol, which hold nothing of what the node was given.
+    bodies: where the config holds another node to run, as {typeId, config, inputs}; one without a typeId is none.
+    composes: it can be told by prompt templates, which may read any variable: where its config or the workflow names
+    some, or `always`.
+    outside: what it gives comes from outside, and nobody vouches for it.
+    role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
+    check: what a config that fits its schema breaks all the same, by pointer below the config.
+    notes: what the reference page says beyond the schemas, in Markdown.
+    """
+
+    type_id: str
+    title: str
+    effect: Effect = "pure"
+    instant: bool = True
+    continued: bool = True
+    concurrency: int = 0
+    plain: bool = False
+    source: str = ""
+    version: str = "1.0.0"
+    requires: tuple[str, ...] = ()
+    inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
+    outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
+    config: dict[str, Any] = msgspec.field(default_factory=_no_members)
+    branching: bool = False
+    gathering: bool = False
+    expressions: dict[str, tuple[str, ...]] = {}
+    templates: dict[str, tuple[str, ...]] = {}
+    sets_variable: str = ""
+    reads_variable: str = ""
+    writes_channel: str = ""
+    maps_in: tuple[str, ...] = ()
+    maps_out: tuple[str, ...] = ()
+    asks_under: str = ""
+    bodies: tuple[str, ...] = ()
+    composes: Literal["", "named", "always"] = ""
+    outside: bool = False
+    alike: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
+    role: Literal["", "supervisor", "dispatch"] = ""
+    check: "Callable[[dict[str, Any]], list[Violation]] | None" = None
+    notes: str = ""
+
+
+def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) -> list[str]:
+    """node-01 (OpenWOP capabilities): what the node needs and the host lacks, in declared order."""
+    return [name for name in requires if name not in provided or name == NEVER_PROVIDED]
+
+
+def describe(declaration: NodeDeclaration) -> dict[str, Any]:
+    """The document of one node type; its schemas are JSON Schemas of the objects that the definition holds."""
+    return {
+        "typeId": declaration.type_id,
+        "version": declaration.version,
+        "title": declaration.title,
+        "description": declaration.notes,
+        "effect": declaration.effect,
+        "instant": declaration.instant,
+        "concurrency": declaration.concurrency,
+        "source": declaration.source,
+        "requires": list(declaration.requires),
+        "inputs": declaration.inputs,
+        "outputs": declaration.outputs,
+        "config": declaration.config,
+    }
+
+
+def describe_all(declarations: Iterable[NodeDeclaration]) -> list[dict[str, Any]]:
+    """All of them, by type id."""
+    return [describe(each) for each in sorted(declarations, key=lambda each: each.type_id)]

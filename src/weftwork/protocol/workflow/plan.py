@@ -1,0 +1,255 @@
+"""The plan: a workflow as the engine walks it, with one deterministic order for everything.
+
+Order is (topological index, node id), so that equal logs come from equal choices. Trigger rules are
+judged when every incoming edge of a node is settled; edges that lead back do not count in them.
+Sources: OpenWOP workflow-definition, readings (Engine).
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.workflow.definition import Edge, Node, Workflow
+from weftwork.protocol.workflow.loops import MAX_LOOPS, Loop, back_edges, exits, find_loops
+from weftwork.protocol.workflow.taint import Taint, find_taint
+
+Settled = Literal["completed", "failed", "skipped"]
+
+
+class PlanNode(msgspec.Struct, frozen=True):
+    """A node with its place in the graph. Edges are those that lead forward."""
+
+    node: Node
+    index: int
+    incoming: tuple[Edge, ...]
+    outgoing: tuple[Edge, ...]
+    rule: str
+    hides: bool
+    """Whether something sensitive can reach its inputs, so that whatever it makes of them is hidden."""
+    back: tuple[Edge, ...] = ()
+    """Edges that lead back here; they bring data from the second round on."""
+    exits: dict[str, tuple[int, ...]] = {}
+    """Edge id -> the loops that the edge leaves."""
+    inside: tuple[int, ...] = ()
+    """The loops around this node, inner ones first."""
+    counts: int | None = None
+    """The loop whose rounds this node counts: its own, else the innermost around it."""
+    earlier: frozenset[str] = frozenset()
+    """Nodes that it can read only as they ended in the round before."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A workflow in execution order. `order` holds every node id by topological index."""
+
+    workflow: Workflow
+    nodes: dict[str, PlanNode]
+    order: tuple[str, ...]
+    entries: tuple[str, ...]
+    sinks: tuple[str, ...]
+    loops: tuple[Loop, ...]
+    taint: Taint
+
+    def max_rounds(self, loop: int) -> int:
+        """wf-15 (readings, Loops): how often a loop may go round; one of a supervisor as often as that may decide."""
+        supervised = self.nodes[self.loops[loop].target].node.declaration.role == "supervisor"
+        return self.workflow.supervised_loopbacks if supervised else self.workflow.max_loopbacks
+
+    @property
+    def sensitive(self) -> frozenset[str]:
+        """Names of the variables that nobody may see."""
+        return self.taint.variables
+
+    @property
+    def guarded(self) -> bool:
+        """Whether anything in this workflow must be hidden from the log."""
+        return self.taint.guarded
+
+
+class Tally(msgspec.Struct):
+    """How the incoming edges of one node have settled so far."""
+
+    open: int
+    completed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    fault: tuple[str, str] | None = None
+    """Code and message of a condition that could not be judged."""
+
+
+RULES: Final[dict[str, str]] = {
+    "all_success": "every upstream node completed",
+    "any_success": "at least one upstream node completed",
+    "all_complete": "every upstream node ended, however it ended",
+    "none_failed": "every upstream node ended and none failed",
+    "any_failed": "at least one upstream node failed",
+}
+HANDLES_FAILURE: Final[frozenset[str]] = frozenset({"all_complete", "any_failed"})
+
+
+def satisfied(rule: str, tally: Tally) -> bool:
+    """wf-05 (OpenWOP workflow-definition): whether a node runs, once all its incoming edges are settled."""
+    if rule == "all_success":
+        return tally.failed == 0 and tally.skipped == 0
+    if rule == "any_success":
+        return tally.completed > 0
+    if rule == "none_failed":
+        return tally.failed == 0
+    if rule == "any_failed":
+        return tally.failed > 0
+    return True
+
+
+def rule_of(incoming: Sequence[Edge]) -> str:
+    """wf-06 (readings, Data flow): when incoming rules disagree, the first edge by id decides."""
+    return min(incoming, key=lambda edge: edge.id).rule if incoming else "all_success"
+
+
+def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> bool:
+    """hide-03 (readings, What the log may hide): declared sensitive, or made by a node that was given such a value."""
+    place = nodes[node_id]
+    if port in place.node.sensitive_outputs:
+        return True
+    return place.hides and port not in place.node.declaration.spoken
+
+
+class _Graph:
+    """Edges sorted out, nodes in order, and the loops. Ids are unique and edges lead to nodes that are there."""
+
+    def __init__(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+        ids = [node.id for node in nodes]
+        backwards = back_edges(ids, edges)
+        forward = [edge for edge in edges if edge.id not in backwards]
+        back = [edge for edge in edges if edge.id in backwards]
+        self.leading_back: dict[str, list[Edge]] = {}
+        for edge in back:
+            self.leading_back.setdefault(edge.target, []).append(edge)
+        self.incoming: dict[str, list[Edge]] = {node_id: [] for node_id in ids}
+        self.outgoing: dict[str, list[Edge]] = {node_id: [] for node_id in ids}
+        for edge in forward:
+            self.incoming[edge.target].append(edge)
+            self.outgoing[edge.source].append(edge)
+        self.order = _topological(self.incoming, self.outgoing)
+        self.index = {node_id: i for i, node_id in enumerate(self.order)}
+        self.above = _above(self.order, self.index, self.incoming)
+        self.crowded = len(self.leading_back) > MAX_LOOPS
+        self.loops = () if self.crowded else find_loops(back, forward, self.index, self.above)
+
+
+def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
+    """wf-07 (OpenWOP workflow-definition): the plan with its deterministic order, or what prevents one."""
+    graph = _Graph(workflow.nodes, workflow.edges)
+    if graph.crowded:
+        return None, [Violation("/edges", "loops", f"a workflow takes {MAX_LOOPS} or fewer loops")]
+    violations, earlier = _check_reads(workflow.nodes, workflow.edges, graph)
+    if violations:
+        return None, violations
+    order, incoming, outgoing, loops = graph.order, graph.incoming, graph.outgoing, graph.loops
+    into = {node_id: [*several, *graph.leading_back.get(node_id, ())] for node_id, several in incoming.items()}
+    taint = find_taint(workflow, into)
+    by_id = {node.id: node for node in workflow.nodes}
+    nodes: dict[str, PlanNode] = {}
+    for i, node_id in enumerate(order):
+        left = {edge.id: several for edge in outgoing[node_id] if (several := exits(loops, edge))} if loops else {}
+        nodes[node_id] = PlanNode(
+            node=by_id[node_id],
+            index=i,
+            incoming=tuple(incoming[node_id]),
+            outgoing=tuple(outgoing[node_id]),
+            rule=rule_of(incoming[node_id]),
+            hides=node_id in taint.nodes,
+            back=tuple(graph.leading_back.get(node_id, ())),
+            exits=left,
+            inside=tuple(n for n, loop in enumerate(loops) if node_id in loop.body) if loops else (),
+            counts=_counts(loops, node_id),
+            earlier=earlier.get(node_id, frozenset()),
+        )
+    plan = Plan(
+        workflow=workflow,
+        nodes=nodes,
+        order=tuple(order),
+        entries=tuple(node_id for node_id in order if not incoming[node_id]),
+        sinks=tuple(node_id for node_id in order if not outgoing[node_id]),
+        loops=loops,
+        taint=taint,
+    )
+    return plan, []
+
+
+def _counts(loops: Sequence[Loop], node_id: str) -> int | None:
+    own = next((i for i, loop in enumerate(loops) if loop.target == node_id), None)
+    return own if own is not None else next((i for i, loop in enumerate(loops) if node_id in loop.body), None)
+
+
+def check_reads(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[Violation]:
+    """wf-03 (readings, Determinism): what is wrong with the reads of a definition that may have other faults."""
+    graph = _Graph(nodes, edges)
+    return [] if graph.crowded else _check_reads(nodes, edges, graph)[0]
+
+
+def _check_reads(
+    nodes: Sequence[Node], edges: Sequence[Edge], graph: "_Graph"
+) -> tuple[list[Violation], dict[str, frozenset[str]]]:
+    """wf-03 (readings, Determinism): what is read has ended before, in this round of a loop or in the one before.
+
+    Otherwise the value would depend on which of two nodes happened to be faster.
+    """
+    index, above, loops = graph.index, graph.above, graph.loops
+    found: list[Violation] = []
+    earlier: dict[str, set[str]] = {}
+
+    def check(reader: str, node_id: str, pointer: str, itself: bool) -> None:
+        if node_id not in index:
+            found.append(Violation(pointer, "reference", f"no node has the id {escape(node_id)}"))
+        elif above[index[reader]] >> index[node_id] & 1 or (itself and reader == node_id):
+            return
+        elif _comes_round(loops, reader, node_id):
+            earlier.setdefault(reader, set()).add(node_id)
+        else:
+            found.append(Violation(pointer, "order", f"no edges lead here from the node {escape(node_id)}"))
+
+    for i, node in enumerate(nodes):
+        for below, node_id in node.reads:
+            check(node.id, node_id, f"/nodes/{i}{below}", itself=False)
+    for i, edge in enumerate(edges):
+        if edge.condition is not None and edge.condition.expression is not None:
+            for node_id in sorted(edge.condition.expression.references.nodes):
+                check(edge.source, node_id, f"/edges/{i}/condition/expression", itself=True)
+    return found, {reader: frozenset(several) for reader, several in earlier.items()}
+
+
+def _comes_round(loops: Sequence[Loop], reader: str, node_id: str) -> bool:
+    """Whether each loop around a node is around its reader too, and there is one."""
+    around = [loop for loop in loops if node_id in loop.body]
+    return bool(around) and all(reader in loop.body for loop in around)
+
+
+def _above(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str, list[Edge]]) -> list[int]:
+    """For each node, by index, a bit for every node from which edges lead to it."""
+    above: list[int] = []
+    for node_id in order:
+        mask = 0
+        for edge in incoming[node_id]:
+            source = index[edge.source]
+            mask |= above[source] | 1 << source
+        above.append(mask)
+    return above
+
+
+def _topological(incoming: Mapping[str, list[Edge]], outgoing: Mapping[str, list[Edge]]) -> list[str]:
+    """Kahn's order, smallest id first among the ready."""
+    waiting = {node_id: len(edges) for node_id, edges in incoming.items()}
+    ready = [node_id for node_id, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        node_id = heapq.heappop(ready)
+        order.append(node_id)
+        for edge in outgoing[node_id]:
+            waiting[edge.target] -= 1
+            if waiting[edge.target] == 0:
+                heapq.heappush(ready, edge.target)
+    return order

@@ -1,0 +1,124 @@
+"""Taint: where something sensitive can flow, from the definition alone.
+
+A node that can be given something sensitive hides whatever it makes of it: its outputs, and the variables and
+channels it writes, which can carry it on to nodes anywhere, also round a loop. So does an answer that several nodes
+ask for under one key. Each node is looked at once for each way in which it can be reached.
+Source: readings (What the log may hide).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.workflow.definition import Edge, Node, Workflow
+from weftwork.protocol.workflow.node_config import formulas_of, variables_read, variables_written
+
+
+class Taint(msgspec.Struct, frozen=True):
+    """What must be hidden: variables and channels by name, nodes whatever they give."""
+
+    variables: frozenset[str]
+    channels: frozenset[str]
+    nodes: frozenset[str]
+    guarded: bool
+    """Whether there is anything to hide, single outputs included."""
+
+
+def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint:
+    """hide-03 (readings, What the log may hide): all that can be reached. `edges` are those into each node."""
+    variables = {variable.name for variable in workflow.variables if variable.sensitive}
+    channels = {name for name, channel in workflow.channels.items() if channel.sensitive}
+    declared = any(node.sensitive_outputs for node in workflow.nodes)
+    if not (variables or channels or declared):
+        return Taint(frozenset(), frozenset(), frozenset(), False)
+    flow = _Flow(workflow, edges, frozenset(variables))
+    tainted = {node.id for node in workflow.nodes if flow.begins(node)}
+    rest = list(tainted)
+    while rest:
+        node = flow.nodes[rest.pop()]
+        reached = list(flow.readers[node.id])
+        for _, written in variables_written(node):
+            if written not in variables:
+                variables.add(written)
+                reached += [*flow.variable_readers[written], *flow.any_readers]
+        if node.shared_key is not None:
+            reached += flow.askers[node.shared_key]
+        for node_id in reached:
+            if node_id not in tainted:
+                tainted.add(node_id)
+                rest.append(node_id)
+    channels |= {name for node_id in tainted if (name := flow.nodes[node_id].writes_channel) is not None}
+    return Taint(frozenset(variables), frozenset(channels), frozenset(tainted), True)
+
+
+class _Flow:
+    """Who reads what."""
+
+    def __init__(self, workflow: Workflow, edges: Mapping[str, Sequence[Edge]], sensitive: frozenset[str]) -> None:
+        self.nodes = {node.id: node for node in workflow.nodes}
+        self._edges = edges
+        self._sensitive = sensitive
+        self.readers: defaultdict[str, set[str]] = defaultdict(set)
+        """Node -> nodes that are given some output of it."""
+        self.variable_readers: defaultdict[str, set[str]] = defaultdict(set)
+        self.any_readers: set[str] = set()
+        """Nodes that can read any variable."""
+        self.askers: defaultdict[str, set[str]] = defaultdict(set)
+        self._hidden_answers = {
+            node.shared_key for node in workflow.nodes if node.shared_key is not None and node.sensitive_outputs
+        }
+        for node in workflow.nodes:
+            for source, _ in self._given(node):
+                self.readers[source].add(node.id)
+            for name in self._variables(node):
+                if name is None:
+                    self.any_readers.add(node.id)
+                else:
+                    self.variable_readers[name].add(node.id)
+            if node.shared_key is not None:
+                self.askers[node.shared_key].add(node.id)
+
+    def begins(self, node: Node) -> bool:
+        """Whether something that is declared sensitive reaches this node at once."""
+        if any(name in self._sensitive if name is not None else self._sensitive for name in self._variables(node)):
+            return True
+        if any(self._sensitive if read.inputs is None else read.inputs & self._sensitive for read in _formulas(node)):
+            return True
+        if node.shared_key in self._hidden_answers:
+            return True
+        return any(
+            (port in self.nodes[source].sensitive_outputs if port is not None else self.nodes[source].sensitive_outputs)
+            for source, port in self._given(node)
+        )
+
+    def _variables(self, node: Node) -> Iterator[str | None]:
+        """Variables that a node reads; None is any."""
+        for port in node.ports.values():
+            if port.type == "variable":
+                yield port.variable
+        for read in _formulas(node):
+            if read.variables is None:
+                yield None
+            else:
+                yield from read.variables
+        yield from variables_read(node)
+
+    def _given(self, node: Node) -> Iterator[tuple[str, str | None]]:
+        """Nodes whose outputs reach this one, with the port; None is any."""
+        for port in node.ports.values():
+            if port.type == "connection":
+                yield port.node_id, port.output_key
+        for read in _formulas(node):
+            yield from ((node_id, None) for node_id in read.nodes if node_id in self.nodes)
+        for edge in self._edges[node.id]:
+            if node.declaration.gathering or edge.target_input not in node.ports:
+                yield edge.source, edge.source_output
+
+
+def _formulas(node: Node) -> Iterator[References]:
+    for port in node.ports.values():
+        if port.expression is not None:
+            yield port.expression.references
+    yield from formulas_of(node)

@@ -1,0 +1,310 @@
+"""The workflow definition: from a JSON document to a checked, immutable workflow.
+
+The schema (`workflow-definition`) decides the shape; the checks here and in `formulas` decide what shape alone
+cannot: references, duplicates, known node types, expressions. Source: OpenWOP workflow-definition.
+
+Keys that several nodes of a workflow ask under.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.envelopes.contract import OPEN, parse_contract
+from weftwork.protocol.envelopes.kind_registry import parse_kinds
+from weftwork.protocol.ids import MAX_NODE_ID
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.json.canonical import digest, encode_stored
+from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import has_type
+from weftwork.protocol.models.prompt_templates import defaults_of
+from weftwork.protocol.workflow.channels import parse_channels
+from weftwork.protocol.workflow.definition import Edge, Node, Variable, Workflow
+from weftwork.protocol.workflow.node_config import (
+    check_config,
+    comes_from_outside,
+    parse_condition,
+    parse_config,
+    parse_port,
+    reads,
+    variables_written,
+    with_prompts,
+)
+from weftwork.protocol.workflow.node_settings import NODE_SETTINGS, retry_of
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.orchestration import check_orchestrators
+from weftwork.protocol.workflow.plan import check_reads
+
+
+def check_keys(nodes: Sequence[Node]) -> list[Violation]:
+    """int-20 (OpenWOP interrupt): who asks under one key gets one answer, so they ask the same, of the same people."""
+    # A node without a key of its own is known by its id.
+    first: dict[str, Node] = {node.id: node for node in nodes}
+    violations: list[Violation] = []
+    for index, node in enumerate(nodes):
+        known = first.setdefault(node.shared_key, node) if isinstance(node.shared_key, str) else node
+        if (known.declaration.type_id, known.config) != (node.declaration.type_id, node.config):
+            text = f"is that of the node {known.id}, which asks something else: give it a key of its own"
+            violations.append(Violation(f"/nodes/{index}/config/{node.declaration.asks_under}", "unique", text))
+    return violations
+
+
+MAX_EXPRESSIONS: Final = 4_000
+MAX_ROUNDS: Final = 10_000
+"""Rounds of a loop, whatever a definition asks for."""
+
+
+def parse_workflow(
+    document: dict[str, Any], types: Mapping[str, NodeDeclaration], pinned: bool = False
+) -> tuple[Workflow | None, list[Violation]]:
+    """wf-01 (OpenWOP workflow-definition): the checked workflow, or every violation with its pointer.
+
+    `pinned`: a run has it already. It is held to what running it needs, not to what was found wanting since.
+    """
+    violations = schema.check("workflow-definition", document)
+    if violations:
+        return None, violations
+    settings = document["settings"]
+    node_ids = {node["id"] for node in document["nodes"]}
+    # Members in the order of the store, which has its own: which of two mistakes a node meets first must not depend on
+    # whether its host was restarted.
+    stored = msgspec.json.decode(encode_stored(document["nodes"]))
+    nodes = _nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
+    refs = defaults_of(document)
+    nodes = [with_prompts(node, types, refs) for node in nodes] if not violations else nodes
+    edges = [_edge(index, item, violations) for index, item in enumerate(document["edges"])]
+    variables = [_variable(item) for item in document["variables"]]
+    channels, found = parse_channels(document.get("channels", {}))
+    violations += found
+    for place, member in (("edges", "id"), ("triggers", "id"), ("variables", "name")):
+        violations += _check_unique(place, member, document[place])
+    violations += _check_edges(document["edges"], node_ids)
+    violations += [*check_keys(nodes), *check_orchestrators(nodes)] if not pinned else []
+    violations += _check_ports(document["nodes"], node_ids)
+    violations += _check_triggers(document["triggers"], node_ids) if not pinned else []
+    violations += _check_variables(variables, channels)
+    # Only names that fit their schema can be looked up.
+    violations += [] if violations else _check_writes(document["nodes"], nodes, channels)
+    configurable = document.get("configurableSchema")
+    if configurable is not None:
+        violations += check_caller_schema(configurable, "/configurableSchema")
+    kinds, found = parse_kinds(document["metadata"])
+    violations += found if not pinned else []
+    violations += _check_count(nodes, edges)
+    violations += _check_outputs(document, nodes, edges) if not pinned else []
+    if violations:
+        if not any(each.rule in ("unique", "reference") for each in violations):
+            violations += check_reads(nodes, edges)
+        return None, violations
+    workflow = Workflow(
+        id=document["id"],
+        version=document["version"],
+        digest=digest(document),
+        document=document,
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        variables=tuple(variables),
+        timeout_ms=settings.get("timeout", 0),
+        channels=channels,
+        configurable_schema=configurable,
+        max_loopbacks=min(settings.get("maxLoopbackIterations", 5), MAX_ROUNDS),
+        supervised_loopbacks=min(settings.get("maxLoopbackIterations", MAX_ROUNDS), MAX_ROUNDS),
+        log_level=settings.get("logLevel", "debug"),
+        kinds=kinds,
+    )
+    return workflow, []
+
+
+def _nodes(
+    documents: list[dict[str, Any]],
+    types: Mapping[str, NodeDeclaration],
+    retries: int,
+    violations: list[Violation],
+    pinned: bool,
+) -> list[Node]:
+    nodes: list[Node] = []
+    seen: set[str] = set()
+    for index, item in enumerate(documents):
+        at = f"/nodes/{index}"
+        if item["id"] in seen:
+            violations.append(Violation(f"{at}/id", "unique", "two nodes share this id"))
+        seen.add(item["id"])
+        if len(item["id"]) > MAX_NODE_ID:
+            violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
+        declaration = types.get(item["typeId"])
+        if declaration is None:
+            violations.append(Violation(f"{at}/typeId", "known", _unknown(item["typeId"], types)))
+            # A stand-in, so that what else is wrong is told too.
+            declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
+        found = check_config(declaration, item["config"], f"{at}/config")
+        settings: dict[str, Any] = item.get("settings", {})
+        wrong = schema.check_inline(NODE_SETTINGS, settings, f"{at}/settings") if settings else []
+        if wrong and pinned:
+            settings, wrong = {}, []
+        declared = item.get("envelopeContract")
+        contract, broken = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN, [])
+        found += [*wrong, *(broken if not pinned else ())]
+        violations += found
+        formulas = parse_config(declaration, types, item["config"], f"{at}/config", violations) if not found else {}
+        ports = {
+            name: parse_port(port, f"{at}/inputs/{escape(name)}", violations) for name, port in item["inputs"].items()
+        }
+        hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
+        if hidden & {*declaration.alike}:
+            hidden |= {*declaration.alike}
+        nodes.append(
+            Node(
+                id=item["id"],
+                declaration=declaration,
+                config=item["config"],
+                ports=ports,
+                disabled=item.get("disabled", False),
+                primary=item.get("outputRole") == "primary",
+                sensitive_outputs=hidden,
+                retry=retry_of(settings, retries),
+                timeout_ms=settings.get("timeoutMs", 0),
+                agent=item.get("agent"),
+                formulas={key: formula for key, (formula, _) in formulas.items()},
+                reads=tuple(reads(ports, formulas)),
+                outside=comes_from_outside(declaration, types, item["config"]) if not found else declaration.outside,
+                contract=contract,
+            )
+        )
+    return nodes
+
+
+def _unknown(type_id: str, types: Mapping[str, NodeDeclaration]) -> str:
+    near = get_close_matches(type_id, types, 1, 0.8)
+    return f"this host has no such node type; did you mean {near[0]}?" if near else "this host has no such node type"
+
+
+def _edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge:
+    condition = item.get("condition")
+    return Edge(
+        id=item["id"],
+        source=item["sourceNodeId"],
+        target=item["targetNodeId"],
+        source_output=item.get("sourceOutput", "output"),
+        target_input=item.get("targetInput", "input"),
+        rule=item.get("triggerRule", "all_success"),
+        condition=parse_condition(condition, f"/edges/{index}/condition", violations) if condition else None,
+    )
+
+
+def _variable(item: dict[str, Any]) -> Variable:
+    return Variable(
+        name=item["name"],
+        type=item["type"],
+        required=item.get("required", False),
+        sensitive=item.get("sensitive", False),
+        has_default="defaultValue" in item,
+        default=item.get("defaultValue"),
+    )
+
+
+def _check_unique(place: str, member: str, documents: list[dict[str, Any]]) -> list[Violation]:
+    """wf-02 (OpenWOP workflow-definition): what is known by a name has it for itself."""
+    violations: list[Violation] = []
+    seen: set[str] = set()
+    for index, item in enumerate(documents):
+        if item[member] in seen:
+            violations.append(Violation(f"/{place}/{index}/{member}", "unique", f"two {place} share this {member}"))
+        seen.add(item[member])
+    return violations
+
+
+def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
+    """wf-02 (OpenWOP workflow-definition): edges join existing nodes."""
+    violations: list[Violation] = []
+    for index, item in enumerate(documents):
+        violations.extend(
+            Violation(f"/edges/{index}/{end}", "reference", "no node has this id")
+            for end in ("sourceNodeId", "targetNodeId")
+            if item[end] not in node_ids
+        )
+    return violations
+
+
+def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
+    """wf-03 (OpenWOP workflow-definition): a connection names an existing node."""
+    return [
+        Violation(f"/nodes/{index}/inputs/{escape(name)}/nodeId", "reference", "no node has this id")
+        for index, node in enumerate(documents)
+        for name, port in node["inputs"].items()
+        if port["type"] == "connection" and port["nodeId"] not in node_ids
+    ]
+
+
+def _check_count(nodes: list[Node], edges: list[Edge]) -> list[Violation]:
+    """lim-11 (host): so many expressions as can be parsed in a moment."""
+    count = sum(len(node.formulas) + sum(port.expression is not None for port in node.ports.values()) for node in nodes)
+    count += sum(edge.condition is not None for edge in edges)
+    what = f"a workflow takes {MAX_EXPRESSIONS:,} or fewer expressions and conditions"
+    return [Violation("/nodes", "expressions", what)] if count > MAX_EXPRESSIONS else []
+
+
+def _check_outputs(document: dict[str, Any], nodes: list[Node], edges: list[Edge]) -> list[Violation]:
+    """wf-18 (host): an output that is named is one that its node type gives, where the type says all it gives."""
+    given = {
+        node.id: set(node.declaration.outputs.get("properties", ()))
+        for node in nodes
+        if node.declaration.outputs.get("additionalProperties") is False
+    }
+    named: list[tuple[str, str, str]] = []
+    for index, (item, edge) in enumerate(zip(document["edges"], edges, strict=True)):
+        if "sourceOutput" in item and edge.source_output != "output":
+            named.append((f"/edges/{index}/sourceOutput", edge.source, edge.source_output))
+    for index, item in enumerate(document["nodes"]):
+        for name, port in item["inputs"].items():
+            if port["type"] == "connection":
+                named.append((f"/nodes/{index}/inputs/{escape(name)}/outputKey", port["nodeId"], port["outputKey"]))
+        for name in item.get("outputSensitivity", ()):
+            named.append((f"/nodes/{index}/outputSensitivity/{escape(name)}", item["id"], name))
+    return [
+        Violation(
+            at, "output", f"the node gives no such output; it gives {', '.join(sorted(given[node_id])) or 'none'}"
+        )
+        for at, node_id, output in named
+        if node_id in given and output not in given[node_id]
+    ]
+
+
+def _check_triggers(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
+    """wf-02 (OpenWOP workflow-definition): triggers start at existing nodes."""
+    return [
+        Violation(f"/triggers/{index}/nodeId", "reference", "no node has this id")
+        for index, item in enumerate(documents)
+        if "nodeId" in item and item["nodeId"] not in node_ids
+    ]
+
+
+def _check_variables(variables: list[Variable], channels: Mapping[str, Any]) -> list[Violation]:
+    violations: list[Violation] = []
+    for index, variable in enumerate(variables):
+        if variable.name in channels:
+            violations.append(Violation(f"/variables/{index}/name", "unique", "a channel has this name"))
+        if variable.has_default and not has_type(variable.default, variable.type):
+            violations.append(Violation(f"/variables/{index}/defaultValue", "type", f"must be of type {variable.type}"))
+    return violations
+
+
+def _check_writes(documents: list[dict[str, Any]], nodes: list[Node], channels: Mapping[str, Any]) -> list[Violation]:
+    """wf-17 (OpenWOP channels): a declared channel is written as a channel, with its own reducer, and never as a
+    variable."""
+    at = {item["id"]: f"/nodes/{index}/config" for index, item in enumerate(documents)}
+    violations: list[Violation] = []
+    for node in nodes:
+        violations += [
+            Violation(f"{at[node.id]}{pointer}", "reference", "this is a channel; write it with core.channelWrite")
+            for pointer, name in variables_written(node)
+            if name in channels
+        ]
+        channel = channels.get(node.writes_channel or "")
+        if channel is not None and node.config.get("reducer", channel.reducer) != channel.reducer:
+            pointer = f"{at[node.id]}/reducer"
+            violations.append(Violation(pointer, "reference", f"the channel is declared with {channel.reducer}"))
+    return violations

@@ -1,0 +1,219 @@
+"""Nodes as the kit sees them: what they really did, over all the processes that a run lives through."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from weftwork.adapters.python.errors import Exited
+from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.models import ModelRequest
+from weftwork.ports.node_outcome import (
+    AppendLog,
+    Asking,
+    Completed,
+    EmitEvent,
+    Failed,
+    NewChild,
+    NotDone,
+    Outcome,
+    StepFailed,
+)
+from weftwork.ports.nodes import Emission, NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.workflow.node_types import Effect
+
+
+class Performed(msgspec.Struct):
+    """A call of a node, or of the function of a step, that really happened."""
+
+    node_id: str
+    step: str
+    """Empty for the node itself."""
+    key: str
+    """Its idempotency key."""
+    life: int
+    """Which process it happened in; 1 is the first."""
+    came_to: Literal["under way", "done", "failed", "not done"] = "under way"
+    output: Any = None
+    raised: BaseException | None = None
+
+
+class Seen:
+    """Everything that was performed, in order; `life` is the process that runs now."""
+
+    def __init__(self) -> None:
+        self.performed: list[Performed] = []
+        self.life = 0
+
+    def newest(self, key: str) -> Performed | None:
+        found = [each for each in self.performed if each.key == key]
+        return found[-1] if found else None
+
+
+class Living:
+    """A process under test. Once it is over, nothing in it gets anywhere."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+        self.over = False
+
+    def check(self) -> None:
+        if self.over:
+            raise asyncio.CancelledError
+
+    def begin(self, node_id: str, step: str, key: str) -> Performed:
+        self.check()
+        begun = Performed(node_id, step, key, self.seen.life)
+        self.seen.performed.append(begun)
+        return begun
+
+
+def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
+    """The same node type, with what it does written down. Attempts before the first one fail by themselves."""
+    if not isinstance(node, WaitingNode):
+        return node
+    work = node.run
+
+    async def run(call: NodeCall, host: NodeContext) -> Outcome:
+        if call.attempt < first_attempt:
+            return Failed("earlier_attempt", "The test begins with a later attempt.")
+        begun = living.begin(call.node_id, "", host.effect_key())
+        try:
+            outcome = await work(call, _Watching(call, host, living))
+        except asyncio.CancelledError:
+            if not living.over:
+                raise
+            # Nobody hears of it any more, and to whoever looks at the log it is no error of the node.
+            return Failed("process_over", "The process of the node has ended.")
+        except Asking:
+            raise
+        except BaseException as error:
+            begun.came_to, begun.raised = "failed", _told(error)
+            raise
+        if isinstance(outcome, Completed):
+            begun.came_to, begun.output = "done", outcome.outputs
+        elif isinstance(outcome, Failed):
+            begun.came_to = "failed"
+        return outcome
+
+    return WaitingNode(node.declaration, run)
+
+
+def _told(error: BaseException) -> BaseException:
+    """What the author's code raised, where something else stands for it."""
+    return error.__cause__ or error if isinstance(error, StepFailed | Exited) else error
+
+
+class _Watching:
+    """Implements ports.nodes.NodeContext around that of the host."""
+
+    def __init__(self, call: NodeCall, host: NodeContext, living: Living) -> None:
+        self._call = call
+        self._host = host
+        self._living = living
+
+    @property
+    def started_at(self) -> int:
+        return self._host.started_at
+
+    @property
+    def now(self) -> int:
+        return self._host.now
+
+    @property
+    def items(self) -> Mapping[int, Any]:
+        return self._host.items
+
+    async def sleep_until(self, when: int) -> None:
+        self._living.check()
+        await self._host.sleep_until(when)
+
+    def effect_key(self, step: str = "") -> str:
+        return self._host.effect_key(step)
+
+    async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
+        self._living.check()
+
+        async def performed() -> Any:
+            begun = self._living.begin(self._call.node_id, name, self._host.effect_key(name))
+            try:
+                begun.output = await run()
+            except NotDone:
+                begun.came_to = "not done"
+                raise
+            except (asyncio.CancelledError, Asking):
+                raise
+            except BaseException as error:
+                begun.came_to, begun.raised = "failed", _told(error)
+                raise
+            begun.came_to = "done"
+            return begun.output
+
+        return await self._host.step(name, effect, performed, plain)
+
+    async def ask(self, interrupt: Interrupt, instead: Any = msgspec.UNSET) -> Resolution:
+        self._living.check()
+        return await self._host.ask(interrupt, instead)
+
+    async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
+        self._living.check()
+        return await self._host.child(*given, **more)
+
+    @property
+    def untrusted(self) -> bool:
+        return self._host.untrusted
+
+    def distrust(self) -> None:
+        self._living.check()
+        self._host.distrust()
+
+    @property
+    def limits(self) -> Limits:
+        return self._host.limits
+
+    async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
+        self._living.check()
+        return await self._host.generate(request, along)
+
+    def kind(self, name: str) -> Kind | None:
+        return self._host.kind(name)
+
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        return self._host.judge(document, emission)
+
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        self._living.check()
+        return await self._host.emit(document, emission)
+
+    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+        self._living.check()
+        return await self._host.emit_media(sent, turn)
+
+    async def read_media(self, ref: object, most: int) -> MediaContent:
+        self._living.check()
+        return await self._host.read_media(ref, most)
+
+    def event_id(self) -> str:
+        return self._host.event_id()
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        self._living.check()
+        self._host.say(effect)
+
+    async def pin_version(self, change_id: str, version: int) -> int:
+        self._living.check()
+        return await self._host.pin_version(change_id, version)
+
+    async def record(self, index: int, output: Any) -> None:
+        self._living.check()
+        await self._host.record(index, output)
+
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+        self._living.check()
+        return await self._host.perform(type_id, inputs, config, item)

@@ -1,0 +1,131 @@
+"""An event loop whose time is a manual clock: it moves when nothing else can happen, and takes no real time.
+
+Theory. An event loop asks its selector to wait once nothing is ready to run. That is the moment at which everything
+has happened that could happen at this instant: whoever waits for it by `idle` is told, and decides. Only work that
+goes on outside of the loop, in threads and behind sockets, is waited for in real time.
+"""
+
+import asyncio
+import selectors
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from weftwork.testing.deterministic import ManualClock
+from weftwork.testing.errors import Unending
+
+T = TypeVar("T")
+
+LOOK_SECONDS: Final = 0.05
+"""How often the time is looked at while a thread works."""
+SOCKET_SECONDS: Final = 0.1
+"""How long open sockets and pipes have to be silent before the clock moves."""
+END_SECONDS: Final = 5.0
+
+
+class TurningLoop(asyncio.SelectorEventLoop):
+    """Runs one piece of work, with a bound in real seconds. `outside` says how many threads are at work."""
+
+    def __init__(self, clock: ManualClock, seconds: float, outside: Callable[[], int]) -> None:
+        self._clock_of_run = clock
+        self._began = clock.now()
+        self._executing = 0
+        self._outside = outside
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: int | None = None
+        selector = _Selector(self._wait)
+        super().__init__(selector)
+        self._own_files = len(selector.get_map())
+
+    def time(self) -> float:
+        return (self._clock_of_run.now() - self._began) / 1000
+
+    def idle(self) -> "asyncio.Future[None]":
+        """Done when nothing more can happen without time, an answer or a fault. For one caller at a time."""
+        self._waiter = self.create_future()
+        return self._waiter
+
+    def jump(self) -> bool:
+        """Move the clock to the next instant that somebody waits for; False if there is none."""
+        due = [when for when in (self._clock_of_run.next_wake, self._timer) if when is not None]
+        if not due:
+            return False
+        self._timer = None
+        self._clock_of_run.advance(max(min(due) - self._clock_of_run.now(), 0))
+        return True
+
+    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
+        future = super().run_in_executor(executor, func, *args)
+        self._executing += 1
+        future.add_done_callback(self._executed)
+        return future
+
+    def give_time(self) -> None:
+        """Some real seconds more, for what has to be done at the end."""
+        self._until = time.monotonic() + END_SECONDS
+
+    def finish(self) -> None:
+        """Stop what still runs, and close."""
+        self.give_time()
+        try:
+            for _ in range(3):
+                tasks = asyncio.all_tasks(self)
+                for task in tasks:
+                    task.cancel()
+                if tasks:
+                    self.run_until_complete(asyncio.wait(tasks, timeout=END_SECONDS))
+            self.run_until_complete(self.shutdown_asyncgens())
+        except Unending:
+            # What does not heed its end is left behind with the loop.
+            pass
+        finally:
+            self.close()
+
+    def _executed(self, future: "asyncio.Future[Any]") -> None:
+        self._executing -= 1
+
+    def _wait(self, real: selectors.BaseSelector, timeout: float | None) -> list[Any]:
+        """Stands for the wait of the selector. A timeout of 0: something is ready; None: no timer is set."""
+        if time.monotonic() > self._until:
+            raise Unending(f"it did not end within {self._seconds:g} real seconds")
+        found = real.select(0)
+        if found or timeout == 0:
+            return found
+        if self._executing or self._outside() > 0:
+            return real.select(LOOK_SECONDS)
+        if len(real.get_map()) > self._own_files and (found := real.select(SOCKET_SECONDS)):
+            return found
+        self._timer = None if timeout is None else self._clock_of_run.now() + int(timeout * 1000) + 1
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+        elif not self.jump():
+            raise Unending("nothing can happen any more")
+        return []
+
+
+class _Selector(selectors.BaseSelector):
+    """The selector of the system, with another idea of waiting."""
+
+    def __init__(self, wait: Callable[[selectors.BaseSelector, float | None], list[Any]]) -> None:
+        self._real = selectors.DefaultSelector()
+        self._wait = wait
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        return self._wait(self._real, timeout)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._real.get_map()
+
+    def close(self) -> None:
+        self._real.close()

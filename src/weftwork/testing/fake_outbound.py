@@ -1,0 +1,108 @@
+"""A way out that leads nowhere: requests are recorded, and answered by the test."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_address
+from typing import Any, Final, cast
+
+import msgspec
+
+from weftwork.adapters.python.values import as_json
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
+from weftwork.protocol.net.address import allowed, read_address
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, Outgoing, outgoing, redirected
+from weftwork.protocol.net.target import OutboundRefused, Policy
+from weftwork.testing.errors import UnexpectedRequest
+
+_NO_MORE: Final = object()
+
+Answers = Mapping[str, Any] | Callable[[Request], Any]
+
+
+def respond(
+    status: int = 200, *, json: Any = None, content: bytes | str = b"", headers: Mapping[str, str] | None = None
+) -> Response:
+    """An answer, written out."""
+    named = {name.lower(): value for name, value in (headers or {}).items()}
+    body = content.encode() if isinstance(content, str) else content
+    if json is not None:
+        named.setdefault("content-type", "application/json")
+        body = msgspec.json.encode(as_json(json))
+    return Response(status, tuple(named.items()), body, "")
+
+
+class FakeOutbound:
+    """Answers by a function of the request, or by a table of `URL` or `METHOD URL`.
+
+    An answer is a Response (see `respond`), a number for a status, text or bytes for a content, an exception to be
+    raised, an iterator of answers, or anything else as JSON. What the guard of the host refuses by its URL, method or
+    headers is refused here too; names are not resolved. Redirects are followed as the host does.
+    """
+
+    def __init__(self, answers: Answers | None = None, *, http: bool = False, ports: tuple[int, ...] = (443,)) -> None:
+        self._answers: Answers = answers if answers is not None else {}
+        self._policy = Policy(frozenset(ports), http)
+        self.requests: list[Request] = []
+        self.unexpected: UnexpectedRequest | None = None
+
+    async def fetch(self, request: Request) -> Response:
+        """Implements ports.outbound.Outbound."""
+        try:
+            sent = outgoing(request.url, request.method, request.headers, request.content, self._policy)
+            for _ in range(MAX_REDIRECTS + 1):
+                _judge(sent)
+                answer = await self._answered(sent)
+                location = next((value for name, value in answer.headers if name.lower() == "location"), None)
+                following = redirected(sent, answer.status, location, self._policy) if request.redirects else None
+                if following is None:
+                    return msgspec.structs.replace(answer, url=sent.target.url)
+                sent = following
+        except OutboundRefused as refused:
+            raise FetchRefused(refused.blocked, str(refused)) from None
+        raise FetchFailed(f"There were more than {MAX_REDIRECTS} redirects.", True)
+
+    async def close(self) -> None: ...
+
+    async def _answered(self, sent: Outgoing) -> Response:
+        request = Request(sent.target.url, sent.method, sent.headers, sent.content)
+        self.requests.append(request)
+        try:
+            found = self._answers(request) if callable(self._answers) else self._looked_up(request)
+            return _response(await found if inspect.isawaitable(found) else found, request)
+        except UnexpectedRequest as error:
+            # Kept, because a node that catches everything would hide it.
+            self.unexpected = self.unexpected or error
+            raise
+
+    def _looked_up(self, request: Request) -> Any:
+        table = cast("Mapping[str, Any]", self._answers)
+        for name in (f"{request.method} {request.url}", request.url):
+            if name in table:
+                return table[name]
+        raise UnexpectedRequest(f"the test has no answer for {request.method} {request.url}")
+
+
+def _judge(sent: Outgoing) -> None:
+    """Refuse an address that is not a public one. Names are taken for public."""
+    try:
+        ip_address(sent.target.host)
+    except ValueError:
+        return
+    if not allowed(read_address(sent.target.host)):
+        raise OutboundRefused("The target is not a public address.")
+
+
+def _response(answer: Any, request: Request) -> Response:
+    while callable(answer) or isinstance(answer, Iterator):
+        answer = next(cast("Iterator[Any]", answer), _NO_MORE) if isinstance(answer, Iterator) else answer(request)
+    if answer is _NO_MORE:
+        raise UnexpectedRequest(f"the test has no further answer for {request.method} {request.url}")
+    if isinstance(answer, Response):
+        return answer
+    if isinstance(answer, BaseException):
+        raise answer
+    if isinstance(answer, int) and not isinstance(answer, bool):
+        return respond(answer)
+    if isinstance(answer, str | bytes):
+        return respond(content=answer)
+    return respond(json=answer)

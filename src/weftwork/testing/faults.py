@@ -1,0 +1,158 @@
+"""Faults that a test asks for, and the places where they happen: commits of the host.
+
+The log as one process under test sees it: with the faults of the test, and dead once the process is.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, cast
+
+import msgspec
+
+from weftwork.ports.storage.event_log import Active, Created, EventLog, Recorded, StoreUnavailable
+from weftwork.protocol.run.batch import Batch, Hidden, Record
+from weftwork.protocol.run.events import EFFECT_RECORDED, Event
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.testing.call_recorder import Living
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """The commit at which it happens: the one of that number, or the first one that records that step or holds an
+    event of that type. `node` narrows the last two down, `nth` takes a later one."""
+
+    at: int = 0
+    step: str = ""
+    event: str = ""
+    node: str = ""
+    nth: int = 1
+
+    def __post_init__(self) -> None:
+        if bool(self.at) + bool(self.step) + bool(self.event) != 1 or self.at < 0 or self.nth < 1:
+            raise ValueError("a fault is at a commit (1 is the first), at a step or at an event, and at one of them")
+
+    def meets(self, number: int, events: Iterable[Event]) -> bool:
+        """Whether this commit is such a one."""
+        return number == self.at or any(self._means(event) for event in events)
+
+    def _means(self, event: Event) -> bool:
+        if self.node not in ("", event.node_id) or event.type != (EFFECT_RECORDED if self.step else self.event):
+            return False
+        payload: dict[str, Any] = msgspec.json.decode(event.payload)
+        return not self.step or payload.get("step") == self.step
+
+
+class Crash(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """The process dies at this commit: before it is written, or with `written` after, and before anybody knows."""
+
+    written: bool = False
+
+
+class LostAnswer(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """The commit is written, and the host hears that the store is not there."""
+
+
+class Outage(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """The store refuses this commit and those after it, `times` in all."""
+
+    times: int = 1
+
+
+class Faults:
+    """The faults of one run, and which of them have happened."""
+
+    def __init__(self, asked: Iterable[Fault]) -> None:
+        self._asked = [*asked]
+        self._met = [0] * len(self._asked)
+        self._fired: set[int] = set()
+        self._refusing = 0
+        self.commits = 0
+
+    def commit(self, events: Iterable[Event]) -> Fault | None:
+        """The host is about to commit: what goes wrong."""
+        self.commits += 1
+        listed = [*events]
+        due: Fault | None = None
+        for index, fault in enumerate(self._asked):
+            if not fault.meets(self.commits, listed):
+                continue
+            self._met[index] += 1
+            if due is None and index not in self._fired and self._met[index] >= fault.nth:
+                self._fired.add(index)
+                due = fault
+        if isinstance(due, Outage):
+            self._refusing = due.times
+        if self._refusing and not isinstance(due, Crash):
+            self._refusing -= 1
+            return due or Outage(at=self.commits)
+        return due
+
+    @property
+    def happened(self) -> tuple[Fault, ...]:
+        return tuple(fault for index, fault in enumerate(self._asked) if index in self._fired)
+
+    @property
+    def unreached(self) -> list[Fault]:
+        return [fault for index, fault in enumerate(self._asked) if index not in self._fired]
+
+
+class FaultyLog:
+    """Implements ports.eventlog.EventLog. When the process is to end, in the middle of a commit, `rest` is awaited and
+    `die` is called."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        faults: Faults,
+        living: Living,
+        rest: Callable[[], Awaitable[None]],
+        die: Callable[[], None],
+    ) -> None:
+        self._log = log
+        self._faults = faults
+        self._living = living
+        self._rest = rest
+        self._die = die
+
+    @classmethod
+    def of(cls, *arguments: Any) -> EventLog:
+        return cast("EventLog", cls(*arguments))
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any) -> Any:
+            await self._alive()
+            return await getattr(self._log, name)(*arguments)
+
+        return call
+
+    async def create(
+        self,
+        header: RunHeader,
+        hidden: tuple[Hidden, ...] = (),
+        record: Record | None = None,
+        exclusive: bool = False,
+        first: Batch | None = None,
+    ) -> Created | Recorded | Active:
+        return await self._commit(first, lambda: self._log.create(header, hidden, record, exclusive, first))
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+        return await self._commit(batch, lambda: self._log.append(run, expected, batch))
+
+    async def _commit(self, batch: Batch | None, write: Callable[[], Any]) -> Any:
+        await self._alive()
+        fault = self._faults.commit(batch.events if batch is not None else ())
+        if fault is None:
+            return await write()
+        if isinstance(fault, Crash):
+            await self._rest()
+            if fault.written:
+                await write()
+            self._die()
+            return await self._alive()
+        if isinstance(fault, LostAnswer):
+            await write()
+        raise StoreUnavailable("the test says so")
+
+    async def _alive(self) -> None:
+        """Returns while the process lives, and never after."""
+        if self._living.over:
+            await asyncio.get_running_loop().create_future()

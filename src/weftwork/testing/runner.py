@@ -1,0 +1,282 @@
+"""Run a node or a workflow in a test, on the real engine, without a host and without waiting.
+
+What a test gives for one run, and the run that follows from it.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+import msgspec
+
+from weftwork.adapters.python.declaration.decorator import NodeFunction
+from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, kinds_beside, nodes_among
+from weftwork.adapters.python.values import NotJson, as_json
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.testing.deterministic import ManualClock
+from weftwork.testing.errors import Refused, Unending, Unmet, Unreached
+from weftwork.testing.event_loop import TurningLoop
+from weftwork.testing.fake_model import FakeModel, ModelAnswers
+from weftwork.testing.fake_outbound import Answers, FakeOutbound
+from weftwork.testing.faults import Crash, Fault, Faults
+from weftwork.testing.media import Asset, assets_in
+from weftwork.testing.question import find_out
+from weftwork.testing.result import NodeResult, RunResult, run_result
+from weftwork.testing.scenario import Story
+from weftwork.testing.simulated_host import World
+
+SECONDS: Final = 30.0
+"""How long a run may take in real time."""
+
+Document = Mapping[str, Any] | str | Path
+Functions = Iterable[Callable[..., Any]]
+Fetch = FakeOutbound | Answers
+Model = FakeModel | ModelAnswers
+Kinds = Iterable[EnvelopeKind]
+
+
+class Setup(msgspec.Struct, kw_only=True):
+    """Everything that a run under test depends on."""
+
+    document: Document
+    nodes: Functions = ()
+    inputs: Mapping[str, Any] | None = None
+    configurable: Mapping[str, Any] | None = None
+    answers: Mapping[str, Any] | None = None
+    clock: ManualClock | None = None
+    faults: Iterable[Fault] = ()
+    fetch: Fetch | None = None
+    model: Model | None = None
+    kinds: Kinds = ()
+    limits: Limits | None = None
+    seconds: float = SECONDS
+    first_attempt: int = 1
+    assets: Iterable[Asset] = ()
+    """Beside those that stand in the inputs."""
+
+    def run(self) -> tuple[RunResult, list[Fault]]:
+        """The result, and the faults that never happened."""
+        _check_no_loop()
+        clock = self.clock or ManualClock()
+        faults = Faults(self.faults)
+        outbound = self.fetch if isinstance(self.fetch, FakeOutbound) else FakeOutbound(self.fetch)
+        model = self.model if isinstance(self.model, FakeModel) else FakeModel(self.model)
+        limits, nodes = self.limits or Limits(), nodes_of(self.nodes)
+        kinds = [each.kind for each in (*kinds_beside(nodes), *self.kinds)]
+        world = World(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
+        request = {"inputs": json_of("inputs", self.inputs), "configurable": json_of("configurable", self.configurable)}
+        assets = (*self.assets, *assets_in([self.inputs, self.document]))
+        story = Story(world, _read(self.document), request, self.answers or {}, assets)
+        loop = TurningLoop(clock, self.seconds, lambda: story.busy)
+        try:
+            result = _played(loop, story)
+        finally:
+            loop.finish()
+            story.close()
+        unexpected = outbound.unexpected or model.unexpected
+        if unexpected is not None:
+            raise unexpected
+        return result, faults.unreached
+
+
+def _played(loop: TurningLoop, story: Story) -> RunResult:
+    try:
+        loop.run_until_complete(story.play(loop))
+    except Unending as error:
+        loop.give_time()
+        kinds = [event.type for event in loop.run_until_complete(story.events())]
+        raise Unending(f"the run does not end: {error}; its events are {kinds}") from None
+    loop.give_time()
+    return loop.run_until_complete(run_result(story))
+
+
+def nodes_of(functions: Functions) -> list[NodeFunction]:
+    """The nodes that these functions are. Raises Refused."""
+    try:
+        return nodes_among(functions)
+    except NodesUnusable as error:
+        raise Refused(str(error)) from None
+
+
+def json_of(what: str, value: Any) -> dict[str, Any]:
+    """An object as it comes out of a request. Raises Refused for what no request can hold."""
+    try:
+        return decode(msgspec.json.encode(as_json(value or {})))
+    except NotJson as error:
+        raise Refused(f"{what} cannot be sent to a host: {error}") from None
+
+
+def _read(document: Document) -> dict[str, Any]:
+    if isinstance(document, Mapping):
+        return json_of("the workflow", document)
+    try:
+        return decode(Path(document).read_bytes())
+    except ClientFault as fault:
+        raise Refused(f"{document} is no definition: {fault.message}") from None
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("the kit runs an event loop of its own: in an async test, await arun_node or arun_workflow")
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_CRASHES: Final = 500
+NODE: Final = "node"
+"""The id of the node that `run_node` runs."""
+
+
+def run_node(
+    function: Callable[..., Any],
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Any] | None = None,
+    clock: ManualClock | None = None,
+    attempt: int = 1,
+    faults: Iterable[Fault] = (),
+    fetch: Fetch | None = None,
+    model: Model | None = None,
+    kinds: Kinds = (),
+    seconds: float = SECONDS,
+) -> NodeResult:
+    """Run one decorated function as the only node of a workflow. Its id is `node`.
+
+    What it is called with and what it gives is converted and checked as a host does. `attempt` is the number of the
+    attempt, as after failures before it. The rest is as for `run_workflow`.
+    """
+    (node,) = nodes_of([function])
+    ports = json_of("inputs", inputs)
+    only = {
+        "id": NODE,
+        "typeId": node.declaration.type_id,
+        "name": NODE,
+        "position": {"x": 0, "y": 0},
+        "config": json_of("config", config),
+        "inputs": {name: {"type": "static", "value": value} for name, value in ports.items()},
+        "settings": {"maxRetries": attempt - 1, "retryDelayMs": 0},
+    }
+    empty: dict[str, Any] = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
+    document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [only], **empty}
+    setup = Setup(document=document, nodes=[function], answers=answers, clock=clock, faults=faults, fetch=fetch)
+    setup.seconds, setup.first_attempt, setup.model, setup.kinds = seconds, attempt, model, kinds
+    setup.assets = assets_in([inputs, config])
+    return _met(setup).nodes[NODE]
+
+
+def run_workflow(
+    document: Document,
+    *,
+    nodes: Functions = (),
+    inputs: Mapping[str, Any] | None = None,
+    configurable: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Any] | None = None,
+    clock: ManualClock | None = None,
+    faults: Iterable[Fault] = (),
+    fetch: Fetch | None = None,
+    model: Model | None = None,
+    kinds: Kinds = (),
+    limits: Limits | None = None,
+    seconds: float = SECONDS,
+) -> RunResult:
+    """Run a whole workflow: a definition, or the path of a file that holds one.
+
+    `nodes` are the decorated functions that it uses. An Asset in the inputs is uploaded first. `answers` are found by
+    the key, name or kind of a question, or by its node; a function is called with the Question. `model` answers for
+    models, and `kinds` are envelope kinds that the host knows beside those of the protocol and of the modules of the
+    nodes. `faults` are what goes wrong; one that never happens raises Unreached. Delays, retries and time limits pass
+    on the clock, which is moved whenever nothing else can happen. Raises Refused, Unending or UnexpectedRequest; no
+    run takes longer than `seconds`.
+    """
+    return _met(
+        Setup(
+            document=document,
+            nodes=nodes,
+            inputs=inputs,
+            configurable=configurable,
+            answers=answers,
+            clock=clock,
+            faults=faults,
+            fetch=fetch,
+            model=model,
+            kinds=kinds,
+            limits=limits,
+            seconds=seconds,
+        )
+    )
+
+
+def crash_everywhere(
+    document: Document,
+    *,
+    nodes: Functions = (),
+    inputs: Mapping[str, Any] | None = None,
+    configurable: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Any] | None = None,
+    fresh: Callable[[], object] | None = None,
+    fetch: Callable[[], FakeOutbound] | None = None,
+    model: Callable[[], FakeModel] | None = None,
+    kinds: Kinds = (),
+    limits: Limits | None = None,
+    seconds: float = SECONDS,
+) -> Iterator[RunResult]:
+    """Run a workflow as it is, and then once for each of its commits with a crash before it and one after it.
+
+    Each result comes when it is there, so that the test can look at its own world; `fresh` is called before every
+    run, `fetch` makes its way out and `model` its model. Questions about effects of unknown outcome are answered by
+    what really happened, unless `answers` has something for them. The faults of a result say where it crashed.
+    """
+    listed, known = [*nodes], [*kinds]
+    replies = {UNKNOWN: find_out, **(answers or {})}
+
+    def once(faults: list[Fault]) -> tuple[RunResult, list[Fault]]:
+        if fresh is not None:
+            fresh()
+        setup = Setup(document=document, nodes=listed, inputs=inputs, configurable=configurable, answers=replies)
+        setup.faults, setup.limits, setup.seconds = faults, limits, seconds
+        setup.fetch = fetch() if fetch is not None else None
+        setup.model, setup.kinds = model() if model is not None else None, known
+        return setup.run()
+
+    whole, _ = once([])
+    yield whole
+    for at in range(1, MOST_CRASHES + 1):
+        for written in (False, True):
+            result, unreached = once([Crash(at=at, written=written)])
+            if not unreached:
+                yield result
+            elif at > whole.commits:
+                return
+    raise Unmet(f"the workflow makes more than {MOST_CRASHES} commits; try parts of it")
+
+
+def _met(setup: Setup) -> RunResult:
+    result, unreached = setup.run()
+    if unreached:
+        raise Unreached(f"{unreached[0]} never happened; the run made {result.commits} commits: {result.kinds}")
+    return result
+
+
+def _beside(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The same for async tests: it runs in a thread, with an event loop of its own."""
+
+    @wraps(function)
+    async def run(*arguments: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(function, *arguments, **named)
+
+    return run
+
+
+arun_node = _beside(run_node)
+arun_workflow = _beside(run_workflow)

@@ -1,0 +1,152 @@
+"""A host without edges, in one life of its process: the real engine on a store that outlives it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+from weftwork.adapters.blobs.memory import MemoryBlobs
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.python.declaration.decorator import NodeFunction
+from weftwork.adapters.python.node_runner import Library
+from weftwork.adapters.python.node_tasks import guard_tasks
+from weftwork.adapters.python.threads import Threads
+from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
+from weftwork.engine.api.runs import Service
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.runtime import Runtime
+from weftwork.engine.signer import Signer
+from weftwork.engine.streams.feeds import Feeds
+from weftwork.ports.outbound import Request, Response
+from weftwork.protocol.envelopes.kind import MEDIA, Kind
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.limits import Limits
+from weftwork.testing.call_recorder import Living, Seen, watched
+from weftwork.testing.deterministic import ManualClock, SequentialIds
+from weftwork.testing.fake_model import FakeModel, FakeModels
+from weftwork.testing.fake_outbound import FakeOutbound
+from weftwork.testing.faults import Faults, FaultyLog
+from weftwork.testing.media import BASE
+
+T = TypeVar("T")
+
+MOMENT: Final = 0.002
+"""Real seconds between two looks at threads that are at work."""
+TURNS: Final = 16
+"""Turns of the loop in which an async function that waits for nothing comes to its end."""
+
+
+class World:
+    """What outlives a process: the store, the time, the other side of requests, and what was seen."""
+
+    def __init__(
+        self,
+        nodes: Iterable[NodeFunction],
+        clock: ManualClock,
+        outbound: FakeOutbound,
+        faults: Faults,
+        limits: Limits,
+        model: FakeModel,
+        first_attempt: int = 1,
+        kinds: Iterable[Kind] = (),
+    ) -> None:
+        self.nodes = [*nodes]
+        self.clock = clock
+        self.outbound = outbound
+        self.faults = faults
+        self.limits = limits
+        self.models = FakeModels(clock, model)
+        self.ids = SequentialIds()
+        self.store = MemoryStore()
+        self.blobs = MemoryBlobs(clock, SequentialIds())
+        self.seen = Seen()
+        self.first_attempt = first_attempt
+        self.kinds = BUILTIN.with_kinds(kinds).showing(MEDIA)
+
+
+class Life:
+    """From the start of a process to its end."""
+
+    def __init__(self, world: World) -> None:
+        world.seen.life += 1
+        guard_tasks(asyncio.get_running_loop())
+        self._keep: set[asyncio.Task[Any]] = set()
+        self.living = Living(world.seen)
+        self.threads = CountedThreads()
+        outbound = _LivingOutbound(self.living, world.outbound)
+        library = Library(world.nodes, self.threads, outbound)
+        types = {node.declaration.type_id: node for node in (*builtin(outbound), *library.types.values())}
+        types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
+        log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
+        ports = log, Feeds(log), world.clock, world.ids
+        # With ids of its own: those of a run do not depend on what is signed beside it.
+        self.signer = Signer(world.store.signing, world.clock, SequentialIds())
+        self.assets = Assets(world.store.assets, world.blobs, self.signer, world.clock, world.limits, BASE)
+        runtime = Runtime(
+            *ports, types, world.limits, models=world.models, kinds=world.kinds, assets=self.assets, outbound=outbound
+        )
+        self.catalog = Catalog(world.store.definitions, {name: node.declaration for name, node in types.items()})
+        self.executor = Executor(runtime, self.catalog)
+        self.service = Service(runtime, self.catalog, self.executor)
+        links = InterruptLinks(self.signer, world.clock, world.ids, "")
+        self.interrupts = Interrupts(runtime, self.executor, links)
+
+    def spare(self, task: "asyncio.Task[Any] | None") -> None:
+        """This task does not belong to the process."""
+        if task is not None:
+            self._keep.add(task)
+
+    async def rest(self) -> None:
+        """Wait until no function is in the middle of its work, unless it waits: where it was could not be told."""
+        turns = 0
+        while turns < TURNS:
+            if self.threads.busy > 0:
+                await asyncio.to_thread(time.sleep, MOMENT)
+                # What ended may be followed by another one.
+                turns = 0
+            else:
+                await asyncio.sleep(0)
+                turns += 1
+
+    def end(self) -> None:
+        """The process ends where it stands: nothing of it gets any further than to its next wait."""
+        self.living.over = True
+        for task in asyncio.all_tasks() - self._keep:
+            task.cancel()
+
+
+class CountedThreads(Threads):
+    """Knows how many functions somebody waits for."""
+
+    def __init__(self) -> None:
+        super().__init__(32, 32)
+        self.awaited = 0
+
+    @property
+    def busy(self) -> int:
+        """Functions that are at work, and do not wait for the event loop themselves."""
+        return self.awaited - self.resting
+
+    async def run(self, call: Callable[[], T], label: str) -> T:
+        self.awaited += 1
+        try:
+            return await super().run(call, label)
+        finally:
+            self.awaited -= 1
+
+
+class _LivingOutbound:
+    """The way out of one process."""
+
+    def __init__(self, living: Living, outbound: FakeOutbound) -> None:
+        self._living = living
+        self._outbound = outbound
+
+    async def fetch(self, request: Request) -> Response:
+        self._living.check()
+        return await self._outbound.fetch(request)
+
+    async def close(self) -> None: ...

@@ -1,0 +1,283 @@
+"""Checks of what passes between a run and its children: news for the parent, and orders for the children."""
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from weftwork.ports.storage.event_log import Instruction, News, Recorded, SequenceConflict, StillLive
+from weftwork.protocol.run.batch import Batch, Cascade, Order, Told
+from weftwork.protocol.run.header import RunKey, Status
+from weftwork.testing.storage.children import bear, child
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, batch, make_run, raised, record, state_of
+
+
+def telling(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
+    """One event of a child with word of it for its parent."""
+    told = Told(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
+    return replace(batch(run, expected, status=status), tells=told)
+
+
+async def tell(store: Store, parent: RunKey, run: RunKey, expected: int, status: Status = "running") -> News:
+    """Append that; what the parent is to hear."""
+    given = telling(run, expected, status)
+    assert await store.log.append(run, expected, given) is None
+    assert given.tells is not None
+    return News(parent, given.tells)
+
+
+async def family(store: Store, run_id: str = "run-a", partition: str = ACME, count: int = 3, **fields: Any) -> Any:
+    """A run that stands at 0, and its children."""
+    parent = await make_run(store, run_id, partition)
+    return parent, await bear(store, parent, -1, *(child(parent, f"{run_id}-{at}", **fields) for at in range(count)))
+
+
+async def news_is_kept_until_it_is_heard(store: Store) -> None:
+    """Word of a child is there as it was told, however often it is asked for, until somebody has heard it."""
+    parent, (one, two, _) = await family(store)
+    assert await store.log.news(None, 10) == []
+    given = telling(one, -1, "failed", b'{"error":{"code":"x"}}')
+    await store.log.append(one, -1, given)
+    assert given.tells is not None
+    first = News(parent, given.tells)
+    second = await tell(store, parent, two, -1, "waiting-approval")
+    for _ in range(2):
+        assert await store.log.news(None, 10) == [first, second]
+    await store.log.hear((first,))
+    assert await store.log.news(None, 10) == [second]
+    for heard in ((), (first,), (first, second), (second,)):
+        await store.log.hear(heard)
+    assert await store.log.news(None, 10) == []
+
+
+async def a_later_word_stands_for_an_earlier_one(store: Store) -> None:
+    """Of each child there is its last word alone, and who hears an earlier one does not miss it."""
+    parent, (one, two, _) = await family(store)
+    first = await tell(store, parent, one, -1)
+    other = await tell(store, parent, two, -1)
+    second = await tell(store, parent, one, 0, "waiting-input")
+    assert await store.log.news(None, 10) == [second, other]
+    await store.log.hear((first, other))
+    assert await store.log.news(None, 10) == [second]
+    await store.log.append(one, 1, batch(one, 1))
+    assert await store.log.news(None, 10) == [second]
+    last = await tell(store, parent, one, 2, "completed")
+    await store.log.hear((second,))
+    assert await store.log.news(None, 10) == [last]
+    await store.log.hear((last,))
+    assert await store.log.news(None, 10) == []
+
+
+async def news_keeps_its_order(store: Store) -> None:
+    """News of all partitions by pages: what was told again keeps its place, and a page goes on behind news that was
+    heard meanwhile, even if that child is deleted."""
+    families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
+    told: list[News] = []
+    for parent, runs in families:
+        told += [await tell(store, parent, run, -1) for run in reversed(runs)][::-1]
+    assert await store.log.news(None, 0) == []
+    for limit in (1, 2, 4, 10):
+        assert await _walk(store, limit) == told
+    told[1] = await tell(store, families[0][0], families[0][1][1], 0, "completed")
+    assert await _walk(store, 2) == told
+    await store.log.hear((told[1], told[2]))
+    assert await store.log.news(told[1], 10) == told[3:]
+    assert await store.log.delete(families[0][1][1], NOW) is True
+    assert await store.log.news(told[1], 10) == told[3:]
+    unknown = News(RunKey(ACME, "run-a"), replace(told[0].told, child="unknown"))
+    assert await store.log.news(unknown, 10) == []
+
+
+async def nobody_tells_a_run_that_has_ended(store: Store) -> None:
+    """No news is kept for a parent that has ended or was deleted, or of a run without one; that of the children of a
+    run goes with its end, and that of others stays."""
+    parent, (one, two, three) = await family(store)
+    other, (theirs, *_) = await family(store, "run-b", OTHER)
+    (grandchild,) = await bear(store, two, -1, child(two, "grandchild", parent.run_id))
+    for run in (one, three):
+        await tell(store, parent, run, -1)
+    kept = [await tell(store, other, theirs, -1), await tell(store, two, grandchild, -1)]
+    await store.log.append(parent, 0, batch(parent, 0, status="completed"))
+    assert sorted(await store.log.news(None, 10), key=repr) == sorted(kept, key=repr)
+    await store.log.append(one, 0, telling(one, 0))
+    assert sorted(await store.log.news(None, 10), key=repr) == sorted(kept, key=repr)
+    assert await store.log.delete(parent, NOW) is True
+    await store.log.append(three, 0, telling(three, 0, "completed"))
+    alone = await make_run(store, "alone")
+    await store.log.append(alone, -1, telling(alone, -1))
+    assert sorted(await store.log.news(None, 10), key=repr) == sorted(kept, key=repr)
+    assert await store.log.delete(three, NOW) is True
+
+
+async def a_child_stays_until_its_end_is_heard(store: Store) -> None:
+    """`delete` of a child whose news is unheard raises StillLive, it is as it was, and no search for what can be
+    deleted finds it; once it was heard, or its parent has ended, it goes."""
+    parent, (one, two, silent) = await family(store)
+    heard = await tell(store, parent, one, -1, "completed")
+    await tell(store, parent, two, -1, "failed")
+    await store.log.append(silent, -1, batch(silent, -1, status="completed"))
+    before = await state_of(store, one)
+    assert await store.log.ended_before(10**15, 10) == [silent]
+    assert await store.log.ended_before(10**15, 10, ACME) == [silent]
+    assert [await store.log.count_ended(10**15, partition) for partition in (None, ACME)] == [1, 1]
+    assert isinstance(await raised(store.log.delete(one, NOW, record())), StillLive)
+    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await state_of(store, one) == before
+    assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, silent]
+    assert await store.log.delete(silent, NOW) is True
+    await store.log.hear((heard,))
+    assert await store.log.delete(one, NOW, record()) is True
+    assert isinstance(await raised(store.log.delete(two, NOW)), StillLive)
+    await store.log.append(parent, 0, batch(parent, 0, status="cancelled"))
+    assert await store.log.delete(two, NOW) is True
+    assert await store.log.descendants(parent) == 0
+
+
+async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
+    """Orders are kept for children of the run that have not ended, the first for each; they go with the child's end
+    and outlive the run that gave them."""
+    parent, (one, two, three) = await family(store)
+    stranger, (theirs, *_) = await family(store, "run-b")
+    await store.log.append(three, -1, batch(three, -1, status="completed"))
+    names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
+    orders = tuple(Order(name, f"why {name}") for name in names)
+    await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
+    wanted = [Instruction(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
+    assert await store.log.instructions(None, 10) == wanted
+    again = replace(batch(parent, 1), orders=(Order(one.run_id, "another"),), spawns=(child(parent, "new"),))
+    again = replace(again, orders=(*again.orders, Order("new", "at once")))
+    await store.log.append(parent, 1, again)
+    new = RunKey(ACME, "new")
+    assert await store.log.instructions(None, 10) == [*wanted, Instruction(new, parent.run_id, "at once")]
+    await store.log.append(one, -1, batch(one, -1, status="cancelling"))
+    assert await store.log.instructions(None, 1) == wanted[:1]
+    for run, expected in ((one, 0), (new, -1)):
+        await store.log.append(run, expected, batch(run, expected, status="cancelled"))
+    assert await store.log.instructions(None, 10) == wanted[1:]
+    await store.log.append(parent, 2, batch(parent, 2, status="completed"))
+    assert await store.log.delete(parent, NOW) is True
+    assert await store.log.instructions(None, 10) == wanted[1:]
+    await store.log.append(two, -1, telling(two, -1, "completed"))
+    assert await store.log.instructions(None, 10) == []
+
+
+async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
+    """Before or with the end of a run, orders for those of its children that are cancelled with it, or for those it
+    waits for, if they have not ended; an order that was given before stays, and nobody else gets one."""
+    kinds = [(awaited, cascade) for awaited in (True, False) for cascade in (True, False)]
+    for name, cascade, reached in (
+        ("all", Cascade("why"), (0, 2, 4, 5)),
+        ("awaited", Cascade("why", awaited=True), (0, 1, 4, 5)),
+    ):
+        parent = await make_run(store, name)
+        spawns = [child(parent, f"{name}-{at}", awaited=kind[0], cascade=kind[1]) for at, kind in enumerate(kinds)]
+        runs = await bear(store, parent, -1, *spawns)
+        runs += await bear(store, parent, 0, *(child(parent, f"{name}-{at}") for at in (4, 6)))
+        bystander, _ = await family(store, f"beside-{name}")
+        await bear(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
+        await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
+        order = (Order(runs[4].run_id, "before"),)
+        await store.log.append(parent, 1, replace(batch(parent, 1), orders=order))
+        wanted = [Instruction(RunKey(ACME, f"{name}-{at}"), name, "before" if at == 4 else "why") for at in reached]
+        stop = replace(batch(parent, 2, status="cancelling"), cascade=cascade)
+        await store.log.append(parent, 2, stop)
+        assert await store.log.instructions(None, 50) == wanted[:-1]
+        last = replace(batch(parent, 3, status="cancelled"), cascade=cascade, spawns=(child(parent, f"{name}-5"),))
+        await store.log.append(parent, 3, last)
+        assert await store.log.instructions(None, 50) == wanted
+        for each in await store.log.instructions(None, 50):
+            found = await store.log.projection(each.child)
+            assert found is not None
+            at = found.last_sequence
+            await store.log.append(each.child, at, batch(each.child, at, status="cancelled"))
+        none = replace(batch(bystander, 0, status="failed"), cascade=Cascade("why", awaited=True))
+        await store.log.append(bystander, 0, none)
+        assert len(await store.log.instructions(None, 50)) == 3
+        for each in await store.log.instructions(None, 50):
+            await store.log.append(each.child, -1, batch(each.child, -1, status="cancelled"))
+        assert await store.log.instructions(None, 50) == []
+
+
+async def orders_keep_their_order(store: Store) -> None:
+    """Orders of all partitions by pages, and a page goes on behind one that was followed, even if its child is gone."""
+    families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
+    wanted: list[Instruction] = []
+    for parent, runs in families:
+        orders = tuple(Order(run.run_id, "why") for run in reversed(runs))
+        await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
+        wanted += [Instruction(run, parent.run_id, "why") for run in runs]
+    assert await store.log.instructions(None, 0) == []
+    for limit in (1, 2, 4, 10):
+        found: list[Instruction] = []
+        while page := await store.log.instructions(found[-1].child if found else None, limit):
+            assert len(page) <= limit
+            found += page
+            assert len(found) < 100
+        assert found == wanted
+    followed = wanted[1].child
+    await store.log.append(followed, -1, batch(followed, -1, status="cancelled"))
+    assert await store.log.instructions(followed, 10) == wanted[2:]
+    assert await store.log.delete(followed, NOW) is True
+    assert await store.log.instructions(followed, 10) == wanted[2:]
+    assert await store.log.instructions(RunKey(ACME, "unknown"), 10) == []
+    assert await store.log.instructions(RunKey("test:acme", "run-a-1"), 10) == []
+
+
+async def kin_of_another_partition_is_not_reached(store: Store) -> None:
+    """Equal ids in two partitions: news and orders are of the own family alone."""
+    (ours, our_runs), (theirs, their_runs) = [await family(store, "run-a", name) for name in (ACME, OTHER)]
+    our_news = await tell(store, ours, our_runs[0], -1)
+    their_news = await tell(store, theirs, their_runs[0], -1)
+    assert await store.log.news(None, 10) == [our_news, their_news]
+    await store.log.hear((their_news,))
+    assert await store.log.news(None, 10) == [our_news]
+    await store.log.hear((News(RunKey("test:acme", "run-a"), our_news.told),))
+    assert await store.log.news(None, 10) == [our_news]
+    await store.log.append(theirs, 0, replace(batch(theirs, 0), orders=(Order(their_runs[1].run_id, "why"),)))
+    assert await store.log.instructions(None, 10) == [Instruction(their_runs[1], "run-a", "why")]
+    await store.log.append(theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade=Cascade("why")))
+    assert {each.child.partition for each in await store.log.instructions(None, 10)} == {OTHER}
+    assert await store.log.news(None, 10) == [our_news]
+
+
+async def a_refused_append_reaches_nobody(store: Store) -> None:
+    """At the wrong sequence, or with a slot that is taken, there are no news and no orders, and none go."""
+    parent, (one, two, three) = await family(store)
+    kept = await tell(store, parent, one, -1)
+    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(Order(two.run_id, "why"),)))
+    ordered = [Instruction(two, parent.run_id, "why")]
+    await store.log.remember(record())
+    full = {"orders": (Order(three.run_id, "why"),), "cascade": Cascade("why")}
+    for run, expected, given in (
+        (one, 0, telling(one, 0, "completed")),
+        (two, -1, telling(two, -1, "completed")),
+        (parent, 1, replace(batch(parent, 1, status="cancelled"), **full)),
+    ):
+        late = batch(run, expected + 3, status="cancelled")
+        late = replace(late, tells=given.tells, orders=given.orders, cascade=given.cascade)
+        assert isinstance(await raised(store.log.append(run, expected + 3, late)), SequenceConflict)
+        assert await store.log.append(run, expected, replace(given, record=record())) == Recorded(record())
+        assert await store.log.news(None, 10) == [kept]
+        assert await store.log.instructions(None, 10) == ordered
+
+
+async def _walk(store: Store, limit: int) -> list[News]:
+    found: list[News] = []
+    while page := await store.log.news(found[-1] if found else None, limit):
+        assert len(page) <= limit
+        found += page
+        assert len(found) < 100
+    return found
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    news_is_kept_until_it_is_heard,
+    a_later_word_stands_for_an_earlier_one,
+    news_keeps_its_order,
+    nobody_tells_a_run_that_has_ended,
+    a_child_stays_until_its_end_is_heard,
+    an_order_stands_until_the_child_has_ended,
+    a_cascade_reaches_the_children_it_is_about,
+    orders_keep_their_order,
+    kin_of_another_partition_is_not_reached,
+    a_refused_append_reaches_nobody,
+)

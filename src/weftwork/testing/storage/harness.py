@@ -1,0 +1,152 @@
+"""What the suite needs of a store, and the shapes of a check.
+
+Headers, batches and records to store, and the whole visible state of a run to compare.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from weftwork.ports.storage.annotations import Annotations
+from weftwork.ports.storage.api_keys import Keys
+from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.definitions import Definitions
+from weftwork.ports.storage.event_log import Created, EventLog
+from weftwork.ports.storage.signing_keys import SigningKeys
+from weftwork.protocol.run.batch import Batch, Hidden, Record
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, Owner, RunHeader, RunKey, Status
+from weftwork.protocol.run.projection import Projection, StateRow
+
+
+class Store(Protocol):
+    """All storage ports over the same data."""
+
+    log: EventLog
+    definitions: Definitions
+    keys: Keys
+    signing: SigningKeys
+    annotations: Annotations
+    assets: AssetRows
+
+    async def open(self) -> None:
+        """Make the ports usable."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun; afterwards every port raises StoreUnavailable."""
+        ...
+
+
+class Check(Protocol):
+    """Raises unless the open, empty store keeps the promise."""
+
+    __name__: str
+
+    async def __call__(self, store: Store, /) -> None: ...
+
+
+class RestartCheck(Protocol):
+    """Raises unless the promise holds across stores that are opened one after the other."""
+
+    __name__: str
+
+    async def __call__(self, make: Callable[[], Store], /) -> None: ...
+
+
+S = TypeVar("S", bound=Store)
+
+
+def prove(store: S, check: Callable[[S], Awaitable[None]], seconds: float = 30) -> None:
+    """Open the store, run the check on it within that time, and close it again, on a loop of its own."""
+
+    async def run() -> None:
+        await store.open()
+        try:
+            async with asyncio.timeout(seconds):
+                await check(store)
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+async def raised(call: Awaitable[object]) -> Exception | None:
+    """What the call raises, or None."""
+    try:
+        await call
+    except Exception as error:
+        return error
+    return None
+
+
+ACME = "live:acme"
+OTHER = "live:other"
+NOW = 1_700_000_000_000
+
+
+def header(run_id: str = "run-a", partition: str = ACME, **fields: Any) -> RunHeader:
+    """A small header; `fields` replace its own."""
+    plain: dict[str, Any] = {
+        "owner": Owner(partition, "key-1"),
+        "workflow_id": "greet",
+        "definition": "0" * 64,
+        "created_at": NOW,
+    }
+    return RunHeader(run_id=run_id, partition=partition, **(plain | fields))
+
+
+def event(run: RunKey, sequence: int, **fields: Any) -> Event:
+    """An event; `fields` replace its own."""
+    plain: dict[str, Any] = {
+        "event_id": f"event-{sequence}",
+        "type": "log.appended",
+        "timestamp": NOW + sequence,
+        "payload": b'{"line":"%d"}' % sequence,
+    }
+    return Event(run_id=run.run_id, sequence=sequence, **(plain | fields))
+
+
+def batch(
+    run: RunKey,
+    expected: int,
+    count: int = 1,
+    status: Status = "running",
+    rows: tuple[StateRow, ...] = (),
+    hidden: tuple[Hidden, ...] = (),
+    record: Record | None = None,
+) -> Batch:
+    """`count` events that follow `expected`, with a projection that fits them."""
+    events = tuple(event(run, sequence) for sequence in range(expected + 1, expected + 1 + count))
+    ended = NOW + 9 if status in TERMINAL else None
+    projection = Projection(status, expected + count, NOW, ended, "node-1", None, expected + count + 1)
+    return Batch(events, projection, rows, hidden, record)
+
+
+def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> Record:
+    """An idempotency record; `fields` replace its own."""
+    plain: dict[str, Any] = {"fingerprint": "f" * 64, "outcome": b'{"runId":"run-a"}', "created_at": NOW}
+    return Record(partition=partition, slot=slot, **(plain | fields))
+
+
+async def make_run(
+    store: Store, run_id: str = "run-a", partition: str = ACME, status: Status = "pending", **fields: Any
+) -> RunKey:
+    """Create a run and bring it to the status with one event, or none for a pending one."""
+    made = header(run_id, partition, **fields)
+    assert await store.log.create(made) == Created()
+    if status != "pending":
+        assert await store.log.append(made.key, -1, batch(made.key, -1, status=status)) is None
+    return made.key
+
+
+def fields_of(events: list[Event]) -> list[dict[str, Any]]:
+    """Events as dictionaries, without the encodings that an event caches in itself."""
+    cached = {"shown", "_document"}
+    return [{name: getattr(item, name) for name in item.__struct_fields__ if name not in cached} for item in events]
+
+
+async def state_of(store: Store, run: RunKey) -> tuple[Any, ...]:
+    """Everything a store shows of a run."""
+    events = await store.log.read(run, -1, 100_000)
+    return await store.log.stored(run), fields_of(events), await store.log.hidden(run)

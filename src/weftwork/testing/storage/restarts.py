@@ -1,0 +1,228 @@
+"""Checks across a restart: a store is closed and another one is opened on the same data."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from weftwork.ports.storage.assets import AssetQuery
+from weftwork.ports.storage.event_log import (
+    Created,
+    Instruction,
+    InterruptQuery,
+    Recorded,
+    RunQuery,
+    SequenceConflict,
+    StillLive,
+    StoreUnavailable,
+)
+from weftwork.protocol.run.batch import Hidden, Order
+from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage.annotations import annotation
+from weftwork.testing.storage.assets import asset
+from weftwork.testing.storage.child_messages import family, tell, telling
+from weftwork.testing.storage.children import bear, child
+from weftwork.testing.storage.definitions import ROOM, register, registration
+from weftwork.testing.storage.harness import (
+    ACME,
+    NOW,
+    OTHER,
+    RestartCheck,
+    Store,
+    batch,
+    fields_of,
+    header,
+    make_run,
+    raised,
+    record,
+    state_of,
+)
+from weftwork.testing.storage.keys import key, signing_key
+from weftwork.testing.storage.waiting import add, answered, interrupt, park, shown, waiting, walk
+
+
+async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
+    """What a call had returned for is there, unchanged, in the store that is opened next."""
+    store = await _opened(make)
+    given = header(tags=("t",))
+    await store.log.create(given, (Hidden(-1, "/a", b"1"),), record())
+    row = StateRow("variable", "v", b"1")
+    await store.log.append(given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(Hidden(2, "/b", b"2"),)))
+    await make_run(store, "ended", OTHER, "completed")
+    await store.definitions.put("d1", b"{}")
+    await register(store, registration(), registration(version="2.0"))
+    await store.keys.put(key("k1"))
+    salt = await store.keys.salt()
+    await store.signing.put(signing_key())
+    await store.annotations.add(given.key, annotation(), 1)
+    before = await state_of(store, given.key)
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert await state_of(store, given.key) == before
+        assert await store.log.recall(ACME, "slot-1", 0) == record()
+        assert await store.log.unfinished(None, 10) == [given.key]
+        for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
+            assert [found.header for found in (await store.log.list_runs(ACME, query)).runs] == [given]
+        assert await store.definitions.get("d1") == b"{}"
+        assert await store.definitions.find("acme", "greet", "1.0") == registration()
+        assert await store.definitions.find("acme", "greet") == registration(version="2.0")
+        assert await store.keys.all() == [key("k1")]
+        assert await store.keys.salt() == salt
+        assert await store.signing.all() == [signing_key()]
+        assert await store.annotations.find(given.key, "a1") == annotation()
+    finally:
+        await store.close()
+
+
+async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
+    """Sequences, ends, slots and scopes of the time before bind the store that is opened next."""
+    store = await _opened(make)
+    run = await make_run(store, status="running", scope_id="scope")
+    ended = await make_run(store, "ended", status="failed")
+    await store.log.remember(record())
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert isinstance(await raised(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
+        assert isinstance(await raised(store.log.append(ended, 0, batch(ended, 0))), SequenceConflict)
+        assert await store.log.create(header("run-b"), (), record()) == Recorded(record())
+        assert await store.log.create(header("run-b", scope_id="scope"), (), None, True) != Created()
+        assert await store.log.append(run, 0, batch(run, 0)) is None
+        assert [item["sequence"] for item in fields_of(await store.log.read(run, -1, 10))] == [0, 1]
+        await make_run(store, "run-b")
+        page = await store.log.list_runs(ACME, RunQuery())
+        assert [found.header.run_id for found in page.runs] == ["run-b", "ended", "run-a"]
+    finally:
+        await store.close()
+
+
+async def who_waits_is_found_after_a_restart(make: Callable[[], Store]) -> None:
+    """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
+    store = await _opened(make)
+    parked = await park(store, "parked", NOW + 5)
+    awake = await make_run(store, "awake")
+    rows = [interrupt(f"i{number}", number) for number in range(4)]
+    await add(store, awake, -1, *rows)
+    await add(store, awake, 0, answered("i2"))
+    cursor = (await store.log.list_interrupts(ACME, InterruptQuery(limit=1))).last
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert await store.log.unfinished(None, 10) == [awake]
+        assert (await store.log.next_wake(), await store.log.due(NOW + 5, 10)) == (NOW + 5, [parked])
+        assert await walk(store) == [shown(awake, rows[number]) for number in (0, 1, 3)]
+        await add(store, awake, 1, answered("i0"))
+        assert await walk(store, InterruptQuery(after=cursor)) == [shown(awake, rows[number]) for number in (1, 3)]
+        await store.log.append(parked, 0, waiting(parked, 0, NOW + 9))
+        assert (await store.log.next_wake(), await store.log.due(NOW + 8, 10)) == (NOW + 9, [])
+    finally:
+        await store.close()
+
+
+async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
+    """Children, news and orders are there, and runs that end then take with them what was for them."""
+    store = await _opened(make)
+    parent, (one, two, three) = await family(store)
+    kept = [await tell(store, parent, run, -1) for run in (one, two)]
+    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(Order(three.run_id, "why"),)))
+    await store.close()
+
+    store = await _opened(make)
+    try:
+        assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, three]
+        assert await store.log.descendants(parent) == 3
+        assert await store.log.news(None, 10) == kept
+        assert await store.log.instructions(None, 10) == [Instruction(three, parent.run_id, "why")]
+        kept[0] = await tell(store, parent, one, 0, "completed")
+        await store.log.hear((kept[1],))
+        assert await store.log.news(None, 10) == kept[:1]
+        assert isinstance(await raised(store.log.delete(one, NOW)), StillLive)
+        await store.log.append(three, -1, telling(three, -1, "cancelled"))
+        assert await store.log.instructions(None, 10) == []
+        await bear(store, parent, 1, child(parent, "new"))
+        await store.log.append(parent, 2, batch(parent, 2, status="completed"))
+        assert await store.log.news(None, 10) == []
+        assert await store.log.delete(one, NOW) is True
+        assert [found.header.run_id for found in await store.log.children(parent, two.run_id, 10)][-1] == "new"
+    finally:
+        await store.close()
+
+
+async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
+    """After `close`, every call raises StoreUnavailable."""
+    store = await _opened(make)
+    run = await make_run(store)
+    await store.close()
+    calls: list[Awaitable[object]] = [
+        store.log.create(header("run-b")),
+        store.log.append(run, -1, batch(run, -1)),
+        store.log.children(run, None, 10),
+        store.log.descendants(run),
+        store.log.news(None, 10),
+        store.log.hear(()),
+        store.log.instructions(None, 10),
+        store.log.remember(record()),
+        store.log.recall(ACME, "slot-1", 0),
+        store.log.read(run, -1, 10),
+        store.log.stored(run),
+        store.log.projection(run),
+        store.log.hidden(run),
+        store.log.list_runs(ACME, RunQuery()),
+        store.log.unfinished(None, 10),
+        store.log.next_wake(),
+        store.log.due(0, 10),
+        store.log.list_interrupts(ACME, InterruptQuery()),
+        store.log.ready(),
+        store.log.sweep(0),
+        store.log.delete(run, 0),
+        store.log.purge(),
+        store.log.ended_before(0, 10),
+        store.log.count_ended(0),
+        store.definitions.put("d1", b""),
+        store.definitions.get("d1"),
+        store.definitions.register(registration(), b"", ROOM),
+        store.definitions.find("acme", "greet"),
+        store.definitions.workflows("acme", None, 10),
+        store.definitions.count(),
+        store.keys.salt(),
+        store.keys.put(key("k1")),
+        store.keys.all(),
+        store.signing.put(signing_key()),
+        store.signing.drop("s1"),
+        store.signing.all(),
+        store.annotations.add(run, annotation(), 1),
+        store.annotations.find(run, "a1"),
+        store.annotations.page(run, None, 1, 1),
+        store.annotations.locate(run, "event-0", 1),
+        store.assets.keep(asset()),
+        store.assets.hold(ACME, "0", 0),
+        store.assets.find(ACME, "0"),
+        store.assets.page(ACME, AssetQuery()),
+        store.assets.usage(ACME),
+        store.assets.idle(0),
+        store.assets.doom(0, 1),
+        store.assets.doomed(1),
+        store.assets.bury([]),
+        store.assets.known([]),
+    ]
+    ends = [await raised(call) for call in calls]
+    assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)
+
+
+async def _opened(make: Callable[[], Store]) -> Store:
+    store = make()
+    await store.open()
+    return store
+
+
+CHECKS: Final[tuple[RestartCheck, ...]] = (
+    everything_survives_a_restart,
+    work_goes_on_after_a_restart,
+    who_waits_is_found_after_a_restart,
+    kin_is_reached_after_a_restart,
+    a_closed_store_is_unavailable,
+)

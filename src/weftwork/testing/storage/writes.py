@@ -1,0 +1,370 @@
+"""Checks of `EventLog.append`: order, atomicity and refusal.
+
+Checks of `EventLog.create`.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.ports.storage.event_log import Active, Created, Recorded, RunQuery, SequenceConflict
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.batch import Batch, Hidden, Spawn, Told
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
+from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.testing.storage.harness import (
+    ACME,
+    NOW,
+    OTHER,
+    Check,
+    Store,
+    batch,
+    event,
+    fields_of,
+    header,
+    make_run,
+    raised,
+    record,
+    state_of,
+)
+
+
+async def sequences_have_no_gaps(store: Store) -> None:
+    """Appends of any size give sequence 0, 1, 2, ... and the projection of the last one is kept."""
+    run = await make_run(store)
+    expected = -1
+    for count in (1, 4, 1, 30, 2):
+        given = batch(run, expected, count)
+        assert await store.log.append(run, expected, given) is None
+        expected += count
+        found = await store.log.stored(run)
+        assert found is not None
+        assert found.projection == given.projection
+    assert [item.sequence for item in await store.log.read(run, -1, 1000)] == list(range(expected + 1))
+
+
+async def events_come_back_as_they_were(store: Store) -> None:
+    """Every field of an event survives, and its payload byte for byte."""
+    run = await make_run(store)
+    events = [
+        event(run, 0, payload=b"{}", type="run.started"),
+        event(run, 1, payload=b'{ "spaced" : 1.0 }', node_id="node-1", causation_id="cause-1"),
+        event(run, 2, payload='{"text":"Zoë \\u0000"}'.encode(), schema_version=3, engine_version=4),
+        event(run, 3, payload=b'{"large":"' + b"x" * 300_000 + b'"}', timestamp=2**45, node_id=""),
+    ]
+    await store.log.append(run, -1, Batch(tuple(events), Projection("running", 3)))
+    assert fields_of(await store.log.read(run, -1, 10)) == fields_of(events)
+
+
+async def a_projection_comes_back_as_it_was(store: Store) -> None:
+    """Every field of a projection survives, null or not, whatever it was before."""
+    run = await make_run(store)
+    full = Projection("failed", 2, NOW, NOW + 1, "node-2", b'{"code":"node_failed"}', 17, b'{"a":{}}')
+    for projection in (
+        Projection("running", 0, NOW, None, "node-1", b"{}", 3),
+        Projection("waiting-external", 1),
+        full,
+    ):
+        await store.log.append(run, projection.last_sequence - 1, _one(run, projection))
+        found = await store.log.stored(run)
+        assert found is not None
+        assert found.projection == projection
+
+
+async def a_conflict_writes_nothing(store: Store) -> None:
+    """An append that expects any but the last sequence raises SequenceConflict and leaves no trace."""
+    run = await make_run(store)
+    await store.log.append(run, -1, batch(run, -1, 3))
+    before = await state_of(store, run)
+    for expected in (-1, 0, 1, 3, 1000):
+        given = batch(run, expected, 2, "completed", (StateRow("node", "n", b"1"),), (Hidden(0, "/a", b"1"),), record())
+        assert isinstance(await raised(store.log.append(run, expected, given)), SequenceConflict)
+        assert await state_of(store, run) == before
+        assert await store.log.recall(ACME, "slot-1", 0) is None
+
+
+async def an_unknown_run_is_a_conflict(store: Store) -> None:
+    """An append to a run that is not there raises SequenceConflict and makes none."""
+    run = header().key
+    assert isinstance(await raised(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
+    assert await state_of(store, run) == (None, [], [])
+
+
+async def nothing_follows_the_end(store: Store) -> None:
+    """A run whose status is terminal takes no more events, even at the right sequence."""
+    for number, status in enumerate[Status](("completed", "failed", "cancelled")):
+        run = await make_run(store, f"run-{number}", status=status)
+        before = await state_of(store, run)
+        for after_end in (batch(run, 0), batch(run, 0, status="completed")):
+            assert isinstance(await raised(store.log.append(run, 0, after_end)), SequenceConflict)
+        assert await state_of(store, run) == before
+
+
+async def one_of_many_appenders_wins(store: Store) -> None:
+    """Of concurrent appends with the same `expected` exactly one is stored; the others raise SequenceConflict."""
+    run = await make_run(store)
+    for expected in range(-1, 9):
+        rivals = [_one(run, Projection("running", expected + 1), f"{expected}-{rival}") for rival in range(16)]
+        ends = await asyncio.gather(*(raised(store.log.append(run, expected, rival)) for rival in rivals))
+        won = [rival for rival, end in zip(rivals, ends, strict=True) if end is None]
+        assert len(won) == 1
+        assert sum(isinstance(end, SequenceConflict) for end in ends) == 15
+        assert fields_of(await store.log.read(run, expected, 10)) == fields_of(list(won[0].events))
+
+
+async def runs_do_not_disturb_each_other(store: Store) -> None:
+    """Concurrent appends to different runs all happen, each in its own order."""
+
+    async def fill(run: RunKey) -> None:
+        for expected in range(-1, 9):
+            assert await store.log.append(run, expected, batch(run, expected)) is None
+
+    runs = [await make_run(store, f"run-{number}", OTHER if number % 2 else ACME) for number in range(24)]
+    await asyncio.gather(*map(fill, runs))
+    for run in runs:
+        events = await store.log.read(run, -1, 100)
+        assert [(item.run_id, item.sequence) for item in events] == [(run.run_id, at) for at in range(10)]
+
+
+async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
+    """Events with a gap or of another run, a projection that does not fit them, a completion time without an
+    end, an end without a completion time, another partition's record, another run's child or word: an exception,
+    and no trace."""
+    run = await make_run(store)
+    await store.log.append(run, -1, batch(run, -1))
+    before = await state_of(store, run)
+    good = batch(run, 0, 2)
+    kinship = Parent(run.run_id, "n", "k", "core.dispatch", run.run_id)
+    for bad in (
+        msgspec.structs.replace(good, events=(event(run, 1), event(run, 3))),
+        msgspec.structs.replace(good, events=(event(run, 0), event(run, 1))),
+        msgspec.structs.replace(good, events=(event(run, 1), event(header("other").key, 2))),
+        msgspec.structs.replace(good, projection=Projection("running", 1)),
+        msgspec.structs.replace(good, projection=Projection("running", 2, completed_at=NOW)),
+        msgspec.structs.replace(good, projection=Projection("completed", 2)),
+        msgspec.structs.replace(good, record=record(partition=OTHER)),
+        msgspec.structs.replace(good, spawns=(Spawn(header("child")),)),
+        msgspec.structs.replace(good, spawns=(Spawn(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
+        msgspec.structs.replace(good, spawns=(Spawn(header("child", OTHER, parent=kinship)),)),
+        msgspec.structs.replace(good, tells=Told("child", "n", "k", 0, "running")),
+    ):
+        assert await raised(store.log.append(run, 0, bad)) is not None
+        assert await state_of(store, run) == before
+    assert await store.log.recall(OTHER, "slot-1", 0) is None
+    for partition in (ACME, OTHER):
+        assert await store.log.stored(RunKey(partition, "child")) is None
+    assert await store.log.append(run, 0, good) is None
+
+
+async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
+    """Cancelling the caller of an append does not tear it: it has happened as a whole or not at all."""
+    for number in range(20):
+        run = await make_run(store, f"run-{number}")
+        given = batch(run, -1, 5, rows=(StateRow("variable", "v", b"1"),), record=record(f"slot-{number}"))
+        appending = asyncio.ensure_future(store.log.append(run, -1, given))
+        for _ in range(number % 4):
+            await asyncio.sleep(0)
+        appending.cancel()
+        await asyncio.wait([appending])
+        # Everything that was given to the store before this write is settled when this write is.
+        await make_run(store, f"barrier-{number}")
+        found = await store.log.stored(run)
+        assert found is not None
+        events = len(await store.log.read(run, -1, 10))
+        recorded = await store.log.recall(ACME, f"slot-{number}", 0)
+        seen = (found.projection.last_sequence, len(found.rows), events, recorded is not None)
+        assert seen in ((-1, 0, 0, False), (4, 1, 5, True))
+
+
+def _one(run: RunKey, projection: Projection, event_id: str = "event") -> Batch:
+    given: Event = event(run, projection.last_sequence, event_id=event_id)
+    return Batch((given,), projection)
+
+
+APPEND_CHECKS: Final[tuple[Check, ...]] = (
+    sequences_have_no_gaps,
+    events_come_back_as_they_were,
+    a_projection_comes_back_as_it_was,
+    a_conflict_writes_nothing,
+    an_unknown_run_is_a_conflict,
+    nothing_follows_the_end,
+    one_of_many_appenders_wins,
+    runs_do_not_disturb_each_other,
+    an_inconsistent_batch_is_refused_whole,
+    a_cancelled_caller_leaves_all_or_nothing,
+)
+
+
+async def a_new_run_is_pending_and_empty(store: Store) -> None:
+    """A created run has status pending, last sequence -1, no events, no rows and the header it was given."""
+    assert await store.log.create(header()) == Created()
+    assert await store.log.stored(header().key) == Stored(header(), Projection("pending", -1))
+    assert await store.log.read(header().key, -1, 10) == []
+    assert await store.log.hidden(header().key) == []
+
+
+async def a_run_comes_with_its_first_batch(store: Store) -> None:
+    """A first batch is there as if it had been appended, and the next append follows it."""
+    for status in ("running", "completed"):
+        given = header(status)
+        parts: dict[str, Any] = {
+            "rows": (StateRow("node", "n", b"{}"), StateRow("variable", "v", b"1")),
+            "hidden": (Hidden(1, "/b", b"2"),),
+        }
+        first = batch(given.key, -1, 3, status, **parts)
+        assert await store.log.create(given, (Hidden(-1, "/a", b"1"),), record(status), first=first) == Created()
+        other = header(f"other-{status}")
+        assert await store.log.create(other, (Hidden(-1, "/a", b"1"),)) == Created()
+        assert await store.log.append(other.key, -1, batch(other.key, -1, 3, status, **parts)) is None
+        stored, events, hidden = await state_of(store, given.key)
+        expected, other_events, other_hidden = await state_of(store, other.key)
+        assert (stored.projection, stored.rows, hidden) == (expected.projection, expected.rows, other_hidden)
+        assert [item | {"run_id": ""} for item in events] == [item | {"run_id": ""} for item in other_events]
+        assert (stored.header, [item["sequence"] for item in events]) == (given, [0, 1, 2])
+        assert await store.log.recall(ACME, status, 0) == record(status)
+    running, ended = header("running").key, header("completed").key
+    assert running in await store.log.unfinished(None, 10)
+    assert ended not in await store.log.unfinished(None, 10)
+    assert await store.log.append(running, 2, batch(running, 2)) is None
+    assert isinstance(await raised(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
+
+
+async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
+    """Slot taken, scope taken, id in use or an unsound batch: neither run nor events are there."""
+    await make_run(store, "live", scope_id="scope")
+    await store.log.remember(record())
+    given = header("next", scope_id="scope")
+    first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(Hidden(0, "/a", b"1"),))
+    assert await store.log.create(given, (), record(), first=first) == Recorded(record())
+    assert await store.log.create(given, (), None, True, first) == Active("live")
+    for unsound in (
+        batch(given.key, 0),
+        batch(header("else").key, -1),
+        batch(given.key, -1, record=record("own")),
+        msgspec.structs.replace(first, projection=Projection("running", 7)),
+    ):
+        assert isinstance(await raised(store.log.create(given, first=unsound)), HostFault)
+    assert await state_of(store, given.key) == (None, [], [])
+    assert await store.log.recall(ACME, "own", 0) is None
+    before = await state_of(store, header("live").key)
+    again = batch(header("live").key, -1, 2)
+    assert await raised(store.log.create(header("live"), first=again)) is not None
+    assert await state_of(store, header("live").key) == before
+
+
+async def a_header_comes_back_whole(store: Store) -> None:
+    """Every field of a header survives, with the types and the text of its JSON values."""
+    values: dict[str, Any] = {
+        "text": 'Zoë \u0000 \U0001f9f5 "quoted"',
+        "numbers": [0, -1, 1.0, 0.1, 1e300, 2**53, -(2**63)],
+        "nothing": None,
+        "nested": {"": [{"yes": True, "no": False}, []]},
+    }
+    given = RunHeader(
+        run_id="run-a",
+        partition=ACME,
+        owner=Owner("acme", "key-7"),
+        workflow_id="wörk.flow",
+        definition="1" * 64,
+        created_at=1,
+        inputs=values,
+        configurable={"model": values},
+        tags=("b", "a", "ü"),
+        metadata={"large": "x" * 100_000},
+        scope_id="scope",
+        callback_url="https://example.org/hook?a=b",
+        traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01",
+        transport="other",
+        engine_version=7,
+        event_log_schema_version=8,
+    )
+    await store.log.create(given)
+    found = await store.log.stored(given.key)
+    assert found is not None
+    assert found.header == given
+    assert repr(found.header.inputs) == repr(values)
+
+
+async def a_header_is_not_shared_with_the_caller(store: Store) -> None:
+    """What is done to a header after it was given, or to one that was read, does not change the store."""
+    inputs = {"name": "first"}
+    given = header(inputs=inputs)
+    await store.log.create(given)
+    inputs["name"] = "second"
+    for _ in range(2):
+        found = await store.log.stored(given.key)
+        assert found is not None
+        assert found.header.inputs == {"name": "first"}
+        found.header.inputs["name"] = "third"
+
+
+async def a_run_id_is_used_once(store: Store) -> None:
+    """A second run of the same partition and id is refused and changes nothing."""
+    run = await make_run(store, status="running", inputs={"first": True})
+    before = await state_of(store, run)
+    error = await raised(store.log.create(header(inputs={"second": True}), (Hidden(-1, "/second", b"1"),), record()))
+    assert error is not None
+    assert await state_of(store, run) == before
+    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert len((await store.log.list_runs(ACME, RunQuery())).runs) == 1
+
+
+async def a_live_run_keeps_its_scope(store: Store) -> None:
+    """With `exclusive`, a live run of the same partition and scope answers Active and nothing is written."""
+    for number, status in enumerate[Status](("pending", "running", "waiting-input", "cancelling")):
+        scope = f"scope-{number}"
+        await make_run(store, f"run-{number}", status=status, scope_id=scope)
+        second = header(f"second-{number}", scope_id=scope)
+        taken = await store.log.create(second, (Hidden(-1, "", b"1"),), record(), exclusive=True)
+        assert taken == Active(f"run-{number}")
+        assert await state_of(store, second.key) == (None, [], [])
+        assert await store.log.recall(ACME, "slot-1", 0) is None
+
+
+async def a_scope_is_free_again_after_the_end(store: Store) -> None:
+    """Ended runs, other scopes and other partitions do not keep a scope; without `exclusive` nobody asks."""
+    for number, status in enumerate[Status](("completed", "failed", "cancelled")):
+        await make_run(store, f"run-{number}", status=status, scope_id="scope")
+    await make_run(store, "other", partition=OTHER, scope_id="scope")
+    await make_run(store, "wide", scope_id="scope-2")
+    await make_run(store, "none")
+    assert await store.log.create(header("next", scope_id="scope"), exclusive=True) == Created()
+    assert await store.log.create(header("free", scope_id="scope")) == Created()
+
+
+async def no_scope_is_a_scope(store: Store) -> None:
+    """Runs without a scope are one scope of their own."""
+    await make_run(store, "scoped", scope_id="scope")
+    assert await store.log.create(header("first"), exclusive=True) == Created()
+    assert await store.log.create(header("second"), exclusive=True) == Active("first")
+    first = header("first").key
+    await store.log.append(first, -1, batch(first, -1, status="cancelled"))
+    assert await store.log.create(header("third"), exclusive=True) == Created()
+
+
+async def one_of_many_takes_a_scope(store: Store) -> None:
+    """Of concurrent exclusive creations in one scope exactly one makes a run; the others name it."""
+    headers = [header(f"run-{number}", scope_id="scope") for number in range(32)]
+    answers = await asyncio.gather(*(store.log.create(given, exclusive=True) for given in headers))
+    made = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == Created()]
+    assert len(made) == 1
+    assert Counter(answer for answer in answers if answer != Created()) == {Active(made[0]): 31}
+    page = await store.log.list_runs(ACME, RunQuery())
+    assert [found.header.run_id for found in page.runs] == made
+
+
+CREATE_CHECKS: Final[tuple[Check, ...]] = (
+    a_new_run_is_pending_and_empty,
+    a_run_comes_with_its_first_batch,
+    a_refused_run_leaves_nothing_of_its_first_batch,
+    a_header_comes_back_whole,
+    a_header_is_not_shared_with_the_caller,
+    a_run_id_is_used_once,
+    a_live_run_keeps_its_scope,
+    a_scope_is_free_again_after_the_end,
+    no_scope_is_a_scope,
+    one_of_many_takes_a_scope,
+)

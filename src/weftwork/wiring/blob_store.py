@@ -1,0 +1,48 @@
+"""Where a host keeps the bytes of assets."""
+
+import os
+import re
+from collections.abc import Mapping
+
+from weftwork.adapters.blobs.local import LocalBlobs
+from weftwork.adapters.blobs.memory import MemoryBlobs
+from weftwork.ports.clock import Clock
+from weftwork.ports.ids import Ids
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.settings import Settings, SettingsError
+
+FOLDER = "assets"
+
+_S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._/-]*))?", re.ASCII)
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+
+def host_blobs(settings: Settings, clock: Clock, ids: Ids, environ: Mapping[str, str] = os.environ) -> Blobs:
+    """What the settings ask for. Raises SettingsError."""
+    if settings.blobs:
+        return _object_blobs(settings, ids, environ)
+    if settings.store == "memory":
+        return MemoryBlobs(clock, ids)
+    return LocalBlobs(settings.data_folder / FOLDER, clock, ids)
+
+
+def _object_blobs(settings: Settings, ids: Ids, environ: Mapping[str, str]) -> Blobs:
+    found = _S3.fullmatch(settings.blobs)
+    prefix = (found["prefix"] or "").strip("/") if found is not None else ""
+    if found is None or any(step in ("", ".", "..") for step in prefix.split("/") if prefix):
+        raise SettingsError("blobs must be empty, for a folder beside the database, or like s3://bucket/prefix")
+    allow_http = environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on")
+    plain = [name for name in _ENDPOINTS if environ.get(name, "").lower().startswith("http:")]
+    if plain and not allow_http:
+        raise SettingsError(f"{plain[0]} has no TLS; with AWS_ALLOW_HTTP=true it is used all the same")
+    try:
+        # Only a host that has its assets there needs the library.
+        from weftwork.adapters.blobs.object_storage import ObjectBlobs
+    except ModuleNotFoundError:
+        raise SettingsError("blobs on s3:// needs more packages: pip install 'weftwork[blobs]'") from None
+    folder = None if settings.store == "memory" else settings.data_folder
+    try:
+        return ObjectBlobs(found["bucket"], prefix, ids, folder, allow_http)
+    except StoreUnavailable as fault:
+        raise SettingsError(f"blobs: {fault}; the variables that begin with AWS_ are read as well") from None

@@ -1,0 +1,71 @@
+"""The envelope kinds of a host: those of the protocol, and those that the settings and packages bring."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, find_kinds
+from weftwork.protocol.envelopes.kind import Kind, Kinds
+from weftwork.protocol.envelopes.kind_registry import (
+    BUILTIN,
+    MAX_BYTES,
+    KindRefused,
+    Registration,
+    check_kind,
+    register,
+)
+from weftwork.protocol.json.values import is_object
+from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.document_file import FileUnusable, read_document
+
+SUFFIX: Final = ".schema.json"
+VERSION: Final = "x-version"
+"""The member of such a file that holds the version of the kind. JSON Schema leaves names like it to its users."""
+
+
+def host_kinds(settings: Settings, given: Iterable[EnvelopeKind] = ()) -> Kinds:
+    """All kinds that this host knows: of the protocol, of the files that the settings name, of the modules that nodes
+    come from, and these. Raises SettingsError."""
+    found = [each for path in settings.envelope_kinds for each in _of_path(Path(path))]
+    try:
+        declared = list(dict.fromkeys([*find_kinds(settings.nodes), *given]))
+        found += [Registration(each.kind, each.place) for each in declared]
+        return register(BUILTIN, found, legacy=True)
+    except (NodesUnusable, KindRefused) as error:
+        raise SettingsError(str(error)) from None
+
+
+def _of_path(path: Path) -> Iterator[Registration]:
+    place = f"--envelope-kinds {path}"
+    if path.is_dir():
+        files = sorted(path.glob(f"*{SUFFIX}"))
+        if not files:
+            raise SettingsError(f"{place}: there is no *{SUFFIX} in this folder")
+        for file in files:
+            yield _of_file(file, f"--envelope-kinds {file}")
+    elif path.name.endswith(SUFFIX):
+        yield _of_file(path, place)
+    else:
+        raise SettingsError(f"{place}: name a folder, or a file such as vendor.acme.plan{SUFFIX}")
+
+
+def _of_file(file: Path, place: str) -> Registration:
+    """The name of the file is the name of the kind. An `$id` is left out: the host serves the schema under its own."""
+    try:
+        document = read_document(file, MAX_BYTES)
+    except FileUnusable as error:
+        raise SettingsError(f"{place}: {error}") from None
+    if not is_object(document):
+        raise SettingsError(f"{place}: a schema of a kind is an object")
+    schema = {name: value for name, value in document.items() if name not in (VERSION, "$id")}
+    kind = Kind(file.name.removesuffix(SUFFIX), document.get(VERSION, 1), schema)
+    if wrong := check_kind(kind, legacy=True):
+        raise SettingsError(f"{place}: this cannot be a kind:{_at(wrong[0].pointer)} {wrong[0].message}")
+    return Registration(kind, place)
+
+
+def _at(pointer: str) -> str:
+    """Where it is in the file, which is the schema and has the version in it."""
+    inside = f"/{VERSION}" if pointer == "/version" else pointer.removeprefix("/schema")
+    return f" at {inside}" if inside else ""

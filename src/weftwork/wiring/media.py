@@ -1,0 +1,40 @@
+"""The media of a host: where bytes are kept, what is known of them, and the routes they come and go by."""
+
+from weftwork.adapters.http.app import Handler
+from weftwork.adapters.http.routes.assets import AssetRoutes, AssetUpload
+from weftwork.adapters.http.test_endpoints.host_services import AiSeam, MediaSeam
+from weftwork.engine.media.asset_sweep import AssetSweep
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.signer import Signer
+from weftwork.ports.clock import Clock
+from weftwork.ports.ids import Ids
+from weftwork.ports.models import Models
+from weftwork.ports.outbound import Outbound
+from weftwork.ports.storage.assets import AssetRows
+from weftwork.protocol.media.asset_headers import Reach
+from weftwork.settings import Settings
+from weftwork.wiring.blob_store import host_blobs
+
+
+class HostMedia:
+    """`blobs` is opened and closed with the store. Raises SettingsError for bytes that cannot be kept anywhere."""
+
+    def __init__(self, settings: Settings, rows: AssetRows, signer: Signer, clock: Clock, ids: Ids) -> None:
+        self._clock = clock
+        self._limits = settings.limits()
+        self._reach: Reach = settings.media_reach
+        self.blobs = host_blobs(settings, clock, ids)
+        self.assets = Assets(rows, self.blobs, signer, clock, self._limits, settings.media_base())
+        self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unsure)
+
+    def handlers(self, models: Models, outbound: Outbound) -> dict[str, Handler]:
+        """By their operations."""
+        served = AssetRoutes(self.assets, self._clock, self._limits, self._reach)
+        return {
+            "uploadAsset": AssetUpload(self.assets, self._limits).upload,
+            "listAssets": served.list_assets,
+            "getAsset": served.serve,
+            "getSampleAsset": served.serve,
+            "putMedia": MediaSeam(self.assets, self._limits).put,
+            "callAi": AiSeam(models, self.assets, outbound, self._limits.max_bytes_per_part).call,
+        }

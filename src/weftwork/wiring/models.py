@@ -1,0 +1,68 @@
+"""The model providers of a host.
+
+The prompt templates of a host: those of the conformance workflows, and those that the settings name.
+"""
+
+from collections.abc import Iterable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from weftwork.adapters.providers.programs import Programs
+from weftwork.adapters.providers.registry import Providers, offered
+from weftwork.adapters.providers.script import ScriptUnreadable, read_script
+from weftwork.ports.clock import Clock
+from weftwork.ports.models import ModelProvider
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.models.prompt_templates import PromptTemplate, Templates, check_template, parse_template
+from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.document_file import FileUnusable, read_document
+
+
+def host_models(settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()) -> tuple[Providers, Programs]:
+    """`more`, then the providers that the settings come to; and what the scripted one is programmed by.
+
+    Raises SettingsError.
+    """
+    try:
+        script = read_script(Path(settings.model_script).expanduser()) if settings.model_script else None
+    except ScriptUnreadable as error:
+        raise SettingsError(f"--model-script {error}") from None
+    return offered(clock, script, settings.test_seams or settings.conformance, more)
+
+
+MAX_BYTES: Final = 524_288
+"""Of one file."""
+
+
+def host_templates(settings: Settings) -> Templates:
+    """The templates that references of this host's nodes find. Raises SettingsError."""
+    found = [*_conformance()] if settings.conformance else []
+    try:
+        return Templates([*found, *(each for folder in settings.prompts for each in _of_folder(Path(folder)))])
+    except ValueError as error:
+        raise SettingsError(f"--prompts: {error}") from None
+
+
+def _conformance() -> Iterator[PromptTemplate]:
+    folder = resources.files("weftwork.conformance").joinpath("prompts")
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        yield parse_template(decode(file.read_bytes()))
+
+
+def _of_folder(folder: Path) -> Iterator[PromptTemplate]:
+    if not folder.is_dir():
+        raise SettingsError(f"--prompts {folder}: there is no such folder")
+    for file in sorted(folder.glob("*.json")):
+        yield _of_file(file)
+
+
+def _of_file(file: Path) -> PromptTemplate:
+    place = f"--prompts {file}"
+    try:
+        document = read_document(file, MAX_BYTES)
+    except FileUnusable as error:
+        raise SettingsError(f"{place}: {error}") from None
+    if wrong := check_template(document):
+        raise SettingsError(f"{place}: {wrong[0].pointer or '/'} {wrong[0].message}")
+    return parse_template(document)

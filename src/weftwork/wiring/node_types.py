@@ -1,0 +1,44 @@
+"""The node types of a host: those that come with the package, and those that people have written."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.python.declaration.decorator import NodeFunction
+from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, distinct, find_nodes, nodes_among
+from weftwork.ports.nodes import NodeType
+from weftwork.ports.outbound import Outbound
+from weftwork.protocol.models.prompt_templates import Templates
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.settings import SettingsError
+
+
+def node_types(
+    outbound: Outbound | None = None,
+    conversation: bool = True,
+    conformance: bool = True,
+    templates: Templates | None = None,
+) -> dict[str, NodeType]:
+    """The node types that come with the package, by the name that a definition uses; without a client none sends."""
+    return {node.declaration.type_id: node for node in builtin(outbound, conversation, conformance, templates)}
+
+
+def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
+    """The nodes written in Python that these modules and the installed packages have, and these functions are.
+
+    Raises SettingsError.
+    """
+    taken = {node.declaration.type_id for node in builtin()}
+    try:
+        found = distinct([*find_nodes(modules), *nodes_among(functions)])
+    except NodesUnusable as error:
+        raise SettingsError(str(error)) from None
+    for node in found:
+        if node.declaration.type_id in taken:
+            raise SettingsError(f"{node.place}: {node.declaration.type_id!r} is a node type of the host")
+    return found
+
+
+def declarations(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
+    """What a definition is checked against."""
+    return {type_id: node.declaration for type_id, node in types.items()}

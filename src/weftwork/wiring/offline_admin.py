@@ -1,0 +1,85 @@
+"""Administration of a host that is not running, straight on its store."""
+
+from pathlib import Path
+from typing import Any
+
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
+from weftwork.adapters.system.lock_file import LockFileSeat
+from weftwork.engine.api.administration import Administration
+from weftwork.engine.api.keyring import Keyring
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.media.asset_sweep import SLICE, AssetSweep, Swept
+from weftwork.engine.signer import Signer
+from weftwork.ports.storage.assets import Usage
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.blob_store import host_blobs
+from weftwork.wiring.data_folder import DATABASE, LOCK, make_folder, take
+from weftwork.wiring.node_types import declarations, node_types
+
+
+class ClosedSweep:
+    """The sweep of assets. Where their bytes are is opened only if it is needed: keys can be made without it."""
+
+    def __init__(self, store: SqliteStore, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._blobs: Blobs | None = None
+
+    async def count(self) -> Usage:
+        return await (await self._sweep()).count()
+
+    async def prune(self, limit: int = SLICE) -> Swept:
+        return await (await self._sweep()).prune(limit)
+
+    async def strays(self) -> int:
+        return await (await self._sweep()).strays()
+
+    async def close(self) -> None:
+        if self._blobs is not None:
+            await self._blobs.close()
+
+    async def _sweep(self) -> AssetSweep:
+        if self._blobs is None:
+            try:
+                blobs = host_blobs(self._settings, SystemClock(), RandomIds())
+            except SettingsError as error:
+                raise HostFault(str(error)) from None
+            await blobs.open()
+            self._blobs = blobs
+        return AssetSweep(self._store.assets, self._blobs, SystemClock())
+
+
+async def open_administration(data: Path, blobs: str = "") -> tuple[Administration, Any]:
+    """Administration straight on the store of a host that is not running, and the function that closes it. `blobs` is
+    the setting of that name.
+
+    Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
+    """
+    seat = LockFileSeat(data / LOCK)
+    make_folder(data)
+    take(seat)
+    store = SqliteStore(data / DATABASE)
+    try:
+        await store.open()
+        keyring = Keyring(store.keys, SystemClock(), RandomIds(), SCOPES)
+        await keyring.load()
+        signer = Signer(store.signing, SystemClock(), RandomIds())
+        await signer.load()
+    except BaseException:
+        seat.release()
+        raise
+
+    sweep = ClosedSweep(store, Settings(data=str(data), blobs=blobs))
+
+    async def close() -> None:
+        await sweep.close()
+        await store.close()
+        seat.release()
+
+    catalog = Catalog(store.definitions, declarations(node_types()))
+    return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer, sweep), close
