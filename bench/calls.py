@@ -17,13 +17,13 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.child import ROOT
+from bench.child_process import ROOT
 from bench.cost_load import response
-from bench.host import Host
-from bench.load import creation, request, text_after
+from bench.load.runs import creation, request, text_after
 from bench.plan import BenchError
-from bench.report import plain
+from bench.report.statistics import plain
 from bench.scenarios import SCENARIOS, host_of, register
+from bench.subjects.host import Host
 
 TABLE: Final = ROOT / "tests" / "bench" / "calls.json"
 WRITE: Final = ".venv/bin/python -m bench.calls --write"

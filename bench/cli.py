@@ -12,15 +12,16 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from bench import machine, page
-from bench.chart import chart
-from bench.child import ROOT, end_all
-from bench.figures import PARTS, host_figures
+from bench import machine
+from bench.child_process import ROOT, end_all
+from bench.costs.host_figures import PARTS, host_figures
 from bench.plan import FULL, LEAST_ROUNDS, QUICK, SUBJECTS, BenchError, Plan
-from bench.report import STAGE_HEAD, UNSTEADY, plain, results, spread, stage_rows
-from bench.rounds import compare
-from bench.subjects import started
-from bench.targets import TARGET_HEAD, judged, target_rows
+from bench.report import page
+from bench.report.chart import chart
+from bench.report.rounds import compare
+from bench.report.statistics import STAGE_HEAD, UNSTEADY, plain, results, spread, stage_rows
+from bench.report.targets import TARGET_HEAD, judged, target_rows
+from bench.subjects.registry import started
 
 PAGE = ROOT / "docs" / "performance.md"
 CHART = ROOT / "docs" / "assets" / "performance.svg"

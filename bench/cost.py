@@ -25,10 +25,10 @@ import msgspec
 
 from bench import machine
 from bench.callgrind import Callgrind, require, run
-from bench.child import ROOT, end_all
+from bench.child_process import ROOT, end_all
 from bench.cost_load import Load
 from bench.plan import BenchError
-from bench.report import plain
+from bench.report.statistics import plain
 from bench.scenarios import SCENARIOS, host_of, register
 
 OUT: Final = ROOT / "bench" / "cost.json"

@@ -16,7 +16,7 @@ from collections import deque
 from types import TracebackType
 from typing import Final
 
-from bench.load import creation, request, text_after
+from bench.load.runs import creation, request, text_after
 from bench.plan import BenchError
 
 LAG: Final = 4

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from bench.child import ROOT
+from bench.child_process import ROOT
 from bench.plan import Plan
 
 PACKAGES: Final = (

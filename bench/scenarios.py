@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from bench.graphs import chain, definition, node
-from bench.host import MODULE, Host, weftwork
+from bench.costs.graphs import chain, definition, node
+from bench.subjects.host import MODULE, Host, weftwork
 
-NODES: Final = "bench.python_nodes"
+NODES: Final = "bench.costs.python_nodes"
 
 
 class Scenario(msgspec.Struct, frozen=True):

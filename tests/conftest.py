@@ -1,14 +1,33 @@
-"""`pytest --rule idem-04` runs the tests that prove one rule; proofs under fire stay out of the fast lane."""
+"""`pytest --rule idem-04` runs the tests that prove one rule; slow proofs stay out of the fast lane."""
 
 import signal
 from pathlib import Path
 
 import pytest
 
-PROOFS = {"crash", "hostile", "power", "readers", "interop", "cli", "docs", "outbound"}
-"""Folders whose tests start processes, fill disks or crowd sockets: all of them count as slow."""
-SOCKETS = "test_http_"
-"""So begin the names of tests that talk to a host over sockets, which count as slow too."""
+SLOW = (
+    "crash",
+    "hostile",
+    "power",
+    "readers",
+    "interop",
+    "docs",
+    "cli/answer",
+    "cli/client",
+    "cli/commands",
+    "cli/console",
+    "cli/doctor",
+    "cli/follow",
+    "cli/serve",
+    "adapters/outbound",
+    "adapters/http/server",
+    "adapters/http/streams",
+    "adapters/http/routes",
+    "adapters/http/assets",
+    "adapters/http/interrupts",
+    "adapters/http/test_endpoints",
+)
+"""Folders whose tests start processes, fill disks or use sockets: all of them are marked as slow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in PROOFS or item.path.name.startswith(SOCKETS):
+        if item.path.relative_to(here).as_posix().startswith(tuple(f"{folder}/" for folder in SLOW)):
             item.add_marker(pytest.mark.slow)
     wanted = config.getoption("--rule")
     if wanted is None:

@@ -1,10 +1,13 @@
-"""What `import weftwork` offers, by the module that has it. Looked up when it is asked for: a module with nodes is
-imported quickly, and without the host around it."""
+"""What `import weftwork` exports, by the module that defines it.
+
+Names are looked up on first use (PEP 562), so that a module with nodes is imported quickly and without the host.
+"""
 
 import importlib
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-PLACES: Final[dict[str, str]] = {
+EXPORTS: Final[dict[str, str]] = {
     "Context": "weftwork.adapters.python.context",
     "EnvelopeKind": "weftwork.adapters.python.declaration.envelope_kind",
     "FetchError": "weftwork.adapters.python.errors",
@@ -21,8 +24,15 @@ PLACES: Final[dict[str, str]] = {
 }
 
 
-def look_up(name: str) -> Any:
-    """PEP 562: an attribute of the package that nobody has asked for yet."""
-    if name not in PLACES:
-        raise AttributeError(f"module 'weftwork' has no attribute {name!r}")
-    return getattr(importlib.import_module(PLACES[name]), name)
+def lazy(package: str, exports: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module-level `__getattr__` for the package that imports each name from its module on first use."""
+
+    def look_up(name: str) -> Any:
+        if name not in exports:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(exports[name]), name)
+
+    return look_up
+
+
+look_up: Final = lazy("weftwork", EXPORTS)

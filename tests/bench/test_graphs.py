@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from bench.graph_cost import check_results
-from bench.graphs import ROW, chain, computing, items, layered, looping, mapped, wide
+from bench.costs.graph_cost import check_results
+from bench.costs.graphs import ROW, chain, computing, items, layered, looping, mapped, wide
 from bench.meter import forget_peak, peak_mib, rss_mib
 from bench.plan import FULL, BenchError
 
-from tests.protocol.definition import plan_of
+from tests.harness.definitions import plan_of
 from weftwork.protocol.json.decoder import MAX_NODES
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.plan import Plan

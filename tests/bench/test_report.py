@@ -5,15 +5,25 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from bench.chart import chart
 from bench.cli import main
 from bench.machine import cpu_model, file_system
-from bench.page import BEGIN, END, filled, own_rows
 from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS, Sample
-from bench.report import FIGURES, STAGE_HEAD, figures, markdown, percentile, plain, results, spread, stage_rows
-from bench.targets import TARGETS, judged, target_rows
+from bench.report.chart import chart
+from bench.report.page import BEGIN, END, filled, own_rows
+from bench.report.statistics import (
+    FIGURES,
+    STAGE_HEAD,
+    figures,
+    markdown,
+    percentile,
+    plain,
+    results,
+    spread,
+    stage_rows,
+)
+from bench.report.targets import TARGETS, judged, target_rows
 
-from tests.bench.made_up import META, OWN, RATES, made_up, rounds_of
+from tests.bench.sample_results import META, OWN, RATES, made_up, rounds_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 

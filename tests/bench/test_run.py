@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.child import Child
-from bench.graphs import definition, node
-from bench.host import weftwork
+from bench.child_process import Child
+from bench.costs.graphs import definition, node
 from bench.plan import BenchError
-from bench.report import FIGURES
+from bench.report.statistics import FIGURES
+from bench.subjects.host import weftwork
 
-from tests.bench.made_up import OWN
+from tests.bench.sample_results import OWN
 from tests.live import until
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ BESIDE_STARLETTE = {f"asset_{name}" for name in ("bare_4_per_s", "bare_16_per_s"
 
 CARELESS = """
 import sys
-from bench import child, cli
+from bench import child_process as child, cli
 child.Child.__exit__ = cli.end_all = lambda *_: None
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -3,7 +3,7 @@
 from itertools import cycle, product
 from typing import NamedTuple
 
-from tests.protocol.media.heads import AVIF, FRAME, M4A, MP4, OGG, WEBM
+from tests.protocol.media.file_heads import AVIF, FRAME, M4A, MP4, OGG, WEBM
 
 TRAP = b"http://trap.invalid"
 """Stands in the files for the address of the trap."""

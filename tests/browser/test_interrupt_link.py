@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.browser.chromium import Chromium, Tab
+from tests.harness.definitions import node
 from tests.live import Host
 from tests.live.fixtures import host as host
 from tests.live.steering import cancel, flow, payloads, register
 from tests.live.tokens import gated, made_link
-from tests.protocol.definition import node
 
 pytestmark = pytest.mark.slow
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.http.page.sample_questions import KINDS, TRIP, approval, quorum
 from tests.browser.chromium import Chromium, Tab
-from tests.browser.visit import opened
+from tests.browser.open_page import opened
 from tests.live import until
-from tests.page.questions import KINDS, TRIP, approval, quorum
 
 pytestmark = pytest.mark.slow
 

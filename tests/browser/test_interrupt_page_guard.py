@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.browser.asker import Asker
+from tests.adapters.http.page.injection_payloads import CANARY, PAYLOADS, POLYGLOTS
+from tests.adapters.http.page.sample_questions import KINDS, approval
+from tests.adapters.http.page.text_places import everywhere
 from tests.browser.chromium import Chromium
-from tests.browser.visit import opened, quiet
-from tests.page.payloads import CANARY, PAYLOADS, POLYGLOTS
-from tests.page.places import everywhere
-from tests.page.questions import KINDS, approval
+from tests.browser.open_page import opened, quiet
+from tests.browser.question_server import Asker
 from weftwork.adapters.http.page import markup, pages
 from weftwork.adapters.http.page.display_text import visible
 from weftwork.adapters.http.page.layout import HEADERS

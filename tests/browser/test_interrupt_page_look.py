@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.browser.asker import Asker
+from tests.adapters.http.page.sample_questions import KINDS, approval
+from tests.adapters.http.page.text_places import everywhere
 from tests.browser.chromium import Chromium
-from tests.browser.visit import opened
-from tests.page.places import everywhere
-from tests.page.questions import KINDS, approval
+from tests.browser.open_page import opened
+from tests.browser.question_server import Asker
 from weftwork.adapters.http.page import pages
 
 pytestmark = pytest.mark.slow

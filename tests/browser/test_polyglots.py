@@ -9,10 +9,10 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from tests.browser.chromium import Chromium, Tab
+from tests.browser.foreign_page import MEDIA, PAGES, WAYS, Trap
 from tests.browser.polyglots import PAGE, PIXEL, RAN, Polyglot, bodies, corpus
-from tests.browser.trap import MEDIA, PAGES, WAYS, Trap
 from tests.live.host import Host, start_host
-from tests.live.served import Served, elsewhere, open_served
+from tests.live.listening_host import Served, elsewhere, open_served
 from weftwork.adapters.http.routes import assets as asset_routes
 from weftwork.protocol.media.asset_headers import GUARDS
 from weftwork.protocol.media.asset_references import ASSETS

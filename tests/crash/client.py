@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from tests.crash.ledger import Cancel, Create, Delete, Ledger, Steer
+from tests.crash.client_history import Cancel, Create, Delete, Ledger, Steer
 from tests.live import Answer, Host, until
 from tests.live.host import KEY
 from weftwork.adapters.admin.client import ask

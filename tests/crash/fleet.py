@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from tests.crash.client import Client, Gone
-from tests.crash.flows import WAITS
-from tests.crash.ledger import Ledger
+from tests.crash.client_history import Ledger
 from tests.crash.oracle import Log, instant
+from tests.crash.workflows import WAITS
 from tests.live import Host
 
 CLIENTS = 8

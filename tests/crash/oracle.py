@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from tests.crash.client import Client, stream
-from tests.crash.flows import WAITS
-from tests.crash.ledger import Ledger
+from tests.crash.client_history import Ledger
+from tests.crash.workflows import WAITS
 from tests.live import Host, frames
 
 PATIENCE = 30.0

@@ -7,8 +7,8 @@ from threading import Barrier
 
 import pytest
 
-from tests.crash.killer import Ground, stop
 from tests.crash.oracle import listing
+from tests.crash.restartable_host import Ground, stop
 from tests.live import Answer, Host
 
 pytestmark = pytest.mark.slow

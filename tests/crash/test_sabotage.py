@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.crash.client import Client, Gone
+from tests.crash.client_history import Ledger
 from tests.crash.fleet import check_deadlines
-from tests.crash.image import check_image
-from tests.crash.killer import Ground, check_killed_at
-from tests.crash.ledger import Ledger
 from tests.crash.oracle import audit
-from tests.crash.visit import visit
+from tests.crash.restartable_host import Ground, check_killed_at
+from tests.crash.store_image import check_image
+from tests.crash.workload import visit
 from tests.live import until
 
 pytestmark = pytest.mark.slow

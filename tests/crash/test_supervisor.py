@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.client_history import Ledger
 from tests.crash.fleet import Fleet, check_deadlines
-from tests.crash.image import check_image
-from tests.crash.killer import Ground, stop
-from tests.crash.ledger import Ledger
 from tests.crash.oracle import audit, listing
+from tests.crash.restartable_host import Ground, stop
+from tests.crash.store_image import check_image
 from tests.live import Host, until
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.page_tool import copy_tree, run_tool
 from tests.docs.pages import ROOT, blocks
-from tests.protocol.definition import edge, node, workflow
+from tests.harness.definitions import edge, node, workflow
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.engine.host.catalog import Catalog

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import ROOT, links, pages
 from tests.live import start_host, write_workflows
-from tests.live.family import CALLS, await_tree, family
+from tests.live.child_workflows import CALLS, await_tree, family
 from tests.live.steering import reply
 
 PICTURES = sorted((ROOT / "docs" / "assets").glob("*.svg"))

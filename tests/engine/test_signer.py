@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.bench import run
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
+from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.system.clock_and_ids import RandomIds
 from weftwork.engine import signer as module

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hostile.evil import MARK
+from tests.hostile.hostile_json import MARK
 from tests.live import Host
 from tests.live.fixtures import host
 

@@ -25,7 +25,7 @@ from tests.live import (
     start_host,
     write_workflows,
 )
-from tests.live.served import until
+from tests.live.listening_host import until
 from weftwork.engine.api.runs import Service
 from weftwork.engine.host.executor import Executor, Population
 from weftwork.protocol.json import schema

@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from tests.hostile.wire import HEALTH, HOST, parse
+from tests.hostile.raw_http import HEALTH, HOST, parse
 from weftwork.adapters.http.server import connection as module
 from weftwork.adapters.http.server.connection import Connection
 from weftwork.adapters.http.server.limits import Door

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.wire import AUTH, HOST, POST, Heard, connect, hear, parse, refused, say
+from tests.hostile.raw_http import AUTH, HOST, POST, Heard, connect, hear, parse, refused, say
 from tests.live import Host, start_host
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
+from tests.adapters.outbound.peer import listening, run
+from tests.adapters.outbound.test_targets import EVERYWHERE, LEAST
+from tests.harness.definitions import edge, node, variable, workflow
 from tests.live import KEY, Inside, open_inside
-from tests.outbound.peer import listening, run
-from tests.outbound.targets import LOOPBACK, denied_urls
-from tests.outbound.test_targets import EVERYWHERE, LEAST
-from tests.protocol.definition import edge, node, variable, workflow
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.app import Host

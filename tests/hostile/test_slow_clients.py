@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.wire import AUTH, BODY, HEALTH, HOST, POST, Heard, connect, hear, refused, say
+from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, Heard, connect, hear, refused, say
 from tests.live import Served, delays, elsewhere, open_served, start_host
-from tests.live.served import until
+from tests.live.listening_host import until
 from weftwork.adapters.http.server import connection, http_server
 from weftwork.adapters.http.server import connection as ending
 

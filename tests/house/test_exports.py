@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weftwork.exports import PLACES
+from weftwork.exports import EXPORTS
 
 SOURCE = Path(__file__).parents[2] / "src" / "weftwork" / "__init__.py"
 
@@ -56,7 +56,7 @@ def test_nothing_else_is_bound() -> None:
 
 
 def test_every_public_name_has_its_place() -> None:
-    assert sorted(PLACES) == sorted(PUBLIC)
+    assert sorted(EXPORTS) == sorted(PUBLIC)
     with pytest.raises(AttributeError, match="'weftwork' has no attribute 'nothing'"):
         getattr(importlib.import_module("weftwork"), "nothing")  # noqa: B009
 

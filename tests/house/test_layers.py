@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.house.test_purity import core
 
 ROOT = Path(__file__).parents[2]

@@ -2,9 +2,9 @@
 
 import pytest
 from openwop_client import OpenwopClient
+
 from tests.interop.test_client_supervised import answer, completed, ended, payloads, waiting
 from tests.live import KEY, Host
-
 from weftwork.protocol.json import schema
 
 

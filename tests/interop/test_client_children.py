@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import ResolveInterruptRequest, RunEventDoc
-from tests.live import KEY, OTHER_KEY, Host, until
 
+from tests.live import KEY, OTHER_KEY, Host, until
 from weftwork.protocol.json import schema
 
 CHILD = "conformance-subworkflow-child"

@@ -5,6 +5,7 @@ import uuid
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import BulkCancelRunsRequest
+
 from tests.live import KEY, OTHER_KEY, Host, until
 
 

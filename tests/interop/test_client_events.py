@@ -6,6 +6,7 @@ from urllib.error import HTTPError
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, is_output_chunk
 from openwop_client.types import RunEventDoc, is_terminal_run_status
+
 from tests.live import CHUNKS, KEY, SEEDED, Host
 from tests.live.fixtures import QUICK
 

@@ -6,16 +6,16 @@ from urllib.parse import urlsplit
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import RunConfigurable, RunEventDoc, RunSnapshot
+
 from tests.interop import (
     test_client_agents,
-    test_client_ai,
     test_client_children,
-    test_client_gates,
+    test_client_interrupts,
+    test_client_models,
     test_client_prompts,
     test_client_supervised,
 )
 from tests.live import KEY, Host
-
 from weftwork.protocol.json import schema
 
 
@@ -199,7 +199,7 @@ def test_media_emit(client: OpenwopClient, host: Host) -> None:
 
 def test_every_advertised_workflow_is_proved_here(host: Host) -> None:
     advertised = host.call("GET", "/.well-known/openwop").document["fixtures"]
-    modules = (test_client_agents, test_client_ai, test_client_children, test_client_gates)
+    modules = (test_client_agents, test_client_models, test_client_children, test_client_interrupts)
     modules += (test_client_prompts, test_client_supervised)
     tests = (*globals(), *(name for module in modules for name in vars(module)))
     proved = {name.removeprefix("test_").replace("_", "-") for name in tests if name.startswith("test_")}

@@ -5,9 +5,9 @@ import hashlib
 import pytest
 from openwop_client import OpenwopClient
 from openwop_client.types import RunEventDoc
+
 from tests.interop.test_client_supervised import completed
 from tests.live import KEY, Host
-
 from weftwork.protocol.json import schema
 
 

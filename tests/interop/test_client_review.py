@@ -3,6 +3,7 @@
 import pytest
 from openwop_client import OpenwopClient, WopError
 from openwop_client import types as t
+
 from tests.live import KEY, Host
 
 

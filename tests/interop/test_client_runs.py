@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from openwop_client import CancelRunRequest, CreateRunRequest, OpenwopClient, RunConfigurable, WopError
 from openwop_client.types import RunEventDoc, RunSnapshot
+
 from tests.live import KEY, OTHER_KEY, Host
 
 TRACE_LENGTH = 32

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client import types as t
+
+from tests.harness.definitions import edge, node
 from tests.live import KEY, OTHER_KEY, Host, until
 from tests.live.steering import QUESTION, asking, flow, register
-from tests.protocol.definition import edge, node
-
 from weftwork.protocol.run.events import PAUSE_REQUESTED
 
 ASKS = flow("client-asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")])

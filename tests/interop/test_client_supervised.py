@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client.types import ResolveInterruptRequest, RunConfigurable, RunEventDoc
-from tests.live import KEY, Host, until
 
+from tests.live import KEY, Host, until
 from weftwork.protocol.json import schema
 
 CHAIN = "core.workflowChain.event"

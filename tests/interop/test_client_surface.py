@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from openwop_client import OpenwopClient, WopError, is_http_error_code
 from openwop_client import types as t
+
 from tests.live import KEY, Host
 
 GONE = ("not_found", 404)

@@ -5,6 +5,7 @@ import uuid
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client import types as t
+
 from tests.live import KEY, Host
 from tests.live.steering import QUESTION, asking, flow, register
 from tests.live.tokens import made_link, token_of

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
+
 from tests.live import KEY, OTHER_KEY, Host, delays
 
 

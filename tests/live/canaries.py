@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from tests.harness.definitions import edge, node, variable, workflow
 from tests.live.host import KEY, WAIT, Host
 from tests.live.stream import Stream, frames
-from tests.protocol.definition import edge, node, variable, workflow
 
 PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
 STEPS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.host import KEY, WAIT, Answer, Host, start_host
-from tests.live.served import elsewhere, open_served
+from tests.live.listening_host import elsewhere, open_served
 from tests.live.steering import Reached, code
 from tests.live.workflows import write_workflows
 

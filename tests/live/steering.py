@@ -3,8 +3,8 @@
 from typing import Any
 from urllib.parse import quote
 
+from tests.harness.definitions import node, workflow
 from tests.live.host import KEY, Answer, Host, until
-from tests.protocol.definition import node, workflow
 
 QUESTION = {"kind": "custom", "data": {"customKind": "pick", "payload": {"from": [1, 2]}}}
 

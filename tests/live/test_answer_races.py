@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.definitions import edge, node
 from tests.live import Host, until
 from tests.live.racers import (
     GONE,
@@ -28,7 +29,6 @@ from tests.live.racers import (
 )
 from tests.live.steering import asking, events, flow
 from tests.live.tokens import gated, made_link, send, token_of
-from tests.protocol.definition import edge, node
 from weftwork.engine.decide import interrupts, transitions
 from weftwork.protocol.run.events import CANCEL_REQUESTED
 

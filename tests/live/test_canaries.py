@@ -27,7 +27,7 @@ SHOWN = {
 }
 """What is looked at. An `error` repeats nothing anyway."""
 SABOTAGED = 120
-SABOTEUR = Path(__file__).with_name("canary_saboteur.py")
+SABOTEUR = Path(__file__).with_name("canary_sabotage.py")
 
 
 @contextlib.contextmanager

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.crash.kin_oracle import check_family, check_nothing_left
+from tests.crash.child_runs.child_run_oracle import check_family, check_nothing_left
+from tests.harness.definitions import edge, node, variable
 from tests.live import Host, until
-from tests.live.family import tree_of
+from tests.live.child_workflows import tree_of
 from tests.live.racers import (
     GONE,
     RACERS,
@@ -25,7 +26,6 @@ from tests.live.racers import (
     request,
 )
 from tests.live.steering import asking, flow, payloads
-from tests.protocol.definition import edge, node, variable
 from weftwork.engine.decide import transitions
 from weftwork.engine.host.child_messages import Kin
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS

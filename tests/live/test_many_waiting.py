@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, Inside
-from tests.live.served import until
+from tests.live.listening_host import until
 from tests.live.steering import asking, flow
 from tests.live.tokens import gated
 from weftwork.adapters.sqlite.event_log import SqliteEventLog

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tests.harness.definitions import node
 from tests.live.host import KEY, Answer, Host
 from tests.live.steering import flow
-from tests.protocol.definition import node
 from weftwork.adapters.admin.client import ask
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.wiring.data_folder import SOCKET

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tests.engine.bench import CALLER
-from tests.power.naming import check_counts, named_by, referred_by
-from tests.power.rounds import content_of
+from tests.harness.definitions import plan_of
+from tests.harness.engine_harness import CALLER
+from tests.power.asset_references import check_counts, named_by, referred_by
+from tests.power.turn_based_log import content_of
 from tests.power.workflows import TAGS, secret_of
-from tests.protocol.definition import plan_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
 from weftwork.adapters.sqlite.idempotency import recall
 from weftwork.adapters.sqlite.run_queries import find_run, list_runs, read_events, read_hidden

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.engine.bench import CALLER, Bench
-from tests.power.disk import Disk
-from tests.power.rounds import content_of
-from tests.power.story import STORE, Ack
+from tests.harness.engine_harness import CALLER, Bench
+from tests.power.recording_disk import Disk
+from tests.power.seeded_history import STORE, Ack
+from tests.power.turn_based_log import content_of
 from tests.power.workflows import WORKFLOWS
 from weftwork.adapters.sqlite.database import connection
 from weftwork.adapters.sqlite.store import SqliteStore

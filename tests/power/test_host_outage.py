@@ -15,9 +15,9 @@ from tests.live import KEY, Answer, Inside, delays, elsewhere
 from tests.live import until as wait_for
 from tests.live.host import WAIT
 from tests.live.host import Host as Client
-from tests.live.served import until
-from tests.power.disk import QUICK_FOLDER, Disk, open_disk
-from tests.power.host import check_ended, check_refusal, make_host, on_disk, open_on_disk
+from tests.live.listening_host import until
+from tests.power.disk_host import check_ended, check_refusal, make_host, on_disk, open_on_disk
+from tests.power.recording_disk import QUICK_FOLDER, Disk, open_disk
 from weftwork.testing.deterministic import ManualClock
 from weftwork.wiring.data_folder import DATABASE
 

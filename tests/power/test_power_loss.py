@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from tests.power.disk import open_disk, written
-from tests.power.images import LOSSES, Drive, put_image
-from tests.power.proof import Case, Proof
+from tests.power.disk_images import LOSSES, Drive, put_image
+from tests.power.image_proof import Case, Proof
+from tests.power.recording_disk import open_disk, written
 from tests.power.recovery import go_on, show
-from tests.power.story import Recording, record
+from tests.power.seeded_history import Recording, record
 from weftwork.protocol.run.header import TERMINAL
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"

@@ -8,8 +8,8 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.power.proof import Case, Proof
-from tests.power.story import STORE, Recording, record
+from tests.power.image_proof import Case, Proof
+from tests.power.seeded_history import STORE, Recording, record
 from tests.power.test_power_loss import TURNS, after_a_kill
 from weftwork.adapters.sqlite import assets, idempotency, transactions
 from weftwork.adapters.sqlite.database import connection

@@ -9,7 +9,7 @@ import pytest
 
 from tests.live import Answer, Host, delays, start_host, until, write_workflows
 from tests.live.host import command
-from tests.power.host import check_ended, check_refusal
+from tests.power.disk_host import check_ended, check_refusal
 from weftwork.wiring.data_folder import DATABASE
 
 NO_ROOM = 65_536

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tests.protocol.definition import edge, node, variable, workflow
+from tests.harness.definitions import edge, node, variable, workflow
 
 TAGS: Final = ("red", "green", "blue")
 

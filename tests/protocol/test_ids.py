@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import TEST_KEY_PREFIX, is_idempotency_key, is_path_id, is_tenant, mode_of_key, partition
 from weftwork.protocol.wire import idempotency

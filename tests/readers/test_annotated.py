@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.live import Stream, delays, elsewhere, frames, open_served
-from tests.live.served import until
+from tests.live.listening_host import until
 from weftwork.adapters.http.sse import Pump
 from weftwork.engine.streams.feeds import Reader
 

@@ -13,7 +13,7 @@ import pytest
 from tests.live import KEY, Host, start_host, until
 from tests.live.assets import UPLOADS, fetch, listed, path_of, send, uploaded
 from tests.readers.conftest import Sabotage
-from tests.readers.process import forget_peak, memory, peak, wait_until_stuck
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_stuck
 
 pytestmark = pytest.mark.slow
 

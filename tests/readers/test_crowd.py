@@ -10,7 +10,7 @@ import pytest
 from tests.live import Host, delays, frames, start_host, write_workflows
 from tests.readers.conftest import Sabotage
 from tests.readers.crowd import Crowd, allow_files, gather
-from tests.readers.process import memory
+from tests.readers.process_stats import memory
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.definitions import examples
 from tests.live import KEY, Inside, frames, open_inside
-from tests.protocol.definition import examples
 from weftwork.adapters.http import response_writer, sse
 from weftwork.engine.streams import feeds
 from weftwork.protocol.run.batch import Batch

@@ -9,7 +9,7 @@ import pytest
 
 from tests.live import Answer, Host, Stream, delays, open_inside, start_host, weftwork, write_workflows
 from tests.live.fixtures import FEW_KEEPALIVES
-from tests.live.served import until
+from tests.live.listening_host import until
 from tests.readers.conftest import Sabotage
 
 WORKFLOWS = (delays("still", 60_000), delays("lively", *[100] * 150))

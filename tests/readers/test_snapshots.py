@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.live import Served, echoes, elsewhere, frames, open_served
-from tests.live.served import until
+from tests.live.listening_host import until
 from tests.readers.crowd import Crowd, gather
 from weftwork.adapters.http import sse
 from weftwork.adapters.http.app import App

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.live import Host, delays, echoes, elsewhere, open_served, start_host, until, write_workflows
-from tests.live.served import until as soon
+from tests.live.listening_host import until as soon
 from tests.readers.conftest import Sabotage
 from tests.readers.crowd import Client, gather
-from tests.readers.process import forget_peak, memory, peak, wait_until_stuck
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_stuck
 from weftwork.adapters.http import response_writer
 
 pytestmark = pytest.mark.slow

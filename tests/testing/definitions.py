@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from tests.protocol.definition import edge, node, workflow
+from tests.harness.definitions import edge, node, workflow
 
 
 def chain(*type_ids: str, **settings: Any) -> dict[str, Any]:

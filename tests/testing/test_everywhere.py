@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.protocol.definition import edge, examples, node, workflow
+from tests.harness.definitions import edge, examples, node, workflow
 from weftwork.engine.nodes import effect_ledger
 from weftwork.protocol.run.effects import UNKNOWN
 from weftwork.testing import Crash, Fault, LostAnswer, Outage, Unreached, crash_everywhere, find_out, run_workflow

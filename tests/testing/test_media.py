@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import weftwork
-from tests.python.flows import flow
+from tests.adapters.python.single_node_workflows import flow
 from weftwork.adapters.nodes.conformance.conformance_nodes import media_bytes
 from weftwork.testing import Asset, Crash, Shown, run_node, run_workflow
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.definition import edge, node, workflow
+from tests.harness.definitions import edge, node, workflow
 from weftwork.testing import Crash, FakeModel, Refused, UnexpectedRequest, crash_everywhere, run_workflow
 
 FLOW = workflow(

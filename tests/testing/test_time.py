@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.protocol.definition import edge, node, workflow
+from tests.harness.definitions import edge, node, workflow
 from tests.testing.definitions import chain, delay
 from weftwork.protocol.limits import Limits
 from weftwork.testing import ManualClock, Unending, run_node, run_workflow

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
 from weftwork.protocol.media import asset_headers as module
 from weftwork.protocol.media.asset_headers import GUARDS, MAX_AGE, REFUSED_HEADERS, asset_headers

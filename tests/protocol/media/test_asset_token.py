@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
 from weftwork.protocol.media import asset_references as module
 from weftwork.protocol.media.asset_headers import MAX_NAME_BYTES, clean_name
 from weftwork.protocol.media.asset_references import LEEWAY_MS, MAX_TOKEN, AssetToken, join, signed_part, split

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
 from weftwork.protocol.media.asset_headers import UNSATISFIABLE, ByteRange, byte_range, etag, has_already, still_holds
 
 TAG = etag("ab" * 32)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
 from weftwork.protocol.media import asset_headers as module
 from weftwork.protocol.media.asset_headers import MAX_NAME, MAX_NAME_BYTES, clean_name, disposition
 

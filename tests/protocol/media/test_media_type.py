@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
-from tests.protocol.media.heads import ACTIVE, EVERY, KNOWN
+from tests.harness.definitions import examples
+from tests.protocol.media.file_heads import ACTIVE, EVERY, KNOWN
 from weftwork.protocol.media import media_types as module
 from weftwork.protocol.media.media_types import INLINE, UNKNOWN, canonical, harmless, is_inline, settled, sniff
 

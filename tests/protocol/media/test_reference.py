@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.definition import examples
+from tests.harness.definitions import examples
 from weftwork.protocol.media.asset_references import (
     ASSETS,
     SAMPLE_ASSETS,

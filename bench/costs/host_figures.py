@@ -1,0 +1,109 @@
+"""What is measured of our host alone: its start, memory and streams, whether it slows down, and many nodes."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from bench.costs.asset_cost import making, serving
+from bench.costs.child_run_cost import children, parents, trees
+from bench.costs.fetch_cost import fetching
+from bench.costs.gate_cost import judging
+from bench.costs.graph_cost import chains, mapping, register
+from bench.costs.long_run_cost import event_cost
+from bench.costs.model_call_cost import gating, streaming
+from bench.costs.python_cost import nodes as python_nodes
+from bench.costs.python_cost import sleepers
+from bench.costs.waiting_cost import waiting
+from bench.load.streams import Fanout, first_event_ms
+from bench.meter import rss_mib
+from bench.plan import Plan, Sample
+from bench.subjects.host import Host, weftwork
+
+SETTLE_SECONDS: Final = 1.0
+
+Say = Callable[[str], None]
+
+
+def host_figures(plan: Plan, parts: Iterable[str], folder: Path, say: Say) -> dict[str, float]:
+    """Every figure of these parts by its name in the results."""
+    found: dict[str, float] = {}
+    for part in parts:
+        found |= PARTS[part](plan, folder / part, say)
+    return found
+
+
+def startup(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+    """From the start of the process to its first answer, and what it then holds in memory."""
+    times: list[float] = []
+    idle: list[float] = []
+    for number in range(plan.startups):
+        with weftwork(folder / str(number)) as host:
+            times.append(host.wait() * 1000)
+            time.sleep(SETTLE_SECONDS)
+            idle.append(rss_mib(host.pid))
+    found = {"startup_ms": median(times), "idle_mib": median(idle)}
+    say(f"starts in {found['startup_ms']:.0f} ms, idle at {found['idle_mib']:.1f} MiB")
+    return found
+
+
+def life(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+    """Memory after half of a host's runs, and the CPU time of its last runs beside that of its early ones."""
+    memory: list[float] = []
+    flat: list[float] = []
+    for number in range(plan.lives):
+        with weftwork(folder / str(number)) as host:
+            host.wait()
+            _runs(host, plan.life * 25 // 1000)
+            early = _runs(host, plan.life * 100 // 1000)
+            _runs(host, plan.life * 375 // 1000)
+            memory.append(rss_mib(host.pid))
+            _runs(host, plan.life * 400 // 1000)
+            late = _runs(host, plan.life * 100 // 1000)
+        flat.append(_cpu_per_run(late) / _cpu_per_run(early))
+        say(f"life {number + 1} of {plan.lives}: {memory[-1]:.1f} MiB, CPU per run late/early {flat[-1]:.3f}")
+    return {"after_10000_mib": median(memory), "cpu_flat": median(flat)}
+
+
+def streams(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+    with weftwork(folder) as host:
+        host.wait()
+        _runs(host, plan.warm)
+        first = first_event_ms(host, plan.first_events)
+        with Fanout(host, plan.streams, folder) as fanout:
+            late = [fanout.deliver() for _ in range(plan.fanouts)]
+            found = {"first_event_ms": first, "stream_kib": fanout.stream_kib, "fanout_p99_ms": median(late)}
+    say(f"a stream costs {found['stream_kib']:.1f} KiB; fan-out p99 {found['fanout_p99_ms']:.0f} ms")
+    return found
+
+
+def _runs(host: Host, count: int) -> Sample:
+    return host.drive("one-step", 16, count)
+
+
+def _cpu_per_run(sample: Sample) -> float:
+    return sample.cpu_seconds / len(sample.latencies)
+
+
+PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
+    "start": startup,
+    "life": life,
+    "streams": streams,
+    "events": event_cost,
+    "register": register,
+    "chain": chains,
+    "map": mapping,
+    "python": python_nodes,
+    "sleepers": sleepers,
+    "fetch": fetching,
+    "waiting": waiting,
+    "children": children,
+    "trees": trees,
+    "parents": parents,
+    "accept": judging,
+    "speech": streaming,
+    "gate": gating,
+    "assets": serving,
+    "media": making,
+}

@@ -1,0 +1,1 @@
+"""Figures, targets and the report."""

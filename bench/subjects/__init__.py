@@ -1,0 +1,1 @@
+"""What is measured: the host, bare servers and peers."""

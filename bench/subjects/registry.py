@@ -1,0 +1,31 @@
+"""What is compared: each by its name in the results."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from bench.subjects.host import Host, bare_memory, bare_sqlite, weftwork
+from bench.subjects.peer import Peer
+
+Subject = Host | Peer
+
+MAKERS: Final[dict[str, Callable[[Path], Subject]]] = {
+    "weftwork": weftwork,
+    "bare_memory": bare_memory,
+    "bare_sqlite": bare_sqlite,
+    "langgraph": lambda folder: Peer("langgraph", "bench.subjects.peer_langgraph", folder),
+    "dbos": lambda folder: Peer("dbos", "bench.subjects.peer_dbos", folder),
+}
+
+
+@contextmanager
+def started(names: list[str], folder: Path, say: Callable[[str], None]) -> Iterator[list[Subject]]:
+    """All of them, ready for orders; killed at the end."""
+    with ExitStack() as stack:
+        subjects: list[Subject] = []
+        for name in names:
+            subject = stack.enter_context(MAKERS[name](folder / name))
+            say(f"{name} is ready after {subject.wait():.1f} s")
+            subjects.append(subject)
+        yield subjects

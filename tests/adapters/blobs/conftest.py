@@ -1,0 +1,50 @@
+"""A store of each kind, and a real S3 server for the one that needs it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.blobs.blob_stores import Ground
+from tests.adapters.blobs.s3_server import S3Server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """One for each process of tests."""
+    server = _started(tmp_path_factory)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _started(factory: pytest.TempPathFactory, tries: int = 3) -> S3Server:
+    """Ports that were free a moment ago may be taken by others."""
+    server = S3Server(factory.mktemp("s3"))
+    try:
+        server.start()
+    except AssertionError:
+        server.stop()
+        if tries == 1:
+            raise
+        return _started(factory, tries - 1)
+    return server
+
+
+@pytest.fixture
+def s3(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The same, and the environment says where it is."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return server
+
+
+@pytest.fixture(params=["memory", "local", pytest.param("object", marks=pytest.mark.slow)])
+def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Ground:
+    if request.param == "object":
+        request.getfixturevalue("s3")
+    return Ground(request.param, tmp_path)

@@ -1,0 +1,266 @@
+"""What ports/storage/blobs.py promises, of every store."""
+
+import asyncio
+import hashlib
+import itertools
+import re
+
+import pytest
+
+from tests.adapters.blobs.blob_stores import Ground, files, keep, keys, read, stretch
+from weftwork.adapters.blobs.object_storage import ObjectBlobs
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
+
+PIECE = 256 * 1024
+FORM = re.compile(r"[0-9a-f]{32}/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})-[0-9a-f]{24}")
+
+
+def pattern(size: int) -> bytes:
+    """Bytes that differ from place to place."""
+    return b"".join(number.to_bytes(4, "big") for number in range(size // 4 + 1))[:size]
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 17])
+def test_what_is_kept_is_read_again_by_the_next_store(ground: Ground, size: int) -> None:
+    data = pattern(size)
+    blob = ground.run(lambda blobs: keep(blobs, data))
+    assert (blob.sha256, blob.size) == (hashlib.sha256(data).hexdigest(), size)
+    named = FORM.fullmatch(blob.key)
+    assert named is not None
+    assert named[3] == blob.sha256
+    assert ground.run(lambda blobs: read(blobs, blob.key)) == data
+    assert ground.run(keys) == [blob.key]
+
+
+def test_nothing_is_there_before_it_is_kept(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        sink = await blobs.sink("acme")
+        await sink.write(pattern(2 * PIECE))
+        assert sink.size == 2 * PIECE
+        assert await keys(blobs) == []
+        blob = await sink.keep()
+        assert await keys(blobs) == [blob.key]
+        await sink.drop()
+        assert await read(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
+
+    ground.run(work)
+
+
+@pytest.mark.parametrize("size", [0, 10, 2 * PIECE])
+def test_what_is_dropped_leaves_nothing(ground: Ground, size: int) -> None:
+    async def work(blobs: Blobs) -> None:
+        sink = await blobs.sink("acme")
+        await sink.write(pattern(size))
+        await sink.drop()
+        await sink.drop()
+        assert await keys(blobs) == []
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await sink.write(b"more")
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await sink.keep()
+
+    ground.run(work)
+    assert ground.kind != "local" or files(ground.folder) == {}
+
+
+def test_a_sink_is_closed_once_it_is_kept(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        sink = await blobs.sink("acme")
+        await sink.write(b"once")
+        await sink.keep()
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await sink.write(b"more")
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await sink.keep()
+        assert len(await keys(blobs)) == 1
+
+    ground.run(work)
+
+
+def test_every_writing_has_a_key_of_its_own(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        made = await asyncio.gather(*(keep(blobs, b"the same") for _ in range(8)))
+        assert len({blob.key for blob in made}) == 8
+        assert len({blob.sha256 for blob in made}) == 1
+        await blobs.delete(made[0].key)
+        assert await read(blobs, made[0].key) is None
+        for blob in made[1:]:
+            assert await read(blobs, blob.key) == b"the same"
+        await blobs.delete(made[0].key)
+        assert await keys(blobs) == sorted(blob.key for blob in made[1:])
+
+    ground.run(work)
+
+
+def test_tenants_share_no_folder(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        names = ["acme", "acm", "Acme", "../acme", "a/b", "", "\0", "ü", "x" * 10_000]
+        made = [await keep(blobs, b"the same", name) for name in names]
+        folders = [blob.key.split("/")[0] for blob in made]
+        assert len(set(folders)) == len(names)
+        again = await keep(blobs, b"other", "acme")
+        assert again.key.split("/")[0] == folders[0]
+
+    ground.run(work)
+
+
+def test_stretches(ground: Ground) -> None:
+    data = pattern(3 * PIECE + 17)
+    edges = [0, 1, PIECE - 1, PIECE, PIECE + 1, len(data) - 1, len(data)]
+
+    async def work(blobs: Blobs) -> None:
+        source = await blobs.source((await keep(blobs, data)).key)
+        assert source is not None
+        assert source.size == len(data)
+        for start, end in itertools.combinations_with_replacement(edges, 2):
+            assert await stretch(source, start, end - start) == data[start:end], (start, end)
+        assert await stretch(source, PIECE, len(data)) == data[PIECE:], "as far as there is something"
+        assert await stretch(source, len(data) + 5, 10) == b""
+        both = await asyncio.gather(stretch(source, 0, len(data)), stretch(source, 5, PIECE))
+        assert both == [data, data[5 : 5 + PIECE]]
+        await source.close()
+
+    ground.run(work)
+
+
+def test_pieces_are_bounded(ground: Ground) -> None:
+    data = pattern(5 * 1024 * 1024)
+
+    async def work(blobs: Blobs) -> None:
+        blob = await keep(blobs, data, piece=len(data))
+        source = await blobs.source(blob.key)
+        assert source is not None
+        pieces = [piece async for piece in source.read(0, source.size)]
+        await source.close()
+        assert max(len(piece) for piece in pieces) <= 1024 * 1024
+        assert b"".join(pieces) == data
+
+    ground.run(work)
+
+
+def test_a_reader_who_goes_away_leaves_nothing_open(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        blob = await keep(blobs, pattern(3 * PIECE))
+        for _ in range(20):
+            source = await blobs.source(blob.key)
+            assert source is not None
+            reading = source.read(0, source.size)
+            assert await anext(reading)
+            await reading.aclose()
+            await source.close()
+            await source.close()
+
+    ground.run(work)
+
+
+def test_a_blob_deleted_while_it_is_read(ground: Ground) -> None:
+    data = pattern(5 * 1024 * 1024)
+
+    async def work(blobs: Blobs) -> None:
+        blob = await keep(blobs, data)
+        source = await blobs.source(blob.key)
+        assert source is not None
+        got = b""
+        try:
+            async for piece in source.read(0, source.size):
+                if not got:
+                    await blobs.delete(blob.key)
+                got += piece
+            assert got == data
+        except StoreUnavailable:
+            assert data.startswith(got)
+        await source.close()
+        assert await blobs.source(blob.key) is None
+
+    ground.run(work)
+
+
+def test_what_is_no_key_is_not_there(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        key = (await keep(blobs, b"mine")).key
+        tenant, first, second, name = key.split("/")
+        strange = ["", "/", ".", "..", "partial", key + "/", "/" + key, key + "\n", key + "\0", key.upper(), key[:-1]]
+        strange += [f"{tenant}/{first}/{second}", f"{tenant}/../{tenant}/{first}/{second}/{name}", f"./{key}"]
+        strange += [key.replace("-", "_"), key.replace("/", "\\"), f"{tenant}//{first}/{second}/{name}", "\ud800"]
+        strange += [f"{tenant}/{second}/{first}/{name}" if first != second else "", f"{'0' * 32}/{key[33:]}"]
+        for each in strange:
+            assert await blobs.source(each) is None, each
+            await blobs.delete(each)
+        assert await read(blobs, key) == b"mine"
+
+    ground.run(work)
+
+
+def test_keys_by_the_time_of_their_writing(ground: Ground) -> None:
+    async def work(blobs: Blobs) -> None:
+        key = (await keep(blobs, b"x")).key
+        now = ground.clock.now()
+        assert await keys(blobs, now - 60_000) == []
+        assert await keys(blobs, now + 60_000) == [key]
+        assert await keys(blobs, 0) == []
+
+    ground.run(work)
+
+
+def test_a_cancelled_writer_leaves_nothing(ground: Ground) -> None:
+    async def writing(blobs: Blobs) -> str:
+        sink = await blobs.sink("acme")
+        try:
+            for _ in range(4):
+                await sink.write(pattern(PIECE))
+            return (await sink.keep()).key
+        finally:
+            await sink.drop()
+
+    async def work(blobs: Blobs) -> int:
+        cancelled = 0
+        for turns in range(25):
+            task = asyncio.create_task(writing(blobs))
+            for _ in range(turns * turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            (result,) = await asyncio.gather(task, return_exceptions=True)
+            if isinstance(result, str):
+                await blobs.delete(result)
+            else:
+                assert isinstance(result, asyncio.CancelledError)
+                cancelled += 1
+            await emptied(blobs)
+        return cancelled
+
+    async def emptied(blobs: Blobs) -> None:
+        """A request to the storage that was under way arrives, and is undone."""
+        if isinstance(blobs, ObjectBlobs) and blobs._undoing:
+            await asyncio.wait(blobs._undoing, timeout=20)
+        assert await keys(blobs) == []
+
+    assert ground.run(work) > 0
+    assert ground.kind != "local" or files(ground.folder) == {}
+
+
+def test_a_closed_store_says_so(ground: Ground) -> None:
+    async def work() -> None:
+        blobs = ground.make()
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await blobs.sink("acme")
+        await blobs.open()
+        key = (await keep(blobs, pattern(2 * PIECE))).key
+        sink = await blobs.sink("acme")
+        await sink.write(b"x")
+        source = await blobs.source(key)
+        assert source is not None
+        await blobs.close()
+        await blobs.close()
+        with pytest.raises(StoreUnavailable):
+            await sink.keep()
+        await sink.drop()
+        for ask in (blobs.source(key), blobs.delete(key), keys(blobs), blobs.sink("acme")):
+            with pytest.raises(StoreUnavailable, match="closed"):
+                await ask
+        await source.close()
+        await blobs.open()
+        assert await keys(blobs) == [key]
+        await blobs.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))

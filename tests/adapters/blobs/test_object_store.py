@@ -1,0 +1,168 @@
+"""Storage that speaks S3: when it is away, when it refuses, and what is told of it."""
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.blobs.blob_stores import Ground, keep, keys, read
+from tests.adapters.blobs.s3_server import BUCKET, SECRET, S3Server
+from weftwork.adapters.blobs import object_storage as object_module
+from weftwork.adapters.blobs import spool
+from weftwork.adapters.blobs.object_storage import ObjectBlobs
+from weftwork.adapters.system.clock_and_ids import RandomIds
+from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.event_log import StoreUnavailable
+
+pytestmark = pytest.mark.slow
+
+KEY = f"{'0' * 32}/00/00/{'0' * 64}-{'0' * 24}"
+
+
+async def refused(blobs: Blobs, key: str) -> list[str]:
+    """What every call says while there is no storage."""
+    said: list[str] = []
+    for ask in (keep(blobs, b"x"), keep(blobs, bytes(700_000)), read(blobs, key), blobs.delete(key), keys(blobs)):
+        with pytest.raises(StoreUnavailable) as caught:
+            await ask
+        said.append(str(caught.value))
+    return said
+
+
+def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ground = Ground("object", tmp_path)
+
+    async def work(blobs: Blobs) -> None:
+        kept = await keep(blobs, bytes(700_000))
+        source = await blobs.source(kept.key)
+        assert source is not None
+        await asyncio.to_thread(s3.stop)
+        said = await refused(blobs, kept.key)
+        assert {text.partition(": ")[0] for text in said} == {"the object storage fails"}
+        assert not [text for text in said if "127.0.0.1" in text or SECRET in text or BUCKET in text]
+        with pytest.raises(StoreUnavailable):
+            async for _ in source.read(0, source.size):
+                pass
+        other = ground.make()
+        await other.open()
+        assert [record.message for record in caplog.records] == ["the object storage does not answer"]
+        await asyncio.to_thread(s3.start)
+        for each in (blobs, other):
+            assert await read(each, kept.key) == bytes(700_000)
+            again = await keep(each, b"again")
+            assert again.key in await keys(each)
+            await each.delete(again.key)
+        await other.close()
+
+    try:
+        with caplog.at_level(logging.WARNING):
+            ground.run(work)
+    finally:
+        s3.start()
+
+
+def test_storage_that_knows_us_not(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-a-wrong-key")
+
+    async def work(blobs: Blobs) -> None:
+        for text in await refused(blobs, KEY):
+            assert text.startswith("the object storage fails: ")
+            assert "canary" not in text
+
+    Ground("object", tmp_path).run(work)
+
+
+def test_without_the_guard_more_would_be_told(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
+    ground = Ground("object", tmp_path)
+
+    async def work(blobs: Blobs) -> str:
+        with pytest.raises(Exception, match=r".") as caught:
+            await read(blobs, KEY)
+        return str(caught.value)
+
+    assert "127.0.0.1" not in ground.run(work)
+    blobs = ground.make()
+    assert isinstance(blobs, ObjectBlobs)
+    with pytest.raises(Exception, match=r"127\.0\.0\.1"):
+        asyncio.run(blobs._store.head_async(KEY))
+
+
+def test_storage_that_takes_a_request_and_says_nothing(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        blobs = ObjectBlobs(BUCKET, "", RandomIds(), None, allow_http=True)
+        await blobs.open()
+        for ask in (blobs.source(KEY), blobs.delete(KEY), keys(blobs)):
+            with pytest.raises(StoreUnavailable, match="TimeoutError"):
+                await ask
+        await blobs.close()
+
+    monkeypatch.setattr(object_module, "ANSWER", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_foreign_objects_are_no_blobs(s3: S3Server, tmp_path: Path) -> None:
+    async def work(blobs: Blobs) -> None:
+        assert isinstance(blobs, ObjectBlobs)
+        await blobs._store.put_async("notes/readme.txt", b"x")
+        await blobs._store.put_async(f"{KEY}.old", b"x")
+        kept = await keep(blobs, b"ours")
+        assert await keys(blobs) == [kept.key]
+        assert await blobs.source("notes/readme.txt") is None
+        await blobs.delete("notes/readme.txt")
+        assert (await blobs._store.head_async("notes/readme.txt"))["size"] == 1
+
+    Ground("object", tmp_path).run(work)
+
+
+def test_hosts_with_prefixes_of_their_own_do_not_meet(s3: S3Server, tmp_path: Path) -> None:
+    first, second = Ground("object", tmp_path), Ground("object", tmp_path)
+    kept = first.run(lambda blobs: keep(blobs, b"mine"))
+    assert second.run(keys) == []
+    assert second.run(lambda blobs: read(blobs, kept.key)) is None
+    second.run(lambda blobs: blobs.delete(kept.key))
+    assert first.run(lambda blobs: read(blobs, kept.key)) == b"mine"
+
+
+def test_more_keys_than_one_answer_has(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_module, "LISTED", 3)
+
+    async def work(blobs: Blobs) -> None:
+        made = [(await keep(blobs, bytes([number]))).key for number in range(10)]
+        assert await keys(blobs) == sorted(made)
+
+    Ground("object", tmp_path).run(work)
+
+
+def test_no_room_to_gather(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**named: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "canary-path")
+
+    async def work(blobs: Blobs) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(spool.tempfile, "TemporaryFile", full)
+            assert (await keep(blobs, b"small")).size == 5, "a few bytes need none"
+            with pytest.raises(StoreUnavailable, match=r"No space left on device$"):
+                await keep(blobs, bytes(700_000))
+        assert (await keep(blobs, bytes(700_000))).key in await keys(blobs)
+
+    Ground("object", tmp_path).run(work)
+
+
+def test_what_is_gathered_has_no_name(s3: S3Server, tmp_path: Path) -> None:
+    async def work() -> None:
+        blobs = ObjectBlobs(BUCKET, "gathered", RandomIds(), tmp_path, allow_http=True)
+        await blobs.open()
+        sink = await blobs.sink("acme")
+        await sink.write(bytes(700_000))
+        assert list(tmp_path.iterdir()) == []
+        await sink.drop()
+        await blobs.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))

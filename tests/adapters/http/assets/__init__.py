@@ -1,0 +1,1 @@
+"""Asset routes over real sockets."""

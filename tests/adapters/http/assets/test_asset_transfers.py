@@ -1,0 +1,292 @@
+"""Assets on their way: whole or broken off, checked or not kept, and nothing of them in the log of the host."""
+
+import asyncio
+import hashlib
+import http.client
+import logging
+import socket
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from tests.live import KEY, Host, Served, elsewhere, open_inside, open_served
+from tests.live.assets import NO_TOKEN, PNG, UPLOADS, fetch, path_of, send, uploaded
+from tests.live.listening_host import until
+from weftwork.adapters.http import app, response_writer
+from weftwork.adapters.http.message import Request
+from weftwork.adapters.http.routes import assets
+from weftwork.adapters.http.routes import assets as asset_upload
+from weftwork.adapters.http.server import connection, http_server
+from weftwork.engine.media.assets import Assets
+from weftwork.ports.storage.blobs import BlobSource
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.media import asset_headers
+from weftwork.protocol.media.asset_references import ASSETS
+
+LARGE = b"x" * 12_000_000
+"""More than the system takes off the host's hands for a client that does not read."""
+SHORT = 0.3
+
+
+class Noted:
+    """A source that says when it is closed, and may fail on the way."""
+
+    def __init__(self, source: BlobSource, good: int | None, closed: list[str]) -> None:
+        self._source = source
+        self._good = good
+        self._closed = closed
+
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
+        for at in range(start, start + length, 100_000):
+            if self._good is not None and at >= self._good:
+                raise StoreUnavailable("away")
+            async for piece in self._source.read(at, min(100_000, start + length - at)):
+                yield piece
+
+    async def close(self) -> None:
+        self._closed.append("closed")
+        await self._source.close()
+
+
+def watch(served: Served, good: int | None = None) -> list[str]:
+    """Has an entry for each source that was closed; `good` is where reading begins to fail."""
+    closed: list[str] = []
+    honest = served.host.media.blobs.source
+
+    async def source(key: str) -> Any:
+        found = await honest(key)
+        return Noted(found, good, closed) if found is not None else None
+
+    served.host.media.blobs.source = source  # type: ignore[method-assign]
+    return closed
+
+
+async def large(served: Served) -> str:
+    asset = await served.host.assets.take("live:acme", LARGE, 60_000)
+    return ASSETS + served.host.assets.token(asset, "text/plain", expires_at=asset.held_until)
+
+
+def read(port: int, path: str) -> bytes:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        client.request("GET", path)
+        return client.getresponse().read()
+    finally:
+        client.close()
+
+
+@pytest.mark.rule("media-31")
+@pytest.mark.parametrize("good", [0, 300_000, 11_900_000])
+def test_an_asset_that_cannot_be_read_to_its_end_is_broken_off(good: int, caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with open_served() as served:
+            path = await large(served)
+            closed = watch(served, good)
+            with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+                await elsewhere(read, served.port, path)
+            await until(lambda: closed == ["closed"], "the source to be closed")
+
+    asyncio.run(work())
+    assert "store unavailable" in caplog.messages
+    silent(caplog)
+
+
+def silent(caplog: pytest.LogCaptureFixture) -> None:
+    """No log line holds a token."""
+    said = "".join(repr(vars(record)) for record in caplog.records)
+    assert "/assets/v1." not in said
+
+
+def lines() -> list[Any]:
+    found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
+    return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
+
+
+@pytest.mark.rule("media-31")
+@pytest.mark.parametrize("end", ["closes", "resets", "stays"])
+def test_a_reader_who_does_not_read_is_let_go(end: str, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    caplog.set_level(logging.INFO)
+    if end == "stays":
+        monkeypatch.setattr(response_writer, "STALL_SECONDS", SHORT)
+
+    async def work() -> None:
+        async with open_served() as served:
+            path = await large(served)
+            closed = watch(served)
+            before = len(asyncio.all_tasks())
+            client = await elsewhere(served.ask, path, 4096)
+            await until(lambda: any(line.full for line in lines()) or closed, "the connection to be full")
+            if end == "resets":
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            if end != "stays":
+                client.close()
+            await until(lambda: closed == ["closed"], "the source to be closed")
+            await until(lambda: len(asyncio.all_tasks()) <= before, "nothing to be left")
+            client.close()
+
+    asyncio.run(work())
+    assert ("client stopped reading, connection broken off" in caplog.messages) is (end == "stays")
+    silent(caplog)
+
+
+def test_the_log_of_a_host_holds_no_token(host: Host) -> None:
+    made = uploaded(host, PNG)
+    for path in (made["url"], made["url"] + "x", NO_TOKEN):
+        fetch(host, path)
+        fetch(host, path, "HEAD")
+        host.call("DELETE", path_of(path) if path.startswith("http") else path)
+    mark = made["url"].rsplit(".", 1)[1]
+    assert mark not in host.errors
+    assert mark not in host.output
+
+
+def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(*given: Any) -> Any:
+        raise RuntimeError("a bug")
+
+    async def work() -> str:
+        async with open_inside() as inside:
+            url = (await inside.call("POST", UPLOADS, {"a": 1})).document["url"]
+            inside.host.assets.source = fail  # type: ignore[method-assign]
+            answer = await inside.call("GET", path_of(url))
+            assert answer.status == 500
+            assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
+            return url
+
+    url = asyncio.run(work())
+    (record,) = [each for each in caplog.records if each.getMessage() == "request failed"]
+    assert vars(record)["path"] == f"{UPLOADS}/(token)"
+    assert not [part for part in url.split(".")[-3:] if part in repr(vars(record))]
+
+
+# Time
+
+
+def steady(port: int, pause: float, count: int) -> bytes:
+    """An upload that goes on after each pause; the first line of the answer."""
+    with socket.create_connection(("127.0.0.1", port), 20) as client:
+        lines = [f"POST {UPLOADS} HTTP/1.1", "Host: x", f"Authorization: Bearer {KEY}"]
+        client.sendall("\r\n".join([*lines, f"Content-Length: {count * 50_000}", "", ""]).encode())
+        try:
+            for _ in range(count):
+                client.sendall(b"x" * 50_000)
+                time.sleep(pause)
+        except ConnectionError:
+            pass
+        return client.recv(65_536).split(b"\r\n")[0]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(connection, "BODY_GRACE_SECONDS", SHORT)
+    monkeypatch.setattr(connection, "BODY_REST_SECONDS", 2 * SHORT)
+
+
+@pytest.mark.rule("media-33")
+@pytest.mark.usefixtures("short")
+def test_an_upload_may_take_long_and_may_not_rest_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(pause: float, count: int) -> bytes:
+        async with open_served() as served:
+            return await elsewhere(steady, served.port, pause, count)
+
+    assert asyncio.run(work(SHORT / 3, 20)) == b"HTTP/1.1 201 Created"
+    assert asyncio.run(work(5 * SHORT, 2)) == b"HTTP/1.1 400 Bad Request"
+    # Else what came at once would buy a minute for each 60 KiB.
+    monkeypatch.setattr(connection, "BODY_REST_SECONDS", 1e9)
+    assert asyncio.run(work(5 * SHORT, 2)) == b"HTTP/1.1 201 Created"
+
+
+# The guards one by one: without each of them, a proof goes red.
+
+
+async def kept(data: bytes, query: str = "", **settings: Any) -> tuple[int, int]:
+    """The status of an upload, and how many assets there are then."""
+    async with open_served(**settings) as served:
+
+        def post() -> int:
+            client = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+            try:
+                pieces = iter([data[at : at + 50_000] for at in range(0, len(data), 50_000)])
+                headers = {"Authorization": f"Bearer {KEY}"}
+                client.request("POST", UPLOADS + query, pieces, headers, encode_chunked=True)
+                return client.getresponse().status
+            finally:
+                client.close()
+
+        status = await elsewhere(post)
+        return status, (await served.inside.call("GET", UPLOADS)).document["usage"]["assets"]
+
+
+def test_without_the_cap_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"x" * 300_000
+    assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (413, 0)
+    honest: Any = Assets.take
+
+    async def take(self: Any, partition: str, pieces: Any, held_ms: int, cap: int | None) -> Any:
+        return await honest(self, partition, pieces, held_ms, None)
+
+    monkeypatch.setattr(Assets, "take", take)
+    assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (201, 1)
+
+
+def test_without_the_check_other_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"?sha256={hashlib.sha256(b'').hexdigest()}"
+    assert asyncio.run(kept(b"other", query)) == (400, 0)
+    monkeypatch.setattr(asset_upload, "_expected", lambda request: set())
+    assert asyncio.run(kept(b"other", query)) == (201, 1)
+
+
+async def heads() -> list[bool]:
+    """Whether an asset and an answer about none have the sandbox."""
+    async with open_inside() as inside:
+        url = path_of((await inside.call("POST", UPLOADS, {"a": 1})).document["url"])
+        return ["content-security-policy" in (await inside.call("GET", path)).headers for path in (url, NO_TOKEN)]
+
+
+def test_without_the_headers_a_browser_may_do_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asyncio.run(heads()) == [True, True]
+    with monkeypatch.context() as patch:
+        patch.setattr(app, "SERVED", ("/nowhere",))
+        assert asyncio.run(heads()) == [True, False]
+    monkeypatch.setattr(asset_headers, "GUARDS", ())
+    assert asyncio.run(heads()) == [False, True]
+
+
+def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> list[str]:
+        async with open_served() as served:
+            path = await large(served)
+            closed = watch(served)
+            assert await elsewhere(read, served.port, path) == LARGE
+            return closed
+
+    assert asyncio.run(work()) == ["closed"]
+
+    async def leave(self: Any, request: Request, asset: Any, headers: Any, status: int, part: Any, bare: bool) -> None:
+        source = await self._assets.source(asset)
+        await request.out.start(status, [*headers, (b"content-length", b"%d" % source.size)])
+        await assets._write(request, source, 0, source.size)
+        await request.out.write(b"")
+
+    monkeypatch.setattr(assets.AssetRoutes, "_send", leave)
+    assert asyncio.run(work()) == []
+
+
+def test_a_body_behind_an_upload_is_the_next_request(host: Host) -> None:
+    """On the same connection."""
+    assert send(host, PNG).status == 201
+    client = http.client.HTTPConnection("127.0.0.1", host.port, timeout=20)
+    try:
+        for data in (PNG, b"", PNG + b"1", PNG + b"2"):
+            client.request("POST", UPLOADS, data, {"Authorization": f"Bearer {KEY}"})
+            answer = client.getresponse()
+            assert (answer.status, bool(answer.read())) == (201 if data else 400, True)
+    finally:
+        client.close()

@@ -1,0 +1,1 @@
+"""Interrupt routes over real sockets."""

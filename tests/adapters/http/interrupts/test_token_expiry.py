@@ -1,0 +1,273 @@
+"""Tokens over time: they expire to the millisecond, outlast a renewed signing key, and die with a dropped one."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import KEY, OTHER_KEY, Answer, Inside, start_host, weftwork, write_workflows
+from tests.live.steering import asking, code, flow
+from tests.live.tokens import administer, gated, look, made_link, send, token_of
+from weftwork.app import Host
+from weftwork.engine import signer
+from weftwork.engine.api import interrupts
+from weftwork.engine.api.interrupts import InterruptLinks
+from weftwork.protocol.people import interrupt_tokens
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.people.interrupt_tokens import LEEWAY_MS, READ_MS, InterruptToken
+from weftwork.settings import Settings
+from weftwork.testing.deterministic import ManualClock
+
+ASKS = flow("time-asks", [asking("ask")])
+DUE = gated("time-due", timeoutMs=60_000)
+TWO = gated("time-two", requiredApprovals=2)
+DAY = 86_400_000
+
+
+class Timed(Inside):
+    """A host whose time stands still."""
+
+    def __init__(self, host: Host, clock: ManualClock) -> None:
+        super().__init__(host)
+        self.clock = clock
+
+    async def waiting(self, workflow_id: str = "time-asks") -> str:
+        return (await self.call("POST", "/v1/runs", {"workflowId": workflow_id})).document["runId"]
+
+    async def token(self, run_id: str) -> str:
+        return (await self.call("GET", f"/v1/runs/{run_id}")).document["interrupt"]["interruptToken"]
+
+    async def look(self, token: str) -> Answer:
+        return await self.call("GET", f"/v1/interrupts/{token}")
+
+    async def send(self, token: str, value: Any = 1) -> Answer:
+        return await self.call("POST", f"/v1/interrupts/{token}", {"resumeValue": value})
+
+
+@contextlib.asynccontextmanager
+async def timed() -> AsyncIterator[Timed]:
+    clock = ManualClock()
+    host = Host(Settings(store="memory"), clock=clock)
+    async with asyncio.timeout(20):
+        await host.open()
+        try:
+            host.keyring.admit(KEY, "acme", None)
+            host.keyring.admit(OTHER_KEY, "other", None)
+            for document in (ASKS, DUE, TWO):
+                await host.register_fixture(document)
+            yield Timed(host, clock)
+        finally:
+            await host.close()
+
+
+def inside(work: Callable[[Timed], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        async with timed() as host:
+            return await work(host)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.rule("tok-03", "tok-04")
+def test_a_token_expires_and_says_so() -> None:
+    async def work(host: Timed) -> None:
+        run_id = await host.waiting()
+        token = await host.token(run_id)
+        host.clock.advance(READ_MS + LEEWAY_MS - 1)
+        assert (await host.look(token)).status == 200
+        host.clock.advance(1)
+        assert code(await host.look(token)) == (410, "interrupt_expired")
+        assert code(await host.send(token)) == (410, "interrupt_expired")
+        assert code(await host.look(token[:-4] + "AAAA")) == (404, "interrupt_not_found")
+        assert (await host.send(await host.token(run_id))).status == 200
+        assert code(await host.look(token)) == (410, "interrupt_expired"), "time is judged before what became of it"
+
+    inside(work)
+
+
+@pytest.mark.rule("tok-03", "int-06")
+def test_when_the_question_is_over_its_links_are() -> None:
+    async def work(host: Timed) -> None:
+        run_id = await host.waiting("time-due")
+        token = await host.token(run_id)
+        host.clock.advance(60_000)
+        # Within the leeway the token is good, and the question is not.
+        assert code(await host.send(token, {"action": "accept"})) == (409, "interrupt_already_resolved")
+        host.clock.advance(LEEWAY_MS)
+        assert code(await host.send(token, {"action": "accept"})) == (410, "interrupt_expired")
+
+    inside(work)
+
+
+@pytest.mark.rule("tok-03")
+def test_a_link_lasts_its_days() -> None:
+    async def work(host: Timed) -> None:
+        run_id = await host.waiting()
+        path = f"/v1/host/weftwork/runs/{run_id}/interrupts/ask/links"
+        week = (await host.call("POST", path)).document["token"]
+        hour = (await host.call("POST", path, {"expiresInSeconds": 3600})).document["token"]
+        host.clock.advance(3_600_000 + LEEWAY_MS)
+        assert code(await host.look(hour)) == (410, "interrupt_expired")
+        host.clock.advance(7 * DAY - 3_600_000 - 1)
+        assert (await host.look(week)).status == 200
+        host.clock.advance(1)
+        assert code(await host.send(week)) == (410, "interrupt_expired")
+
+    inside(work)
+
+
+async def stale(host: Timed) -> int:
+    token = await host.token(await host.waiting())
+    host.clock.advance(DAY)
+    return (await host.send(token)).status
+
+
+async def forged(host: Timed) -> int:
+    token = await host.token(await host.waiting())
+    return (await host.send(token[:-43] + "A" * 43)).status
+
+
+async def raised(host: Timed) -> int:
+    run_id = await host.waiting()
+    looks = {"intent": "inspect"}
+    made = await host.call("POST", f"/v1/host/weftwork/runs/{run_id}/interrupts/ask/links", looks)
+    return (await host.send(made.document["token"])).status
+
+
+async def poorly(host: Timed) -> str:
+    """What a key is given that may only read."""
+    host.host.keyring.admit("poor", "acme", ["runs:read"])
+    run_id = await host.waiting()
+    return (await host.call("GET", f"/v1/runs/{run_id}", key="poor")).document["interrupt"]["tokenIntent"]
+
+
+async def cross_purpose(host: Timed) -> int:
+    """A token that is signed as something else."""
+    token = await host.token(await host.waiting())
+    found = interrupt_tokens.split(token)
+    assert found is not None
+    return (await host.send(interrupt_tokens.join(found[1], host.host._signer.sign("asset", found[1])))).status
+
+
+async def many_names(host: Timed) -> str:
+    """How a gate stands that needs two, after one link has voted under two names."""
+    run_id = await host.waiting("time-two")
+    made = await host.call("POST", f"/v1/host/weftwork/runs/{run_id}/interrupts/gate/links")
+    for name in ("ada", "bob"):
+        answer = await host.send(made.document["token"], {"action": "accept", "voter": name})
+    return answer.document["status"]
+
+
+def nameless(*given: Any, **named: Any) -> Answerer:
+    return Answerer(*given, **{**named, "bound": None})
+
+
+def trusting(self: InterruptLinks, text: str) -> InterruptToken:
+    found = interrupt_tokens.split(text)
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.rule("appr-03", "tok-02", "tok-03", "tok-04", "tok-05")
+@pytest.mark.parametrize(
+    ("attempt", "held", "owner", "name", "instead", "broken"),
+    [
+        (stale, 410, InterruptToken, "expired", lambda self, now: False, 200),
+        (forged, 404, InterruptLinks, "opened", trusting, 200),
+        (raised, 403, interrupts.Interrupts, "check", lambda self, text, _: self._links.opened(text), 200),
+        (poorly, "inspect", interrupts, "RESPOND", "runs:read", "resolve"),
+        (many_names, "waiting-approval", interrupts, "Answerer", nameless, "completed"),
+        (cross_purpose, 404, signer.Signer, "_key", lambda self, row, purpose: row.secret, 200),
+    ],
+    ids=["time", "signature", "intent", "scope", "voice", "purpose"],
+)
+def test_each_guard_holds_and_is_missed(
+    attempt: Callable[[Timed], Awaitable[Any]],
+    held: Any,
+    owner: Any,
+    name: str,
+    instead: Any,
+    broken: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert inside(attempt) == held
+    monkeypatch.setattr(owner, name, instead)
+    assert inside(attempt) == broken
+
+
+@pytest.mark.rule("tok-02", "tok-04")
+def test_the_store_is_not_asked_about_a_token_that_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(host: Timed) -> int:
+        token = await host.token(await host.waiting())
+        asked: list[Any] = []
+        executor: Any = host.host._executor
+        log: Any = host.host._store.log
+        for owner, name in ((executor, "stored"), (executor, "ask"), (log, "stored"), (log, "recall")):
+            real = getattr(owner, name)
+
+            def noted(*given: Any, real: Any = real) -> Any:
+                asked.append(given)
+                return real(*given)
+
+            monkeypatch.setattr(owner, name, noted)
+        for bad in (token[:-1] + ("A" if token[-1] != "A" else "E"), "x", f"{token.split('.')[0]}.{'A' * 43}"):
+            assert (await host.look(bad)).status == 404
+            headers = {"idempotency-key": "k"}
+            path = f"/v1/interrupts/{bad}"
+            assert (await host.call("POST", path, {"resumeValue": 1}, headers=headers)).status == 404
+        count = len(asked)
+        assert (await host.look(token)).status == 200
+        assert len(asked) > count
+        return count
+
+    assert inside(work) == 0
+
+
+@pytest.mark.rule("tok-06")
+def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path) -> None:
+    folder = write_workflows(tmp_path / "flows", ASKS)
+
+    def signing(*args: str, status: int = 0) -> str:
+        done = weftwork(tmp_path, "signing", *args, "--data", host.data)
+        assert done.returncode == status, done.stderr
+        return done.stdout if status == 0 else done.stderr
+
+    with start_host(tmp_path, "--workflows", folder) as host:
+        run_id, second, third = (host.create("time-asks") for _ in "abc")
+        old, link = token_of(host, run_id), made_link(host, run_id, node_id="ask")["token"]
+        (first,) = administer(host, "signing.list")["keys"]
+        assert first["signs"]
+        made = signing("rotate").split()[0]
+        assert made != first["kid"]
+        for token in (old, link, token_of(host, run_id)):
+            assert look(host, token).status == 200
+        shown = signing("ls").splitlines()
+        assert [line.split()[0] for line in shown] == [first["kid"], made]
+        assert (shown[0].count("verifies, retired"), shown[1].split()[-1]) == (1, "signs")
+        host.kill()
+    with start_host(tmp_path, "--workflows", folder) as host:
+        assert look(host, old).status == 200
+        young = token_of(host, run_id)
+        signing("drop", first["kid"])
+        for token in (old, link):
+            assert code(look(host, token)) == (404, "interrupt_not_found")
+            assert code(send(host, token, 1)) == (404, "interrupt_not_found")
+        assert send(host, young, 1).status == 200
+        assert "No signing key" in signing("drop", first["kid"], status=1)
+        last = token_of(host, second)
+        dropped = administer(host, "signing.drop", kid=made)
+        assert dropped["signs"] not in (made, first["kid"])
+        assert code(look(host, last)) == (404, "interrupt_not_found")
+        assert send(host, token_of(host, second), 1).status == 200
+        kept = token_of(host, third)
+        assert host.stop() == 0
+        stored = signing("ls", "--json")
+        assert '"kid"' in stored
+        assert "secret" not in stored
+        signing("rotate")
+    with start_host(tmp_path, "--workflows", folder) as host:
+        assert look(host, kept).status == 200, "renewed while the host was down, and still known"
+        assert send(host, token_of(host, third), 1).status == 200

@@ -1,0 +1,220 @@
+"""Deleting a run and cancelling many, over HTTP."""
+
+import asyncio
+import contextlib
+import socket
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, elsewhere, open_inside, open_served, until
+from tests.live.listening_host import until as eventually
+from weftwork.adapters.http import app
+from weftwork.protocol.json import schema
+from weftwork.testing.storage.harness import batch, make_run
+
+DELAY = "conformance-cancellable"
+NOOP = "conformance-noop"
+END = b"\r\n0\r\n\r\n"
+
+
+def bulk(host: Host, run_ids: list[Any], key: str = KEY, headers: dict[str, str] | None = None, **more: Any) -> Answer:
+    return host.call("POST", "/v1/runs:bulk-cancel", {"runIds": run_ids, **more}, key=key, headers=headers)
+
+
+def delete(host: Host, run_id: str, key: str = KEY, **headers: str) -> Answer:
+    return host.call("DELETE", f"/v1/runs/{run_id}", key=key, headers=headers)
+
+
+def cancelled(host: Host, run_id: str) -> bool:
+    return host.snapshot(run_id)["status"] == "cancelled"
+
+
+@pytest.mark.rule("run-08")
+def test_a_deleted_run_is_unknown_on_every_path(host: Host) -> None:
+    run_id = host.create(NOOP, tags=["doomed"])
+    kept = host.create(NOOP, tags=["doomed"])
+    answer = delete(host, run_id)
+    assert (answer.status, answer.body) == (204, b"")
+    assert "content-length" not in answer.headers
+    assert "content-type" not in answer.headers
+    assert "openwop-idempotent-replay" not in answer.headers
+    base = f"/v1/runs/{run_id}"
+    for method, path in (
+        ("GET", base),
+        ("GET", f"{base}/events"),
+        ("GET", f"{base}/events/poll?timeout=1"),
+        ("POST", f"{base}/cancel"),
+        ("DELETE", base),
+    ):
+        for accept in ("application/json", "text/event-stream"):
+            gone = host.call(method, path, headers={"Accept": accept})
+            never = host.call(method, path.replace(run_id, "01zzzzzzzzzzzzzzzzzzzzzzzz"), headers={"Accept": accept})
+            assert (gone.status, gone.body) == (404, never.body)
+    listed = host.call("GET", "/v1/runs?tag=doomed").document["runs"]
+    assert [run["runId"] for run in listed] == [kept]
+
+
+@pytest.mark.rule("run-08")
+def test_a_live_run_has_to_be_cancelled_first(host: Host) -> None:
+    run_id = host.create(DELAY, inputs={"delayMs": 60_000})
+    refused = delete(host, run_id)
+    assert (refused.status, refused.document["error"]) == (409, "conflict")
+    assert refused.document["details"] == {"runStatus": "running"}
+    assert "cancel" in refused.document["message"]
+    host.call("POST", f"/v1/runs/{run_id}/cancel")
+    until(lambda: cancelled(host, run_id), "the run to be cancelled")
+    assert delete(host, run_id).status == 204
+
+
+@pytest.mark.rule("auth-03")
+def test_others_delete_nothing(host: Host) -> None:
+    run_id = host.create(NOOP)
+    for key in (OTHER_KEY, TEST_KEY):
+        assert delete(host, run_id, key).status == 404
+    assert host.snapshot(run_id)["status"] == "completed"
+
+
+@pytest.mark.rule("idem-03")
+def test_a_delete_can_be_repeated_with_its_key(host: Host) -> None:
+    run_id = host.create(NOOP)
+    key = {"Idempotency-Key": f"delete-{run_id}"}
+    first, again = delete(host, run_id, **key), delete(host, run_id, **key)
+    assert (first.status, again.status, again.body) == (204, 204, b"")
+    assert "openwop-idempotent-replay" not in first.headers
+    assert again.headers["openwop-idempotent-replay"] == "true"
+    assert delete(host, run_id, **{"Idempotency-Key": "another"}).status == 404
+
+
+def test_a_connection_goes_on_after_an_answer_without_a_body(host: Host) -> None:
+    ids = [host.create(NOOP) for _ in range(3)]
+    with contextlib.closing(host.connect()) as connection:
+        for run_id in ids:
+            head = f"DELETE /v1/runs/{run_id} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+            connection.sendall(head.encode())
+            received = b""
+            while not received.endswith(b"\r\n\r\n"):
+                chunk = connection.recv(4096)
+                assert chunk
+                received += chunk
+            assert received.startswith(b"HTTP/1.1 204 ")
+            assert b"transfer-encoding" not in received.lower()
+
+
+def test_an_answer_without_a_body_that_had_a_length_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage: sent like any other document, it would say how long its body is."""
+    real = app._send
+
+    async def send(request: Any, response: Any) -> None:
+        if response.status == 204:
+            response.status = 200
+        await real(request, response)
+
+    monkeypatch.setattr(app, "_send", send)
+
+    async def work() -> Answer:
+        async with open_inside(delays("now", 0)) as inside:
+            made = await inside.call("POST", "/v1/runs", {"workflowId": "now"})
+            path = f"/v1/runs/{made.document['runId']}"
+            while (await inside.call("GET", path)).document["status"] != "completed":
+                await asyncio.sleep(0.005)
+            return await inside.call("DELETE", path)
+
+    assert asyncio.run(work()).headers["content-length"] == "0"
+
+
+@pytest.mark.rule("run-08")
+@pytest.mark.parametrize(("size", "count"), [(100, 40_000), (100_000, 200)], ids=["between frames", "inside a frame"])
+def test_a_slow_stream_of_a_deleted_run_ends(size: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A reader has taken a part of a long log when the run is deleted. A frame that is begun cannot be finished."""
+
+    async def work() -> bytes:
+        async with open_served() as served:
+            run = await make_run(served.inside.host._store, "long", "live:acme")
+            last = batch(run, -1, count, "completed")
+            payload = b'{"line":"%b"}' % (b"x" * size)
+            given = tuple(replace(event, payload=payload) for event in last.events)
+            await served.log.append(run, -1, replace(last, events=given))
+            with contextlib.closing(served.ask("/v1/runs/long/events?streamMode=debug", 8192)) as connection:
+                first = await elsewhere(connection.recv, 1000)
+                assert (await served.inside.call("DELETE", "/v1/runs/long")).status == 204
+                received = await elsewhere(to_the_end, connection)
+            await eventually(lambda: not served.readers, "the reader to leave")
+            return first + received
+
+    received = asyncio.run(work())
+    assert received.startswith(b"HTTP/1.1 200 ")
+    assert 0 < received.count(b"event: log.appended") < count
+    assert received.endswith(END) is (size == 100)
+    assert "request failed" not in caplog.text
+
+
+def to_the_end(connection: socket.socket) -> bytes:
+    """What comes until the end is announced, or the connection breaks."""
+    received = bytearray()
+    with contextlib.suppress(ConnectionResetError):
+        while not received.endswith(END) and (chunk := connection.recv(1 << 20)):
+            received += chunk
+    return bytes(received)
+
+
+@pytest.mark.rule("run-10")
+def test_many_runs_are_cancelled_with_one_request(host: Host) -> None:
+    live = [host.create(DELAY, inputs={"delayMs": 60_000}) for _ in range(5)]
+    done = host.create(NOOP)
+    theirs = host.create(DELAY, key=OTHER_KEY, inputs={"delayMs": 60_000})
+    asked = [live[0], done, "no such:id", *live[1:], theirs, live[0]]
+    answer = bulk(host, asked, reason="tidying up")
+    assert answer.status == 200
+    assert schema.check("bulk-cancel-response", answer.document) == []
+    results = answer.document["results"]
+    assert [entry["runId"] for entry in results] == asked
+    codes = [entry["status"] if entry["ok"] else entry["error"]["code"] for entry in results]
+    assert codes[:3] == ["cancelling", "run_terminal", "validation_error"]
+    assert codes[3:] == ["cancelling"] * 4 + ["not_found", "cancelling"]
+    for run_id in live:
+        until(lambda run_id=run_id: cancelled(host, run_id), "the run to be cancelled")
+        assert host.log(run_id)[-1]["payload"]["reason"] == "tidying up"
+    assert host.snapshot(theirs, key=OTHER_KEY)["status"] == "running"
+    again = bulk(host, live).document["results"]
+    assert {entry["status"] for entry in again} == {"cancelled"}
+    bulk(host, [theirs], key=OTHER_KEY)
+
+
+@pytest.mark.rule("run-09")
+def test_too_many_at_once_are_told_how_many_may_be(host: Host) -> None:
+    most = host.call("GET", "/.well-known/openwop", key=None).document["runs"]["bulkCancel"]["maxRunIds"]
+    assert bulk(host, ["unknown"] * most).status == 200
+    refused = bulk(host, ["unknown"] * (most + 1))
+    assert (refused.status, refused.document["error"]) == (400, "validation_error")
+    assert refused.document["details"]["maxRunIds"] == most == 100
+
+
+@pytest.mark.rule("run-09")
+@pytest.mark.parametrize("document", [{}, [], {"runIds": []}, {"runIds": [1]}, {"runIds": ["r"], "all": True}])
+def test_a_body_that_is_none_is_refused(host: Host, document: Any) -> None:
+    refused = host.call("POST", "/v1/runs:bulk-cancel", document)
+    assert (refused.status, refused.document["error"]) == (400, "validation_error")
+    assert host.call("POST", "/v1/runs:bulk-cancel").status == 415
+
+
+@pytest.mark.rule("idem-03")
+def test_a_bulk_cancel_can_be_repeated_with_its_key(host: Host) -> None:
+    run_id = host.create(DELAY, inputs={"delayMs": 60_000})
+    key = {"Idempotency-Key": f"bulk-{run_id}"}
+    first = bulk(host, [run_id, "unknown"], headers=key)
+    until(lambda: cancelled(host, run_id), "the run to be cancelled")
+    again = bulk(host, [run_id, "unknown"], headers=key)
+    assert first.body == again.body
+    assert "openwop-idempotent-replay" not in first.headers
+    assert again.headers["openwop-idempotent-replay"] == "true"
+    other = bulk(host, [run_id], headers=key)
+    assert (other.status, other.document["error"]) == (409, "idempotency_key_mismatch")
+
+
+def test_there_is_no_other_verb(host: Host) -> None:
+    assert host.call("GET", "/v1/runs:bulk-cancel").status == 405
+    assert host.call("POST", "/v1/runs:bulk-cancel", {"runIds": ["r"]}, key=None).status == 401
+    assert host.call("POST", "/v1/runs:bulk-delete", {}).status == 404
+    assert host.call("DELETE", "/v1/runs").status == 405

@@ -1,0 +1,191 @@
+"""Many who steer one run at once, and those who ask again: one of them counts, and each is told the truth."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import edge, node
+from tests.live import Host, delays, elsewhere, open_served
+from tests.live.steering import (
+    Reached,
+    asking,
+    await_status,
+    cancel,
+    code,
+    flow,
+    kinds,
+    pause,
+    payloads,
+    register,
+    reply,
+    resume,
+)
+from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.interrupts import answer
+from weftwork.protocol.run.events import Draft
+
+LONG = "conformance-cancellable"
+NOW = {"drainPolicy": "immediate"}
+RACERS = 64
+
+ENDS = flow(
+    "race-ends",
+    [asking("ask"), node("last", "core.identity")],
+    [edge("ask", "last", targetInput="given")],
+)
+GOES_ON = flow("race-goes-on", [asking("ask"), node("slow", "core.delay", config={"ms": 60_000})])
+
+
+@pytest.mark.rule("idem-03", "run-12")
+def test_a_pause_can_be_repeated_with_its_key(host: Host) -> None:
+    run_id = host.create(LONG)
+    key = {"Idempotency-Key": f"pause-{run_id}"}
+    first, again = pause(host, run_id, NOW, **key), pause(host, run_id, NOW, **key)
+    assert (first.status, again.status) == (202, 202)
+    assert first.body == again.body
+    assert "openwop-idempotent-replay" not in first.headers
+    assert again.headers["openwop-idempotent-replay"] == "true"
+    assert code(pause(host, run_id, {}, **key)) == (409, "idempotency_key_mismatch")
+    assert code(pause(host, run_id, NOW, **{"Idempotency-Key": "another"})) == (409, "conflict")
+    back = {"Idempotency-Key": f"resume-{run_id}"}
+    first, again = resume(host, run_id, **back), resume(host, run_id, **back)
+    assert (first.status, again.status, first.body) == (202, 202, again.body)
+    assert again.headers["openwop-idempotent-replay"] == "true"
+    assert pause(host, run_id, NOW, **key).headers["openwop-idempotent-replay"] == "true"
+    assert host.snapshot(run_id)["status"] == "running"
+    assert kinds(host, run_id)[2:] == ["run.paused", "run.resumed", "node.started"]
+    cancel(host, run_id)
+
+
+@pytest.mark.rule("run-12")
+def test_of_many_at_once_one_pauses(host: Host) -> None:
+    run_id = host.create(LONG)
+    with ThreadPoolExecutor(32) as pool:
+        told = list(pool.map(lambda _: pause(host, run_id, NOW).status, range(32)))
+    assert sorted(told) == [202] + [409] * 31
+    assert kinds(host, run_id).count("run.paused") == 1
+    cancel(host, run_id)
+
+
+@pytest.mark.rule("idem-03", "run-12", "run-13")
+def test_many_at_once_with_the_same_key_are_one(host: Host) -> None:
+    run_id = host.create(LONG)
+    for steer, body, kind in ((pause, NOW, "run.paused"), (resume, {}, "run.resumed")):
+        key = {"Idempotency-Key": f"crowd-{run_id}"}
+        with ThreadPoolExecutor(16) as pool:
+            told = [pool.submit(steer, host, run_id, body, **key) for _ in range(16)]
+        answers = [each.result() for each in told]
+        assert {(each.status, each.body) for each in answers} == {(202, answers[0].body)}
+        assert sum("openwop-idempotent-replay" not in each.headers for each in answers) == 1
+        await_status(host, run_id, "paused" if steer is pause else "running")
+        assert kinds(host, run_id).count(kind) == 1
+    cancel(host, run_id)
+
+
+@pytest.mark.rule("int-06")
+def test_an_answer_while_the_run_is_being_cancelled_comes_too_late(host: Host) -> None:
+    """A cancel and an answer at once: either may be first, and the log agrees with what each was told."""
+    for _ in range(8):
+        run_id = host.create(register(host, GOES_ON))
+        with ThreadPoolExecutor(2) as pool:
+            stopping = pool.submit(host.call, "POST", f"/v1/runs/{run_id}/cancel")
+            answering = pool.submit(reply, host, run_id, "ask", 1)
+        assert stopping.result().status == 200
+        await_status(host, run_id, "cancelled")
+        told = answering.result().status
+        assert told in (200, 410)
+        assert kinds(host, run_id).count("interrupt.resolved") == (told == 200)
+
+
+def race(host: Host, run_id: str) -> tuple[list[int], list[int]]:
+    """Answers of many at once: how each was answered, and which of their values are in the log."""
+    with ThreadPoolExecutor(RACERS) as pool:
+        told = list(pool.map(lambda number: reply(host, run_id, "ask", number).status, range(RACERS)))
+    return told, [each["resumeValue"] for each in payloads(host, run_id, "interrupt.resolved")]
+
+
+@pytest.mark.rule("int-06")
+@pytest.mark.parametrize("document", [ENDS, GOES_ON], ids=["the run ends", "the run goes on"])
+def test_of_many_answers_one_counts(host: Host, document: dict[str, Any]) -> None:
+    for _ in range(3):
+        run_id = host.create(register(host, document))
+        told, counted = race(host, run_id)
+        assert sorted(told) == [200] + [409] * (RACERS - 1)
+        assert counted == [told.index(200)]
+        if document is GOES_ON:
+            cancel(host, run_id)
+        else:
+            assert host.snapshot(run_id)["outputs"] == {"last": {"given": told.index(200)}}
+
+
+@pytest.mark.rule("idem-03", "int-06")
+def test_an_answer_can_be_repeated_with_its_key(host: Host) -> None:
+    run_id = host.create(register(host, GOES_ON))
+    key = {"Idempotency-Key": f"answer-{run_id}"}
+    with ThreadPoolExecutor(16) as pool:
+        told = list(pool.map(lambda _: reply(host, run_id, "ask", "yes", **key), range(16)))
+    assert {(each.status, each.body) for each in told} == {(200, told[0].body)}
+    assert sum("openwop-idempotent-replay" not in each.headers for each in told) == 1
+    assert len(payloads(host, run_id, "interrupt.resolved")) == 1
+    assert code(reply(host, run_id, "ask", "no", **key)) == (409, "idempotency_key_mismatch")
+    assert code(reply(host, run_id, "ask", "yes")) == (409, "interrupt_already_resolved")
+    cancel(host, run_id)
+    assert reply(host, run_id, "ask", "yes", **key).body == told[0].body
+
+
+def steer_twice(headers: dict[str, str]) -> list[int]:
+    """How two pauses of one run are answered."""
+
+    async def work() -> list[int]:
+        async with open_served(delays("long", 20_000)) as served:
+            run_id, host = await served.create("long"), Reached(served.port)
+            return await elsewhere(lambda: [pause(host, run_id, NOW, **headers).status for _ in range(2)])
+
+    return asyncio.run(work())
+
+
+def test_a_pause_that_is_taken_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage: a pause that does not look at how the run stands."""
+
+    def careless(state: Any, bounds: Any, policy: str, reason: str | None) -> Decision:
+        return Decision((Draft("run.paused", {"drainPolicy": policy}),), interrupt=True)
+
+    assert steer_twice({}) == [202, 409]
+    monkeypatch.setattr(transitions, "pause", careless)
+    assert steer_twice({}) == [202, 202]
+
+
+def test_a_key_that_is_not_looked_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(*_: Any) -> None:
+        return None
+
+    assert steer_twice({"Idempotency-Key": "k"}) == [202, 202]
+    monkeypatch.setattr(Claim, "known", nothing)
+    assert steer_twice({"Idempotency-Key": "k"}) == [202, 409]
+
+
+def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage: an answer that does not look whether there is one."""
+    real = answer
+
+    def careless(state: Any, given: Any) -> Any:
+        for name, each in list(state.interrupts.items()):
+            state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
+        return real(state, given)
+
+    async def work() -> tuple[list[int], list[int]]:
+        async with open_served(GOES_ON) as served:
+            run_id = await served.create(GOES_ON["id"])
+            return await elsewhere(race, Reached(served.port), run_id)
+
+    told, counted = asyncio.run(work())
+    assert (told.count(200), len(counted)) == (1, 1)
+    monkeypatch.setattr(transitions, "answer", careless)
+    told, counted = asyncio.run(work())
+    assert told.count(200) > 1
+    assert len(counted) > 1

@@ -1,0 +1,184 @@
+"""The end of a host as its clients see it: what is still answered, and how what is not is told."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import uvicorn
+
+from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
+from tests.live.listening_host import until
+from weftwork.adapters.http import app, response_writer
+from weftwork.adapters.http.server import http_server
+from weftwork.adapters.http.server.limits import Door
+from weftwork.protocol.json import schema
+
+HEAD = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "GRACE_SECONDS", 0.3)
+
+
+def serve(work: Callable[[Served], Awaitable[Any]], *workflows: dict[str, Any]) -> Any:
+    async def bounded() -> Any:
+        async with open_served(*workflows) as served:
+            return await work(served)
+
+    return asyncio.run(bounded())
+
+
+def quiet(records: list[logging.LogRecord]) -> None:
+    """Nothing went wrong in there, and nobody saw a traceback."""
+    assert [record for record in records if record.levelno >= logging.ERROR or record.exc_info] == []
+
+
+def whole(connection: socket.socket) -> tuple[Stream, bytes]:
+    """The one answer on a connection that the host then closes."""
+    stream = Stream(connection)
+    body = stream.raw
+    with connection:
+        while chunk := connection.recv(65_536):
+            body += chunk
+    return stream, body
+
+
+async def cut_in_its_body(served: Served) -> tuple[Stream, bytes]:
+    def begin() -> socket.socket:
+        connection = served.connect()
+        connection.sendall(f"{HEAD}Content-Length: 50\r\n\r\n{{".encode())
+        return connection
+
+    connection = await elsewhere(begin)
+    await until(lambda: any("run_asgi" in repr(task) for task in asyncio.all_tasks()), "the request to begin")
+    served.stop()
+    return await elsewhere(whole, connection)
+
+
+def test_a_request_whose_time_is_up_is_told_to_come_back(caplog: pytest.LogCaptureFixture) -> None:
+    stream, body = serve(cut_in_its_body)
+    assert (stream.status, stream.headers["retry-after"], stream.headers["connection"]) == (503, "5", "close")
+    document = json.loads(body)
+    assert (document["error"], document["details"]) == ("service_unavailable", {"retryAfter": 5})
+    assert schema.check("error-envelope", document) == []
+    assert "traceparent" in stream.headers
+    quiet(caplog.records)
+    (said,) = [record for record in caplog.records if record.name == "weftwork.http"]
+    assert (said.levelname, said.getMessage(), vars(said)["count"]) == (
+        "WARNING",
+        "requests cut short by the shutdown",
+        1,
+    )
+
+
+def test_a_cut_that_is_not_answered_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(request: Any) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(app, "_cut", nothing)
+    stream, _ = serve(cut_in_its_body)
+    assert (stream.status, stream.headers["content-type"]) == (500, "text/plain; charset=utf-8")
+
+
+@pytest.mark.parametrize("query", ["", "?streamMode=values"])
+def test_a_stream_that_waits_for_the_store_is_ended_properly(caplog: pytest.LogCaptureFixture, query: str) -> None:
+    async def work(served: Served) -> bytes:
+        run_id = await served.create("long")
+        stream = await elsewhere(Stream, await elsewhere(served.ask, f"/v1/runs/{run_id}/events{query}"))
+        await elsewhere(stream.read_until, lambda body: body.endswith(b"\n\n"))
+
+        async def hang(*_: Any) -> list[Any]:
+            await asyncio.Event().wait()
+            return []
+
+        served.log.read = hang
+        for feed in served.host._feeds._feeds.values():
+            feed.forget()
+        served.stop()
+        return await elsewhere(stream.finish)
+
+    assert serve(work, delays("long", 15_000)).endswith(b"\n\n")
+    quiet(caplog.records)
+
+
+def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(served: Served) -> None:
+        run_id = await served.create("large", inputs={"text": "x" * 400_000})
+        connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
+        with connection:
+            await until(lambda: served.readers == 1, "the reader")
+            served.stop()
+            await served.server
+            await until(lambda: served.readers == 0, "the reader to be gone")
+
+    serve(work, echoes("large", 40))
+    quiet(caplog.records)
+
+
+def test_connections_that_are_left_are_broken_off() -> None:
+    class Left:
+        """Its last answer is sent as far as we are concerned; its client has not taken it."""
+
+        def __init__(self) -> None:
+            self.transport = self
+            self.said: list[str] = []
+
+        def shutdown(self) -> None:
+            self.said.append("shutdown")
+
+        def abort(self) -> None:
+            self.said.append("abort")
+
+    async def work() -> list[str]:
+        ending: Any = http_server._Server(uvicorn.Config("none:none", lifespan="off"), Door(1))
+        ending.servers = []
+        left = Left()
+        ending.server_state.connections.add(left)
+        async with asyncio.timeout(10):
+            await ending.shutdown()
+        return left.said
+
+    assert asyncio.run(work()) == ["shutdown", "abort"]
+
+
+def test_a_client_that_stops_reading_is_let_go(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.2)
+    caplog.set_level("INFO", "weftwork.http")
+
+    async def work(served: Served) -> None:
+        run_id = await served.create("large", inputs={"text": "x" * 400_000})
+        wide_id = await served.create("wide", inputs={"text": "x" * 400_000})
+        await served.inside.call("GET", f"/v1/runs/{wide_id}/events?streamMode=messages")
+        for path in (f"/v1/runs/{run_id}/events?streamMode=debug", f"/v1/runs/{wide_id}"):
+            caplog.clear()
+            with await elsewhere(served.ask, path, 4096) as connection:
+                await until(lambda: broken(caplog.records), "the host to let go")
+                await until(lambda: served.readers == 0, "the reader to be gone")
+                stream = await elsewhere(Stream, connection)
+                received = await elsewhere(_drink, connection)
+                length = int(stream.headers.get("content-length", 10**9))
+                assert len(stream.raw) + len(received) < length
+                assert not received.endswith(b"0\r\n\r\n")
+
+    serve(work, echoes("large", 40), {**echoes("wide", 40), "edges": []})
+    quiet(caplog.records)
+
+
+def _drink(connection: socket.socket) -> bytes:
+    received: list[bytes] = []
+    with contextlib.suppress(ConnectionError):
+        while chunk := connection.recv(2**20):
+            received.append(chunk)
+    return b"".join(received)
+
+
+def broken(records: list[logging.LogRecord]) -> bool:
+    return "client stopped reading, connection broken off" in [record.getMessage() for record in records]

@@ -1,0 +1,228 @@
+"""The seam on the gate remembers: outcomes that are planted, recorded for a run, or were seen before."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.live import OTHER_KEY, TEST_KEY, Host, open_inside
+from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, envelope, judged, logged, run_id
+from weftwork.adapters.http.test_endpoints import envelope_acceptance
+from weftwork.adapters.http.test_endpoints.envelope_acceptance import Kept
+
+CONFLICT = "envelope_correlation_conflict"
+PLANTED: list[dict[str, Any]] = [
+    {"status": "accepted", "recordedEventIds": ["x"], "envelopeId": "the-first", "more": {"odd": [1]}},
+    {"status": "gated", "reason": "r", "allowedKinds": []},
+    {"status": "breached", "reason": "r", "capKind": "envelopes"},
+    {"status": "invalid", "reason": "r", "details": []},
+]
+
+
+def plant(document: dict[str, Any], outcome: Any, kind: str | None = None) -> list[Any]:
+    found = {"correlationId": document["correlationId"], "outcome": outcome, "envelopeType": kind or document["type"]}
+    return [{"correlationId": "another", "outcome": {}, "envelopeType": "error"}, found]
+
+
+@pytest.mark.rule("env-36")
+@pytest.mark.parametrize("outcome", PLANTED, ids=lambda each: each["status"])
+def test_a_planted_outcome_comes_back_as_it_is(host: Host, outcome: dict[str, Any]) -> None:
+    document, run = envelope("error"), run_id()
+    assert judged(host, document, priorCorrelations=plant(document, outcome), projectTo={"runId": run}) == outcome
+    assert logged(host, run) == []
+    other = judged(host, document, priorCorrelations=plant(document, outcome, "schema.request"))
+    assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        None, 5, {}, "x", [None, 5, "x", [], {}],
+        [{"correlationId": 5, "outcome": {"status": "gated"}, "envelopeType": "error"}],
+        [{"correlationId": "ID", "outcome": 5, "envelopeType": "error"}],
+        [{"correlationId": "ID", "outcome": {}, "envelopeType": "error"}],
+        [{"correlationId": "ID", "outcome": {"status": "gated"}, "envelopeType": None}],
+    ],
+)  # fmt: skip
+def test_what_is_planted_badly_is_not_there(host: Host, prior: Any) -> None:
+    document = envelope("error")
+    for each in prior if isinstance(prior, list) else ():
+        if isinstance(each, dict) and each.get("correlationId") == "ID":
+            each["correlationId"] = document["correlationId"]
+    assert judged(host, document, priorCorrelations=prior)["status"] == "accepted"
+
+
+@pytest.mark.rule("env-36")
+def test_another_kind_under_the_same_id_conflicts_without_any_help(host: Host) -> None:
+    first = envelope("ui.a2ui-surface")
+    assert judged(host, first)["status"] == "accepted"
+    again = {**first, "envelopeId": "another"}
+    assert judged(host, again) == judged(host, first)
+    assert judged(host, again)["envelopeId"] == first["envelopeId"]
+    other = judged(host, {**first, "type": "error", "payload": PAYLOADS["error"]})
+    assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
+
+
+@pytest.mark.rule("env-36")
+def test_what_was_only_seen_does_not_bend_another_judgement(host: Host) -> None:
+    """The same id in calls with other rules: each is judged by its own."""
+    document = envelope("clarification.request")
+    assert judged(host, document)["status"] == "accepted"
+    counters = {"clarificationRounds": {"current": 3, "cap": 3}}
+    assert judged(host, document, counters=counters)["status"] == "breached"
+    assert judged(host, document, approvalGateContext=True, runTrustBoundary="untrusted")["status"] == "invalid"
+    meta = {**document["meta"], "contentTrust": "untrusted"}
+    assert judged(host, {**document, "meta": meta})["normalizedMeta"] == {"contentTrust": "untrusted"}
+    assert judged(host, document)["normalizedMeta"] == {"contentTrust": "trusted"}
+
+
+def test_an_invalid_envelope_leaves_its_id_free(host: Host) -> None:
+    document = envelope("error", payload={})
+    assert judged(host, document)["status"] == "invalid"
+    assert (
+        judged(host, {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]})["status"]
+        == "accepted"
+    )
+
+
+@pytest.mark.rule("env-36")
+def test_a_run_keeps_its_first_outcome(host: Host) -> None:
+    run, document = run_id(), envelope(VENDOR)
+    body: dict[str, Any] = {"persistedDedup": {"runId": run}}
+    first = judged(host, document, projectTo={"runId": run, "nodeId": "talk"}, **body)
+    events = logged(host, run)
+    assert first["status"] == "accepted"
+    again = {**document, "envelopeId": "another", "payload": {"steps": ["other"]}}
+    assert judged(host, again, projectTo={"runId": run, "nodeId": "talk"}, **body) == first
+    assert judged(host, again, hostSupportedEnvelopes=[], **body) == first
+    assert judged(host, again, counters={"envelopesPerTurn": {"current": 9, "cap": 1}}, **body) == first
+    planted = plant(document, {"status": "gated"})
+    assert judged(host, again, priorCorrelations=planted, **body) == first
+    assert logged(host, run) == events
+    other = judged(host, {**document, "type": "error", "payload": PAYLOADS["error"]}, **body)
+    assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
+    elsewhere: dict[str, Any] = {"persistedDedup": {"runId": run_id()}}
+    assert judged(host, again, hostSupportedEnvelopes=[], **elsewhere)["status"] == "gated"
+
+
+@pytest.mark.rule("env-36")
+def test_a_refusal_is_kept_for_its_run_too(host: Host) -> None:
+    counters = {"envelopesPerTurn": {"current": 1, "cap": 1}}
+    refusals: list[dict[str, Any]] = [{"hostSupportedEnvelopes": []}, {"counters": counters}]
+    for refused in refusals:
+        document = envelope(VENDOR)
+        body: dict[str, Any] = {"persistedDedup": {"runId": run_id()}}
+        first = judged(host, document, **body, **refused)
+        assert first["status"] in ("gated", "breached")
+        assert judged(host, document, **body) == first
+
+
+@pytest.mark.rule("env-36")
+def test_events_are_written_once(host: Host) -> None:
+    run, document = run_id(), envelope("clarification.request")
+    first = judged(host, document, projectTo={"runId": run, "nodeId": "talk"})
+    events = logged(host, run)
+    assert judged(host, document, projectTo={"runId": run, "nodeId": "talk"}) == first
+    assert logged(host, run) == events
+    other = run_id()
+    judged(host, document, projectTo={"runId": other, "nodeId": "talk"})
+    assert [event["type"] for event in logged(host, other)] == [event["type"] for event in events]
+
+
+@pytest.mark.parametrize("key", [OTHER_KEY, TEST_KEY])
+def test_nobody_sees_the_memory_of_others(host: Host, key: str) -> None:
+    run, document = run_id(), envelope("error")
+    body: dict[str, Any] = {"persistedDedup": {"runId": run}, "projectTo": {"runId": run}}
+    judged(host, document, **body)
+    other = {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]}
+    assert judged(host, other, key=key)["status"] == "accepted"
+    assert judged(host, other, key=key, persistedDedup={"runId": run})["status"] == "accepted"
+    assert logged(host, run, key=key) == []
+    assert logged(host, run) != []
+
+
+@pytest.mark.rule("env-34", "env-36")
+def test_a_reset_forgets_everything() -> None:
+    async def work() -> list[Any]:
+        async with open_inside(test_seams=True) as inside:
+            document = envelope("error")
+            other = {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]}
+            body = {"persistedDedup": {"runId": "r"}, "projectTo": {"runId": "r"}}
+            await inside.call("POST", ACCEPT, {"envelope": document, **body})
+            toggle = {"name": "host.aiEnvelope.supported", "value": False}
+            off = await inside.call("POST", f"{TEST}/capability-toggle", toggle)
+            refused = await inside.call("POST", ACCEPT, {"envelope": other})
+            await inside.call("POST", f"{TEST}/reset", {})
+            free = await inside.call("POST", ACCEPT, {"envelope": other, **body})
+            events = await inside.call("GET", f"{TEST}/runs/r/events")
+            return [off.document, refused.document["reason"], free.document["status"], len(events.document["events"])]
+
+    overlay = {"overlay": {"host.aiEnvelope.supported": False}}
+    assert asyncio.run(work()) == [overlay, "capability_required", "accepted", 2]
+
+
+def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envelope_acceptance, "BYTES_KEPT", 100)
+    kept = Kept[int](3)
+    for number in range(5):
+        kept.put(("p", "r", str(number)), number, 10)
+    assert [kept.get(("p", "r", str(number))) for number in range(5)] == [None, None, 2, 3, 4]
+    kept.put(("p", "r", "2"), 9, 10)
+    assert kept.get(("p", "r", "2")) == 2
+    kept.put(("p", "r", "large"), 5, 1000)
+    assert (len(kept), kept.get(("p", "r", "large"))) == (1, 5)
+    kept.put(("p", "r", "small"), 6, 1)
+    assert (len(kept), kept.get(("p", "r", "large")), kept.get(("p", "r", "small"))) == (1, None, 6)
+    kept.clear("q")
+    assert len(kept) == 1
+    kept.clear("p")
+    assert len(kept) == 0
+
+
+def piece(document: dict[str, Any], index: int, last: bool, payload: Any, total: int = -1) -> dict[str, Any]:
+    return {**document, "payload": payload, "partial": {"isPartial": not last, "index": index, "total": total}}
+
+
+@pytest.mark.rule("env-36")
+def test_pieces_are_judged_when_they_are_whole(host: Host) -> None:
+    """Nothing is recorded before, and no piece is taken for a repeat of another."""
+    run, document = run_id(), envelope("error")
+    body: dict[str, Any] = {"projectTo": {"runId": run}, "persistedDedup": {"runId": run}}
+    texts = ['{"code":"x",', '"message":"sk-can', 'ary-1"}']
+    for index in (1, 0):
+        outcome = judged(host, piece(document, index, False, texts[index]), **body)
+        assert (outcome["status"], outcome["recordedEventIds"]) == ("accepted", [])
+    assert logged(host, run) == []
+    canaries = [{"value": "sk-canary-1", "secretId": "s"}]
+    whole = judged(host, piece(document, 2, True, texts[2]), byokCanaries=canaries, **body)
+    assert (whole["status"], whole["redactionCount"]) == ("accepted", 1)
+    assert whole["redactedPayload"] == {"code": "x", "message": "[REDACTED:s]"}
+    assert [event["type"] for event in logged(host, run)] == ["weftwork.envelope.recorded", "log.appended"]
+    assert judged(host, document, byokCanaries=canaries, **body) == whole
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(0, False, '{"code":'), (0, False, "1}")],
+        [(0, False, '{"code":'), (1, True, '"x"')],
+        [(0, False, {"code": "x"}), (1, True, {"code": 5})],
+    ],
+)
+def test_pieces_that_make_no_envelope_are_invalid(host: Host, parts: list[Any]) -> None:
+    document, run = envelope("error"), run_id()
+    outcomes = [judged(host, piece(document, *part), projectTo={"runId": run}) for part in parts]
+    assert [each["status"] for each in outcomes] == ["accepted", "invalid"]
+    assert logged(host, run) == []
+
+
+def test_a_piece_is_held_to_what_can_be_said_of_it(host: Host) -> None:
+    document = envelope(VENDOR)
+    assert judged(host, piece(document, 0, False, "x"), hostSupportedEnvelopes=[])["status"] == "gated"
+    above = {**piece(document, 1, False, "x"), "schemaVersion": 5}
+    assert judged(host, above, schemaVersionFloor={VENDOR: 1})["status"] == "invalid"
+    assert judged(host, {**document, "partial": True})["status"] == "invalid"
+    assert (
+        judged(host, piece(document, 2, False, "x"), counters={"envelopesPerTurn": {"current": 1, "cap": 1}})["status"]
+        == "breached"
+    )

@@ -1,0 +1,51 @@
+"""A map on its own, and a body that the test lets go."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from tests.adapters.nodes.fake_context import TYPES, Context, call
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, WaitingNode
+
+MAP = "core.flow.map"
+
+
+def body(type_id: str, inputs: Mapping[str, Any] | None = None, **config: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"typeId": type_id, "config": config}
+    return {"body": found if inputs is None else {**found, "inputs": inputs}}
+
+
+class Gates:
+    """A body that waits until the test lets its item go."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, asyncio.Future[Outcome]] = {}
+        self.stopped: list[int] = []
+        self.most = 0
+
+    async def __call__(self, given: NodeCall) -> Outcome:
+        item = given.inputs["input"]
+        gate = self.waiting[item] = asyncio.get_running_loop().create_future()
+        self.most = max(self.most, len(self.waiting))
+        try:
+            return await gate
+        except asyncio.CancelledError:
+            self.stopped.append(item)
+            raise
+        finally:
+            del self.waiting[item]
+
+    def open(self, item: int, outcome: Outcome | None = None) -> None:
+        self.waiting[item].set_result(outcome or Completed({"output": item * 10}))
+
+
+def begin(config: dict[str, Any], items: list[Any], context: Context) -> "asyncio.Task[Outcome]":
+    node = TYPES[MAP]
+    assert isinstance(node, WaitingNode)
+    waiting = node
+
+    async def ended() -> Outcome:
+        return await waiting.run(call(config, {"items": items}, context.scope), context)
+
+    return asyncio.create_task(ended())

@@ -1,0 +1,164 @@
+"""Markers, choices, loops and merges: which ports are given, and what with."""
+
+from typing import Any
+
+import pytest
+
+from tests.adapters.nodes.fake_context import FAULT, Scope, call, outcome
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.ports.nodes import Arrival
+
+MARKS = ["core.start", "core.end", "core.parallel", "core.trigger.webhook"]
+
+
+@pytest.mark.parametrize("type_id", MARKS)
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ({}, {}),
+        ({"a": 1, "b": None}, {"a": 1, "b": None}),
+        ({"input": {"x": 1}}, {"input": {"x": 1}, "output": {"x": 1}}),
+        ({"input": 1, "output": 2}, {"input": 1, "output": 2}),
+    ],
+)
+def test_a_marker_hands_its_inputs_on(type_id: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+    assert outcome(type_id, call({}, inputs)) == Completed(outputs)
+
+
+@pytest.mark.parametrize("type_id", ["core.conditional", "core.flow.if"])
+@pytest.mark.parametrize(
+    ("value", "inputs", "outputs"),
+    [
+        (True, {}, {"result": True, "output": True, "true": True}),
+        (False, {}, {"result": False, "output": False, "false": False}),
+        (True, {"input": None}, {"result": True, "output": None, "true": None}),
+        (False, {"input": [1], "x": 2}, {"result": False, "output": [1], "false": [1]}),
+    ],
+)
+def test_a_conditional_gives_one_of_its_ways(type_id: str, value: bool, inputs: Any, outputs: Any) -> None:
+    given = call({"expression": "e"}, inputs, Scope({"e": value}))
+    assert outcome(type_id, given) == Completed(outputs)
+
+
+@pytest.mark.parametrize("value", [1, 0, "true", None, []])
+@pytest.mark.parametrize(("type_id", "member"), [("core.conditional", "expression"), ("core.loop", "while")])
+def test_a_condition_is_true_or_false(type_id: str, member: str, value: Any) -> None:
+    answer = outcome(type_id, call({member: "e"}, {}, Scope({"e": value})))
+    assert isinstance(answer, Failed)
+    assert (answer.code, answer.retryable) == ("condition_not_boolean", False)
+    assert answer.details == {"pointer": f"/config/{member}"}
+
+
+CASES = {"one": 1, "text": "1", "yes": True, "nothing": None, "pair": {"a": 1, "b": [2]}, "empty": {}}
+
+
+@pytest.mark.parametrize(
+    ("value", "port"),
+    [
+        (1, "one"),
+        (1.0, "one"),
+        ("1", "text"),
+        (True, "yes"),
+        (None, "nothing"),
+        ({"b": [2.0], "a": 1}, "pair"),
+        ({}, "empty"),
+        ([], "other"),
+        (False, "other"),
+        (0, "other"),
+    ],
+)
+def test_a_switch_compares_as_json(value: Any, port: str) -> None:
+    config = {"expression": "e", "cases": CASES, "default": "other"}
+    assert outcome("core.switch", call(config, {}, Scope({"e": value}))) == Completed(
+        {"value": value, "output": value, port: value}
+    )
+    handed_on = outcome("core.switch", call(config, {"input": "in"}, Scope({"e": value})))
+    assert handed_on == Completed({"value": value, "output": "in", port: "in"})
+
+
+def test_equal_cases_are_told_by_name_whatever_their_order() -> None:
+    for cases in ({"b": 1, "a": 1.0}, {"a": 1.0, "b": 1}):
+        answer = outcome("core.switch", call({"expression": "e", "cases": cases}, {}, Scope({"e": 1})))
+        assert answer == Completed({"value": 1, "output": 1, "a": 1})
+
+
+def test_a_switch_without_a_way_fails() -> None:
+    answer = outcome("core.switch", call({"expression": "e", "cases": {"a": 1}}, {}, Scope({"e": "canary"})))
+    assert isinstance(answer, Failed)
+    assert (answer.code, answer.retryable) == ("switch_no_match", False)
+    assert "canary" not in answer.message
+
+
+@pytest.mark.parametrize(
+    ("config", "iteration", "value", "port"),
+    [
+        ({"times": 0}, 0, None, "done"),
+        ({"times": 2}, 0, None, "body"),
+        ({"times": 2}, 1, None, "body"),
+        ({"times": 2}, 2, None, "done"),
+        ({"while": "e"}, 0, True, "body"),
+        ({"while": "e"}, 99, True, "body"),
+        ({"while": "e"}, 0, False, "done"),
+        ({"times": 2, "while": "e"}, 1, True, "body"),
+        ({"times": 2, "while": "e"}, 1, False, "done"),
+        ({"times": 2, "while": "e"}, 2, True, "done"),
+    ],
+)
+def test_a_loop_goes_round_or_is_done(config: Any, iteration: int, value: Any, port: str) -> None:
+    scope = Scope({"e": value})
+    answer = outcome("core.loop", call(config, {}, scope, iteration=iteration))
+    assert answer == Completed({"iteration": iteration, port: iteration})
+    answer = outcome("core.loop", call(config, {"input": "in"}, scope, iteration=iteration))
+    assert answer == Completed({"iteration": iteration, port: "in"})
+
+
+def test_the_condition_of_a_loop_knows_the_round() -> None:
+    scope = Scope({"e": lambda names: names["iteration"] < names["ports"]["most"]})
+    rounds = [outcome("core.loop", call({"while": "e"}, {"most": 2}, scope, iteration=i)) for i in range(3)]
+    assert [sorted(each.outputs)[0] for each in rounds if isinstance(each, Completed)] == ["body", "body", "done"]
+
+
+SAME = (
+    *(Arrival("b", "input", 1), Arrival("b", "input", 2), Arrival("b", "input", 3)),
+    Arrival("b.input.2", "input", 4),
+)
+ARRIVED = (Arrival("b", "output", 1), Arrival("a", "output", None), Arrival("b", "other", 3))
+
+
+@pytest.mark.parametrize("type_id", ["core.merge", "core.flow.merge"])
+@pytest.mark.parametrize(
+    ("config", "arrivals", "outputs"),
+    [
+        ({}, ARRIVED, {"output": {"b": 1, "a": None, "b.other": 3}}),
+        ({"mode": "object"}, (), {"output": {}}),
+        ({}, SAME, {"output": {"b": 1, "b.input": 2, "b.input.2": 3, "b.input.2.input": 4}}),
+        ({"mode": "array"}, ARRIVED, {"output": [1, None, 3]}),
+        ({"mode": "array"}, (), {"output": []}),
+        ({"mode": "first"}, ARRIVED, {"output": 1}),
+        ({"mode": "first"}, ARRIVED[1:], {"output": None}),
+        ({"mode": "first"}, (), {}),
+    ],
+)
+def test_a_merge_puts_together_what_arrived(type_id: str, config: Any, arrivals: Any, outputs: Any) -> None:
+    assert outcome(type_id, call(config, {"input": "not looked at"}, arrivals=arrivals)) == Completed(outputs)
+
+
+@pytest.mark.parametrize(
+    ("type_id", "config"),
+    [
+        ("core.conditional", {"expression": FAULT}),
+        ("core.switch", {"expression": FAULT, "cases": {"a": 1}}),
+        ("core.loop", {"while": FAULT}),
+        ("core.transform", {"expression": FAULT}),
+        ("core.transform", {"fields": {"a": FAULT}}),
+        ("core.template", {"template": FAULT}),
+        ("core.log", {"message": FAULT}),
+        ("core.log", {"message": "m", "fields": {"a": FAULT}}),
+        ("core.artifact.emit", {"artifactType": "t", "data": 1, "summary": FAULT}),
+        ("core.filter", {"items": [1], "expression": FAULT}),
+        ("core.aggregate", {"items": [1], "operation": "sum", "value": FAULT}),
+    ],
+)
+def test_an_expression_at_fault_fails_the_node_for_good(type_id: str, config: Any) -> None:
+    answer = outcome(type_id, call(config))
+    assert answer == Failed("expression_failed", "It cannot be evaluated.", retryable=False)

@@ -1,0 +1,196 @@
+"""A dispatch on its own: its child runs are a table, and each call commits what it says as the engine would."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.adapters.nodes.fake_context import Context, Scope, new_child
+from tests.harness.engine_harness import run
+from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
+from weftwork.ports.node_outcome import (
+    AppendLog,
+    Asking,
+    Awaits,
+    CancelChild,
+    Completed,
+    EmitEvent,
+    Failed,
+    NewChild,
+    NodeEffect,
+    Outcome,
+    SetVariable,
+    StartChild,
+    Suspended,
+)
+from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.child_runs import ChildState
+from weftwork.protocol.run.interrupts import Resolution
+from weftwork.protocol.workflow.orchestration import CHAIN, DISPATCHED, ESCALATED
+
+UNKNOWN = "unknown"
+"""A worker that nobody has."""
+
+
+class Host(Context):
+    """Keeps what is said until the call commits."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.said: list[NodeEffect] = []
+
+    def say(self, effect: AppendLog | EmitEvent) -> None:
+        self.said.append(effect)
+
+    def event_id(self) -> str:
+        return "event"
+
+    async def child(
+        self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
+    ) -> NewChild | Failed:
+        if workflow_id == UNKNOWN:
+            return Failed("unknown_child_workflow", "There is no such workflow.", retryable=False)
+        return await super().child(key, workflow_id, mapping, inputs, **more)
+
+
+class Dispatch:
+    """One entry of the node. `events` is its log: what was emitted, set, started and cancelled, in order."""
+
+    def __init__(
+        self, decision: dict[str, Any] | None, config: dict[str, Any] | None = None, conversation: bool = True
+    ) -> None:
+        (found,) = dispatch_nodes(conversation)
+        assert isinstance(found, WaitingNode)
+        self.type = found
+        self.decided = Decided("decision", decision, "host:lead") if decision is not None else None
+        self.config = config or {}
+        self.variables: dict[str, Any] = {}
+        self.children: dict[str, ChildState] = {}
+        self.answers: dict[str, Resolution] = {}
+        self.events: list[NodeEffect] = []
+        self.outcome: Outcome | None = None
+        self.visit = 0
+        self.reasons: set[str] = set()
+        """Why children were cancelled."""
+
+    def look(self) -> tuple[Outcome, list[NodeEffect]]:
+        """What the node answers as things stand, and what it says by the way. Nothing of it is committed."""
+        scope = Scope({}, dict(self.variables))
+        host = Host(scope)
+        host.resolved = self.answers
+        call = NodeCall(
+            "run",
+            "node",
+            {},
+            self.config,
+            scope,
+            answers=self.answers,
+            visit=self.visit,
+            children=dict(self.children),
+            open_children=len(self.open),
+            decided=self.decided,
+        )
+
+        async def work() -> Outcome:
+            try:
+                return await self.type.run(call, host)
+            except Asking as asking:
+                return Suspended(asking.interrupt)
+
+        return run(work), host.said
+
+    def call(self) -> Outcome:
+        return self.commit(*self.look())
+
+    def commit(self, outcome: Outcome, said: list[NodeEffect], late: bool = False) -> Outcome:
+        """`late`: there was word of a child since the look, which leads to another one instead."""
+        self._add(said)
+        match outcome:
+            case Awaits(effects) if not late:
+                started = [each.child.key for each in effects if isinstance(each, StartChild)]
+                assert not any(key in self.children for key in started), "a child was started twice"
+                assert started or self.open, "it would wait for ever"
+                assert started or all(isinstance(each, CancelChild) for each in effects), "this could be done twice"
+                self._add(effects)
+            case Completed(_, effects):
+                assert not self.open, "it left children behind"
+                self._add(effects)
+                self.outcome = outcome
+            case Failed():
+                assert not self.open, "it left children behind"
+                self._add(outcome.effects)
+                self.outcome = outcome
+            case Suspended(_, effects):
+                self._add(effects)
+            case _:
+                pass
+        return outcome
+
+    def _add(self, effects: Any) -> None:
+        for each in effects:
+            self.events.append(each)
+            match each:
+                case StartChild(child):
+                    self.children[child.key] = ChildState(child.run_id, child.header.workflow_id)
+                case CancelChild(key, reason):
+                    self.reasons.add(reason)
+                    if not self.children[key].ended:
+                        self.children[key] = replace(self.children[key], status="cancelling")
+                case SetVariable(name, value):
+                    self.variables[name] = value
+                case EmitEvent(kind, payload, cause):
+                    assert kind in (CHAIN, DISPATCHED, ESCALATED)
+                    assert schema.check_payload(kind, payload) == []
+                    assert cause == "decision"
+                case _:
+                    raise AssertionError(each)
+
+    @property
+    def ends(self) -> list[tuple[int, str]]:
+        """Who has ended, and how, the first one first."""
+        ended = [(each.end, int(key), each.status) for key, each in self.children.items() if each.ended]
+        return [(index, status) for _, index, status in sorted(ended)]
+
+    @property
+    def open(self) -> list[str]:
+        return [key for key, each in self.children.items() if not each.ended]
+
+    def end(self, index: int, status: str = "completed", **variables: Any) -> None:
+        child = self.children[str(index)]
+        assert not child.ended
+        error = {"code": "busy", "message": "It was busy."} if status == "failed" else None
+        given = variables if status == "completed" else {}
+        place = 1 + max(each.end for each in self.children.values())
+        self.children[str(index)] = replace(child, status=status, variables=given, error=error, end=place)
+
+    def story(self) -> list[str]:
+        """Chain events as `phase worker`, and all else by what it is."""
+        told: list[str] = []
+        for each in self.events:
+            match each:
+                case EmitEvent(kind, payload) if kind == CHAIN:
+                    told.append(f"{payload['phase']} {payload['workerId']}")
+                case EmitEvent(kind, payload):
+                    told.append(f"{kind} {payload.get('childWorkflowId', '')}".strip())
+                case SetVariable(name, value):
+                    told.append(f"{name} = {value}")
+                case StartChild(child):
+                    told.append(f"start {child.key}")
+                case CancelChild(key):
+                    told.append(f"cancel {key}")
+                case _:
+                    raise AssertionError(each)
+        return told
+
+    def inputs_of(self, index: int) -> dict[str, Any]:
+        (found,) = [each.child for each in self.events if isinstance(each, StartChild) and each.child.key == str(index)]
+        return found.inputs
+
+
+def workers(*ids: str, **members: Any) -> dict[str, Any]:
+    return {"kind": "next-worker", "nextWorkerIds": list(ids), **members}
+
+
+__all__ = ["UNKNOWN", "Dispatch", "new_child", "workers"]

@@ -1,0 +1,207 @@
+"""Redirects: each one is judged like the first URL, and secrets stay where they were given."""
+
+import pytest
+
+from tests.adapters.outbound.peer import (
+    INSIDE,
+    OK,
+    OPEN,
+    PUBLIC,
+    Heard,
+    Names,
+    Peer,
+    listening,
+    run,
+    sending,
+    two_sided,
+)
+from weftwork.adapters.outbound import client as client_module
+from weftwork.adapters.outbound.guard import Guard
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
+from weftwork.protocol.net.address import Address, read_address
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, Outgoing, redirected
+from weftwork.protocol.net.target import OutboundRefused, Policy, read_target
+
+HTTP = Policy(private=True)
+SECRETS = (
+    ("Authorization", "Bearer secret"),
+    ("Cookie", "a=secret"),
+    ("Idempotency-Key", "secret"),
+    ("X-Api-Key", "secret"),
+)
+KEPT = (("Accept", "text/plain"), ("Content-Type", "application/json"))
+
+
+def asked(url: str = "https://api.test/a/b?c", method: str = "POST") -> Outgoing:
+    return Outgoing(read_target(url, HTTP), method, (*SECRETS, *KEPT), b"{}")
+
+
+def follow(status: int, location: str | None, sent: Outgoing | None = None, policy: Policy = HTTP) -> Outgoing | None:
+    return redirected(sent or asked(), status, location, policy)
+
+
+@pytest.mark.rule("out-04")
+@pytest.mark.parametrize(
+    ("method", "status", "then", "body"),
+    [
+        *(("POST", status, "GET", b"") for status in (301, 302, 303)),
+        *(("POST", status, "POST", b"{}") for status in (307, 308)),
+        *((method, status, method, b"{}") for method in ("PUT", "PATCH", "DELETE") for status in (301, 302, 307, 308)),
+        *((method, 303, "GET", b"") for method in ("PUT", "PATCH", "DELETE", "GET")),
+        ("HEAD", 303, "HEAD", b"{}"),
+    ],
+)
+def test_the_method_changes_as_it_does_in_browsers(method: str, status: int, then: str, body: bytes) -> None:
+    found = follow(status, "/next", asked(method=method))
+    assert found is not None
+    assert (found.method, found.content, found.target.path) == (then, body, "/next")
+    kept = [name for name, _ in found.headers]
+    assert ("Content-Type" in kept) == bool(body)
+    assert "Authorization" in kept
+
+
+@pytest.mark.parametrize("status", [200, 201, 300, 304, 305, 306, 309, 400])
+def test_other_statuses_are_answers(status: int) -> None:
+    assert follow(status, "https://127.0.0.1/") is None
+    assert follow(302, None) is None
+
+
+@pytest.mark.rule("out-04")
+@pytest.mark.parametrize(
+    "place", ["https://other.test/", "https://api.test:8443/", "//sub.api.test/", "https://api.tes/"]
+)
+def test_secrets_stay_with_their_origin(place: str) -> None:
+    found = follow(307, place)
+    assert found is not None
+    assert found.headers == KEPT
+
+
+@pytest.mark.parametrize(
+    "place", ["/x", "https://API.test:443/x", "https://api.test./x", "//api.test/x", "?d", "#e", ""]
+)
+def test_secrets_go_on_to_the_same_origin(place: str) -> None:
+    found = follow(307, place)
+    assert found is not None
+    assert found.headers == (*SECRETS, *KEPT)
+
+
+@pytest.mark.rule("out-04")
+@pytest.mark.parametrize(
+    "place",
+    [
+        "http://api.test/",
+        "ftp://api.test/",
+        "https://user@api.test/",
+        "https://metadata.google.internal/",
+        "https://api.test/a b",
+        "https://api.test\\@x/",
+        "javascript:alert(1)",
+        "///x",
+        "https:/x",
+    ],
+)
+def test_a_redirect_that_may_not_be_followed_is_refused(place: str) -> None:
+    with pytest.raises(OutboundRefused):
+        follow(302, place)
+
+
+def test_a_redirect_may_not_leave_the_allowed_ports_and_schemes() -> None:
+    for place in ("https://api.test:8443/", "http://api.test/", "https://x.local/"):
+        with pytest.raises(OutboundRefused):
+            follow(302, place, policy=Policy())
+
+
+def moved(place: str, status: int = 302) -> bytes:
+    return f"HTTP/1.1 {status} Moved\r\nLocation: {place}\r\nContent-Length: 4\r\n\r\ngone".encode()
+
+
+def route(peer: Peer, answers: dict[str, bytes]) -> None:
+    async def answer(heard: Heard, reader: object, writer: object) -> None:
+        writer.write(answers.get(heard.path, OK))  # type: ignore[attr-defined]
+
+    peer.answer = answer
+
+
+@pytest.mark.rule("out-04")
+def test_three_redirects_are_followed_and_no_fourth() -> None:
+    async def work() -> None:
+        async with listening() as peer, sending(OPEN) as client:
+            route(peer, {f"/{left}": moved(f"/{left - 1}") for left in range(1, MAX_REDIRECTS + 2)})
+            base = f"http://127.0.0.1:{peer.port}"
+            response = await client.fetch(Request(f"{base}/{MAX_REDIRECTS}"))
+            assert (response.content, response.url) == (b"ok", f"{base}/0")
+            with pytest.raises(FetchFailed, match="more than 3 redirects") as failed:
+                await client.fetch(Request(f"{base}/{MAX_REDIRECTS + 1}"))
+            assert failed.value.sent is True
+            unfollowed = await client.fetch(Request(f"{base}/1", redirects=False))
+            assert (unfollowed.status, unfollowed.content) == (302, b"gone")
+
+    run(work)
+
+
+@pytest.mark.rule("out-04")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("place", ["http://trap.test:PORT/", "http://127.0.0.2:PORT/", "http://2130706434:PORT/"])
+def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Names(api_test=[[PUBLIC]], trap_test=[[INSIDE]])
+    names.table |= {"127.0.0.2": [[INSIDE]], "2130706434": [[INSIDE]]}
+
+    async def work() -> None:
+        async with listening(PUBLIC, INSIDE) as peer:
+            policy = Policy(frozenset({peer.port}), http=True)
+            async with sending(policy, guard=two_sided(names, monkeypatch)) as client:
+                route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
+                with pytest.raises(FetchRefused):
+                    await client.fetch(Request(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
+                assert (peer.connections, len(peer.heard)) == (1, 1)
+
+    run(work)
+
+
+def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Guard.check
+    judged: list[str] = []
+
+    def first(self: Guard, text: str) -> Address:
+        judged.append(text)
+        # The address of the first name, and the other end of that connection.
+        return whole(self, text) if len(judged) <= 2 else read_address(text)
+
+    monkeypatch.setattr(Guard, "check", first)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_a_redirect_inside_is_refused("http://trap.test:PORT/", 302, monkeypatch)
+
+
+@pytest.mark.parametrize(("place", "path"), [("/grün", b"/gr%C3%BCn"), ("/a%2Fb?c=ö", b"/a%2Fb?c=%C3%B6")])
+def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
+    async def work() -> None:
+        async with listening() as peer, sending(OPEN) as client:
+            route(peer, {"/": moved(place), "/bad": moved("/x").replace(b"/x", b"/\xff")})
+            base = f"http://127.0.0.1:{peer.port}"
+            assert (await client.fetch(Request(f"{base}/"))).url == base + path.decode()
+            assert (await client.fetch(Request(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
+
+    run(work)
+
+
+def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
+    async def work() -> None:
+        async with listening() as first, listening() as second, sending(OPEN) as client:
+            first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
+            sent = Request(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
+            assert (await client.fetch(sent)).status == 200
+            assert b"secret" not in "\r\n".join(second.heard[0].lines).encode()
+            assert (second.heard[0].method, second.heard[0].body) == ("POST", b"{}")
+            assert "\r\n".join(first.heard[0].lines).count("secret") == len(SECRETS)
+
+    run(work)
+
+
+def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(sent: Outgoing, status: int, location: str | None, policy: Policy) -> Outgoing | None:
+        found = redirected(sent, status, location, policy)
+        return found and Outgoing(found.target, found.method, sent.headers, found.content)
+
+    monkeypatch.setattr(client_module, "redirected", careless)
+    with pytest.raises(AssertionError, match="secret"):
+        test_secrets_do_not_reach_another_origin_on_the_wire()

@@ -1,0 +1,154 @@
+"""The mock providers of test keys."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.adapters.providers.provider_calls import asking, hear, run
+from weftwork.adapters.providers.mock_providers import _PLAYS, Mock
+from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.mock_providers import MOCKS, check_mock_config
+from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, check_mock_provider
+from weftwork.testing import ManualClock
+
+
+def mock(name: str, clock: ManualClock | None = None, **config: Any) -> Mock:
+    check_mock_config(name, config)
+    return Mock(clock or ManualClock(), name, config)
+
+
+def test_there_is_a_play_for_each_that_is_offered() -> None:
+    assert set(_PLAYS) == set(MOCKS)
+    assert MOCK_PROVIDERS == ("stream-text", "tool-calls", "error", "usage-only")
+
+
+@pytest.mark.rule("model-13")
+def test_a_text_is_streamed_token_by_token() -> None:
+    model = "mock-stream-text-v1"
+    assert run(hear(mock("stream-text"), asking())) == (
+        [Delta("mock", False, model), Delta(" response", True, model)],
+        Stop("stop", Usage(1, 2), model, "stop"),
+    )
+    config = {"tokens": ["a", "", "b"], "finishReason": "length", "usage": {"promptTokens": 4}, "model": "m"}
+    deltas, stop = run(hear(mock("stream-text", **config), asking(model="other")))
+    assert deltas == [Delta("a", False, "m"), Delta("", False, "m"), Delta("b", True, "m")]
+    assert stop == Stop("length", Usage(4, 3), "m", "length")
+    assert run(hear(mock("stream-text", tokens=[]), asking())) == ([], Stop("stop", Usage(1, 0), model, "stop"))
+
+
+@pytest.mark.rule("model-13")
+@pytest.mark.parametrize(
+    ("finish", "reason"),
+    [("stop", "stop"), ("length", "length"), ("tool_calls", "tool-call"), ("content_filter", "content-filter")],
+)
+def test_a_stream_ends_as_it_is_told(finish: str, reason: str) -> None:
+    assert run(hear(mock("stream-text", finishReason=finish), asking()))[1].reason == reason
+
+
+@pytest.mark.rule("model-13")
+def test_tools_are_called() -> None:
+    calls = [
+        {"id": "c", "name": "find", "arguments": '{"q":1}'},
+        {"name": "stop", "arguments": {"a": [1]}},
+        {"name": "go"},
+    ]
+    deltas, stop = run(hear(mock("tool-calls", toolCalls=calls), asking()))
+    assert (deltas, stop.reason, stop.detail, stop.usage) == ([], "tool-call", "tool_calls", Usage(1, 3))
+    assert stop.tool_calls == (
+        {"id": "c", "name": "find", "arguments": '{"q":1}'},
+        {"id": "call-2", "name": "stop", "arguments": '{"a":[1]}'},
+        {"id": "call-3", "name": "go", "arguments": "{}"},
+    )
+
+
+@pytest.mark.rule("model-13")
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({}, ("provider_unavailable", "The mock provider has failed.", False)),
+        ({"code": "rate_limited", "message": "Slowly.", "retryable": True}, ("rate_limited", "Slowly.", True)),
+    ],
+)
+def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]) -> None:
+    with pytest.raises(ProviderFault) as caught:
+        run(hear(mock("error", **config), asking()))
+    assert (caught.value.code, caught.value.message, caught.value.retryable) == said
+
+
+@pytest.mark.rule("model-13")
+def test_usage_alone_has_no_text() -> None:
+    usage = {"promptTokens": 3, "completionTokens": 4, "totalTokens": 7}
+    assert run(hear(mock("usage-only", usage=usage), asking()))[1].usage == Usage(3, 4)
+    assert run(hear(mock("usage-only"), asking())) == ([], Stop("stop", Usage(1, 0), "mock-usage-only-v1", "stop"))
+
+
+@pytest.mark.rule("model-13")
+@pytest.mark.parametrize(
+    ("name", "config", "waits"),
+    [
+        ("stream-text", {"tokens": ["a", "b", "c"], "delayMsPerToken": 5000}, [5000] * 3),
+        ("tool-calls", {"toolCalls": [{"name": "a"}, {"name": "b"}], "delayMsPerToken": 7}, [7] * 2),
+        ("error", {"failAfterMs": 30}, [30]),
+        ("stream-text", {"tokens": ["a"]}, []),
+    ],
+)
+def test_delays_are_those_of_the_clock(name: str, config: dict[str, Any], waits: list[int]) -> None:
+    async def work() -> None:
+        clock = ManualClock()
+        task = asyncio.create_task(hear(mock(name, clock, **config), asking()))
+        seen: list[int] = []
+        while not task.done():
+            if clock.next_wake is not None:
+                seen.append(clock.next_wake - clock.now())
+                clock.advance(seen[-1])
+            await asyncio.sleep(0)
+        assert seen == waits
+        assert isinstance(task.exception(), ProviderFault) == (name == "error")
+
+    run(work())
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("stream-text", {"tokens": "ab"}, "/tokens"),
+    ("stream-text", {"tokens": ["a", 1]}, "/tokens/1"),
+    ("stream-text", {"delayMsPerToken": 5001}, "/delayMsPerToken"),
+    ("stream-text", {"delayMsPerToken": -1}, "/delayMsPerToken"),
+    ("stream-text", {"delayMsPerToken": 1.5}, "/delayMsPerToken"),
+    ("stream-text", {"finishReason": "bored"}, "/finishReason"),
+    ("stream-text", {"usage": {"promptTokens": -1}}, "/usage/promptTokens"),
+    ("stream-text", {"model": ""}, "/model"),
+    ("tool-calls", {"toolCalls": [{}]}, "/toolCalls/0"),
+    ("tool-calls", {"toolCalls": [{"name": "a", "arguments": 1}]}, "/toolCalls/0/arguments"),
+    ("error", {"code": "Ümlaut"}, "/code"),
+    ("error", {"message": ""}, "/message"),
+    ("error", {"retryable": "yes"}, "/retryable"),
+    ("error", {"failAfterMs": 5001}, "/failAfterMs"),
+    ("usage-only", {"usage": 1}, "/usage"),
+]
+
+
+@pytest.mark.rule("model-16")
+@pytest.mark.parametrize(("name", "config", "pointer"), BAD)
+def test_a_config_that_cannot_be_played_is_refused(name: str, config: dict[str, Any], pointer: str) -> None:
+    with pytest.raises(ClientFault) as caught:
+        check_mock_provider({"mockProvider": {"id": name, "config": config}}, "test")
+    assert caught.value.code == "validation_error"
+    assert (caught.value.details or {})["pointer"] == f"/configurable/mockProvider/config{pointer}"
+    assert "Ümlaut" not in repr(caught.value.details)
+
+
+@pytest.mark.rule("model-16")
+@pytest.mark.parametrize("name", MOCK_PROVIDERS)
+def test_a_config_may_be_left_out_and_may_hold_more(name: str) -> None:
+    check_mock_provider({"mockProvider": {"id": name}}, "test")
+    check_mock_provider({"mockProvider": {"id": name, "config": {"x-more": 1, "delayMsPerToken": 5.0}}}, "test")
+
+
+def test_without_the_schemas_anything_could_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MOCKS:
+        monkeypatch.setitem(MOCKS, name, {})  # sabotage
+    for name, config, _ in BAD:
+        check_mock_config(name, config)

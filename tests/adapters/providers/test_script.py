@@ -1,0 +1,100 @@
+"""Scripts: files that say what is answered, and what is answered without one."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.adapters.providers.provider_calls import asking, run, text_of
+from weftwork.adapters.providers.programs import Programs
+from weftwork.adapters.providers.script import Script, ScriptUnreadable, read_script
+from weftwork.adapters.providers.scripted import Scripted
+from weftwork.ports.models import Message, ModelRequest
+from weftwork.settings import Settings, SettingsError
+from weftwork.testing import ManualClock
+from weftwork.wiring.models import host_models
+
+JSON = '{"default": "Nothing to add.", "nodes": {"n": ["one", {"content": "two", "stopReason": "length"}]}}'
+TOML = 'default = "Nothing to add."\n[nodes]\nn = ["one", {content = "two", stopReason = "length"}]\n'
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", JSON), ("a.toml", TOML), ("script", JSON)])
+def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    provider = Scripted(ManualClock(), Programs(read_script(tmp_path / name)))
+
+    async def said(run_id: str, node: str = "n", partition: str = "") -> str:
+        return await text_of(provider, asking(node=node, run_id=run_id, partition=partition))
+
+    async def work() -> None:
+        assert [await said("r1"), await said("r1"), await said("r2"), await said("r1")] == ["one", "two", "one", "one"]
+        assert await said("r2", partition="other") == "one"
+        assert await said("r1", "other") == "Nothing to add."
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "not valid JSON"),
+        ('{"nodes": {"n": "one"}}', "the node 'n': takes a list of answers"),
+        ('{"nodes": {"m": ["x"], "n": ["x", {"contnet": "one"}]}}', "the node 'n', answer 2: .*contnet"),
+        ('{"nodes": []}', "nodes"),
+        ('{"default": {"contnet": "one"}}', "`default`: .*contnet"),
+        ('{"nods": {}}', "nods"),
+        ('{"default": 1}', "Expected"),
+        ('{"default": "a", "default": "b"}', "repeats"),
+        ("[]", "Expected `object`"),
+    ],
+)
+def test_a_script_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "script.json"
+    file.write_text(text)
+    with pytest.raises(ScriptUnreadable, match=reason) as caught:
+        read_script(file)
+    assert str(file) in str(caught.value)
+    with pytest.raises(SettingsError, match="--model-script "):
+        host_models(Settings(model_script=str(file)), ManualClock())
+
+
+def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScriptUnreadable, match=r"cannot read .*none.json: No such file"):
+        read_script(tmp_path / "none.json")
+    (tmp_path / "a.yaml").write_text("nodes:")
+    with pytest.raises(ScriptUnreadable, match=r"a.yaml: .*not valid JSON.* ends with .toml"):
+        read_script(tmp_path / "a.yaml")
+    (tmp_path / "a.toml").write_text("a =")
+    (tmp_path / "b.toml").write_bytes(b"\xff")
+    for name in ("a.toml", "b.toml"):
+        with pytest.raises(ScriptUnreadable, match="not valid TOML"):
+            read_script(tmp_path / name)
+
+
+def test_the_settings_bring_the_script(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(JSON)
+    models, _ = host_models(Settings(model_script=str(tmp_path / "a.json")), ManualClock())
+    request = asking()
+    assert run(text_of(models.find(request), request)) == "one"
+
+
+@pytest.mark.rule("model-14")
+def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
+    provider = Scripted(ManualClock())
+    told = "(scripted) No model is connected to this host."
+    assert run(text_of(provider, asking(" What\n is  it? "))) == f"{told} You said: What is it?"
+    assert run(text_of(provider, ModelRequest("", "", ()))) == told
+    assert run(text_of(provider, asking("x" * 500))) == f"{told} You said: {'x' * 200} ..."
+    last = (Message("user", "first"), Message("user", "second"), Message("assistant", "third"))
+    assert run(text_of(provider, ModelRequest("", "", last))) == f"{told} You said: second"
+
+
+@pytest.mark.rule("model-14")
+def test_without_a_script_a_wanted_schema_is_met() -> None:
+    schema = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
+    said = run(text_of(Scripted(ManualClock()), asking(response_schema=schema)))
+    assert msgspec.json.decode(said) == {"valid": True}
+
+
+def test_an_empty_list_is_no_list() -> None:
+    assert Script({"n": ()}).play(asking("hey"), 0).text.endswith("You said: hey")

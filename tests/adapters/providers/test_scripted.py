@@ -1,0 +1,274 @@
+"""The scripted provider: what it says, in which pieces, and what it remembers."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.adapters.providers.provider_calls import asking, hear, run, text_of
+from tests.harness.definitions import examples
+from weftwork.adapters.providers import programs as programs_module
+from weftwork.adapters.providers.programs import MOST_NODES, Programs
+from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
+from weftwork.adapters.providers.scripted import Scripted, pieces, tokens
+from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.protocol.models.answers import Usage
+from weftwork.testing import ManualClock
+
+
+def programmed(*program: Any) -> Programs:
+    programs = Programs()
+    if program:
+        programs.program("", "n", program)
+    return programs
+
+
+def scripted(*program: Any) -> Scripted:
+    return Scripted(ManualClock(), programmed(*program))
+
+
+@pytest.mark.rule("model-11")
+@pytest.mark.parametrize(
+    ("written", "reason", "detail", "refusal", "category"),
+    [
+        ({}, "stop", "end_turn", None, None),
+        ({"stopReason": "stop_sequence"}, "stop", "stop_sequence", None, None),
+        ({"stopReason": "max_tokens"}, "length", "max_tokens", None, None),
+        ({"stopReason": "length"}, "length", "length", None, None),
+        ({"stopReason": "tool_use"}, "tool-call", "tool_use", None, None),
+        ({"stopReason": "brownout"}, "other", "brownout", None, None),
+        (
+            {"stopReason": "safety", "refusalText": "No.", "safetyCategory": "harm"},
+            "content-filter",
+            "safety",
+            "No.",
+            "harm",
+        ),
+        ({"mode": "refusal", "refusalReason": "Never."}, "content-filter", "refusal", "Never.", None),
+        ({"mode": "refusal"}, "content-filter", "refusal", None, None),
+    ],
+)
+def test_the_end_of_an_answer_is_the_programmed_one(
+    written: dict[str, Any], reason: str, detail: str, refusal: str | None, category: str | None
+) -> None:
+    _, stop = run(hear(scripted(written), asking()))
+    assert (stop.reason, stop.detail, stop.refusal, stop.safety_category) == (reason, detail, refusal, category)
+
+
+@pytest.mark.rule("model-11")
+def test_an_answer_comes_in_words_and_the_last_is_marked() -> None:
+    deltas, stop = run(hear(scripted({"content": " one two\n three "}), asking("four bytes each!", system="abcde")))
+    assert deltas == [Delta(part, part == "\n three ", "scripted-1") for part in (" one", " two", "\n three ")]
+    assert stop == Stop("stop", Usage(6, 4), "scripted-1", "end_turn")
+
+
+def test_chunks_tokens_and_model_are_as_programmed() -> None:
+    entry = {"chunks": ["a", "", "b c"], "inputTokens": 7, "outputTokens": 9, "model": "big"}
+    deltas, stop = run(hear(scripted(entry), asking(model="small")))
+    assert [(delta.text, delta.last) for delta in deltas] == [("a", False), ("", False), ("b c", True)]
+    assert (stop.usage, stop.model) == (Usage(7, 9), "big")
+    assert run(hear(scripted(), asking(model="small")))[1].model == "small"
+
+
+def test_an_envelope_is_answered_as_its_text() -> None:
+    said = run(text_of(scripted({"mode": "envelope", "envelope": {"type": "error", "payload": {"a": 1}}}), asking()))
+    assert msgspec.json.decode(said) == {"type": "error", "payload": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"content": "a", "chunks": ["b"]},
+        {"content": 1},
+        {"contnet": "a"},
+        {"delayMsPerToken": 5001},
+        {"delayMsPerToken": -1},
+        {"inputTokens": -1},
+        {"outputTokens": 1.5},
+        {"mode": "envelope"},
+        {"mode": "song"},
+        {"fault": {}},
+        ["a"],
+        None,
+    ],
+)
+def test_an_entry_that_says_nothing_clear_is_refused_and_changes_nothing(written: Any) -> None:
+    programs = Programs()
+    programs.program("", "n", ["before"])
+    with pytest.raises(msgspec.ValidationError):
+        programs.program("", "n", ["first", written])
+    assert programs.take(asking()) == Entry(content="before")
+
+
+def test_a_fault_comes_after_what_was_said() -> None:
+    async def work() -> None:
+        answer = scripted({"content": "half an", "fault": {"code": "provider_unavailable"}}).generate(asking())
+        assert [(await anext(answer)).text, (await anext(answer)).text] == ["half", " an"]  # type: ignore[union-attr]
+        with pytest.raises(ProviderFault) as caught:
+            await anext(answer)
+        assert (caught.value.code, caught.value.retryable) == ("provider_unavailable", True)
+
+    run(work())
+
+
+@pytest.mark.rule("model-12")
+def test_a_used_up_program_leaves_silence_until_the_reset() -> None:
+    programs = programmed("one")
+    provider = Scripted(ManualClock(), programs)
+    assert run(text_of(provider, asking())) == "one"
+    for _ in range(2):
+        deltas, stop = run(hear(provider, asking()))
+        assert (deltas, stop.reason) == ([], "stop")
+    programs.reset()
+    assert run(text_of(provider, asking())).startswith("(scripted) ")
+
+
+@pytest.mark.rule("model-11")
+def test_a_call_takes_its_entry_when_it_starts() -> None:
+    async def work() -> None:
+        provider = scripted("one", "two", "three")
+        first, second = provider.generate(asking()), provider.generate(asking())
+        assert await anext(second) == Delta("two", True, "scripted-1")
+        assert await anext(first) == Delta("one", True, "scripted-1")
+        # The host ended before the answer was recorded; the call is made again.
+        await first.aclose()
+        assert await text_of(provider, asking()) == "three"
+        await second.aclose()
+
+    run(work())
+
+
+def test_delays_are_those_of_the_clock() -> None:
+    async def work() -> None:
+        clock = ManualClock()
+        provider = Scripted(clock, Programs(Script(default=Entry(content="a b", delay_ms_per_token=5000))))
+        task = asyncio.create_task(hear(provider, asking()))
+        for _ in range(2):
+            while clock.next_wake is None:
+                await asyncio.sleep(0)
+            assert not task.done()
+            assert clock.next_wake == clock.now() + 5000
+            clock.advance(5000)
+            await asyncio.sleep(0)
+        assert [delta.text for delta in (await task)[0]] == ["a", " b"]
+
+    run(work())
+
+
+def test_cancelling_leaves_no_sleeper() -> None:
+    async def work() -> None:
+        clock = ManualClock()
+        task = asyncio.create_task(
+            hear(Scripted(clock, Programs(Script(default=Entry("end_turn", "a", delay_ms_per_token=9)))), asking())
+        )
+        while clock.next_wake is None:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert clock.next_wake is None
+
+    run(work())
+
+
+@pytest.mark.rule("model-19")
+def test_tenants_have_programs_of_their_own() -> None:
+    programs = Programs()
+    provider = Scripted(ManualClock(), programs)
+    programs.program("acme", "n", ["for acme"])
+    assert run(text_of(provider, asking(partition="other", max_tokens=5))).startswith("(scripted) ")
+    assert run(text_of(provider, asking(partition="acme", max_tokens=6))) == "for acme"
+    assert [programs.last_budget(name, "n") for name in ("acme", "other", "third")] == [6, 5, None]
+    programs.program("other", "n", ["for other"])
+    programs.program("acme", "n", ["for acme"])
+    programs.reset("acme")
+    assert run(text_of(provider, asking(partition="other"))) == "for other"
+    assert run(text_of(provider, asking(partition="acme"))).startswith("(scripted) ")
+    assert programs.last_budget("acme", "n") is None
+
+
+def test_budgets_are_not_kept_for_ever_and_prompts_not_at_all() -> None:
+    programs = Programs()
+    for count in range(3):
+        Scripted(ManualClock(), programs).generate(asking("a-prompt", max_tokens=count))
+    assert programs.last_budget("", "n") == 2
+    assert "a-prompt" not in str(vars(programs))
+    for count in range(MOST_NODES):
+        Scripted(ManualClock(), programs).generate(asking(node=f"other{count}"))
+        programs.program("", f"other{count}", [])
+    assert programs.last_budget("", "n") is None
+
+
+def test_programs_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs_module, "BYTES_KEPT", 2500)
+    programs = Programs()
+    for name in ("a", "b", "a", "c"):
+        programs.program("", name, ["x" * 1000])
+    said = [run(text_of(Scripted(ManualClock(), programs), asking(node=name)))[:3] for name in ("a", "b", "c")]
+    assert said == ["xxx", "(sc", "xxx"]
+
+
+def test_without_the_bound_everything_would_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs_module, "_put", lambda kept, place, value: kept.update({place: value}))  # sabotage
+    programs = Programs()
+    for count in range(MOST_NODES + 1):
+        Scripted(ManualClock(), programs).generate(asking(node=f"other{count}", max_tokens=1))
+    assert programs.last_budget("", "other0") == 1
+
+
+Operation = st.one_of(
+    st.tuples(
+        st.just("program"), st.sampled_from("ab"), st.sampled_from("xy"), st.lists(st.text(max_size=3), max_size=3)
+    ),
+    st.tuples(st.just("call"), st.sampled_from("ab"), st.sampled_from("xy"), st.just([])),
+    st.tuples(st.just("reset"), st.sampled_from(["a", "b", ""]), st.just(""), st.just([])),
+)
+
+
+@pytest.mark.rule("model-12")
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(Operation, max_size=20))
+def test_programs_are_queues(operations: list[tuple[str, str, str, list[str]]]) -> None:
+    programs = Programs(Script(default=Entry(content="(script)")))
+    model: dict[tuple[str, str], list[str]] = {}
+    for name, partition, node, texts in operations:
+        if name == "program":
+            assert programs.program(partition, node, texts) == len(texts)
+            model[partition, node] = list(texts)
+        elif name == "reset":
+            programs.reset(partition or None)
+            model = {place: left for place, left in model.items() if partition and place[0] != partition}
+        else:
+            said = programs.take(asking(node=node, partition=partition))
+            left = model.get((partition, node))
+            wanted = "(script)" if left is None else left.pop(0) if left else ""
+            assert said.text == wanted
+            assert left is None or wanted or said in (SILENCE, Entry(content=""))
+
+
+def test_without_taking_a_program_would_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = programmed("one", "two")
+    provider = Scripted(ManualClock(), programs)
+    monkeypatch.setattr(programs, "take", lambda request: programs._queues["", "n"][0])  # sabotage
+    assert [run(text_of(provider, asking())) for _ in range(2)] == ["one", "one"]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.text())
+def test_pieces_together_are_the_text(text: str) -> None:
+    parts = pieces(text)
+    assert "".join(parts) == text
+    assert all(parts)
+    assert len(parts) == max(len(text.split()), bool(text))
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ä" * 4, 2)])
+def test_tokens_are_an_estimate_by_bytes(text: str, count: int) -> None:
+    assert tokens(text) == count
+
+
+def test_an_entry_may_be_a_plain_text() -> None:
+    assert entry_of("hello") == Entry(content="hello")

@@ -1,0 +1,185 @@
+"""Questions of every kind: what is asked, what comes back, and what happens when nobody answers."""
+
+import inspect
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import weftwork
+from tests.adapters.python.calls.asking_nodes import DATA, LATE, Asks, approve, asked, asking, got, interrupt, outcome
+from tests.adapters.python.fake_node_host import Stage
+from weftwork.adapters.python.threads import Threads
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
+from weftwork.protocol.run.interrupts import KINDS, PASSING, Interrupt, Resolution
+
+DAY = 86_400_000
+
+
+def test_there_is_data_for_every_kind() -> None:
+    assert DATA.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PASSING])
+def test_every_kind_can_be_asked(kind: str, plain: bool) -> None:
+    schema = {"type": "object"}
+    found = asked(
+        interrupt(kind, resume_schema=schema, timeout=timedelta(days=2), remind_after=(timedelta(days=1), 60)), plain
+    )
+    data = {"customKind": "k", "payload": DATA[kind]} if kind == "custom" else DATA[kind]
+    assert found == Interrupt(kind, "n:0:k", data, schema, 2 * DAY, (60_000, DAY))
+    answer = {"action": "accept", "decidedBy": "ann"}
+    assert got(interrupt(kind), answer, plain) == answer
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("kind", sorted(PASSING))
+def test_what_nobody_answers_passes_at_once(kind: str, plain: bool) -> None:
+    stage = Stage()
+    assert stage.run(asking(interrupt(kind), plain)) == Completed({"got": None})
+    assert stage.passed == [Interrupt(kind, "n:0:k", DATA[kind])]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_approval_in_short(plain: bool) -> None:
+    short = {"artifactId": "n:0:k", "artifactType": "value", "title": "Pay it?", "actions": ["accept", "reject"]}
+    assert asked(approve(), plain) == Interrupt("approval", "n:0:k", short)
+    whole = approve(
+        artifact={"amount": 5},
+        artifact_id="bill-7",
+        artifact_type="bill",
+        description="The bill of May.",
+        actions=["accept", "refine"],
+        approvers=("ann", "bob", "cyd"),
+        required=2,
+        rejection_policy="majority",
+        override=True,
+        timeout=1.5,
+        remind_after=[1],
+    )
+    data = {
+        "artifactId": "bill-7",
+        "artifactType": "bill",
+        "title": "Pay it?",
+        "description": "The bill of May.",
+        "artifactData": {"amount": 5},
+        "actions": ["accept", "refine"],
+        "requiredApprovals": 2,
+        "approversList": ["ann", "bob", "cyd"],
+        "rejectionPolicy": "majority",
+        "override": True,
+    }
+    assert asked(whole, plain) == Interrupt("approval", "n:0:k", data, None, 1_500, (1_000,))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("action", ["accept", "reject", "refine"])
+def test_an_approval_gives_its_decision_and_a_rejection_is_one(action: str, plain: bool) -> None:
+    decision = {"action": action, "decidedBy": "ann", "comment": "so"}
+    assert got(approve(), Resolution(decision, "rejected"), plain) == decision
+    votes = {"ann": action, "bob": "accept"}
+    assert got(approve(), Resolution(decision, "accepted", votes=votes), plain) == {**decision, "votes": votes}
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_quorum_that_cannot_be_reached_any_more_says_so(plain: bool) -> None:
+    decision = {"action": "reject", "decidedBy": "ann"}
+    found = got(approve(), Resolution(decision, "rejected", "quorum-not-reached", votes={"ann": "reject"}), plain)
+    assert found == {**decision, "reason": "quorum-not-reached", "votes": {"ann": "reject"}}
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_approval_that_nobody_gave_is_rejected(plain: bool) -> None:
+    rejected = {"action": "reject", "decidedBy": None, "reason": "timeout"}
+    assert got(approve(timeout=1), LATE, plain) == rejected
+    assert got(interrupt("approval", timeout=1), LATE, plain) == rejected
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_several_questions_in_one_form(plain: bool) -> None:
+    def ask(ctx: Any) -> Any:
+        return ctx.clarify("k", {"size": "How large?", "colour": "Which?"}, context_type="order")
+
+    questions = [{"id": "size", "question": "How large?"}, {"id": "colour", "question": "Which?"}]
+    data = {"questions": questions, "contextType": "order"}
+    assert asked(ask, plain) == Interrupt("clarification", "n:0:k", data)
+    assert got(ask, {"answers": {"size": 3, "colour": "red"}, "note": "x"}, plain) == {"size": 3, "colour": "red"}
+
+    listed = [{"id": "size", "question": "How large?", "schema": {"type": "integer"}}]
+    assert asked(lambda ctx: ctx.clarify("k", listed), plain).data == {"questions": listed}
+    assert got(lambda ctx: ctx.clarify("k", listed, timeout=1, default={"size": 1}), LATE, plain) == {"size": 1}
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_event_from_outside(plain: bool) -> None:
+    def ask(ctx: Any) -> Any:
+        return ctx.wait_for_event("k", "order.paid", {"order": 7}, timeout=60, resume_schema={"type": "object"})
+
+    data = {"eventType": "order.paid", "correlation": {"order": 7}}
+    assert asked(ask, plain) == Interrupt("external-event", "n:0:k", data, {"type": "object"}, 60_000)
+    assert got(ask, {"order": 7, "by": "card"}, plain) == {"order": 7, "by": "card"}
+
+
+UNTIMED = [
+    interrupt("custom", timeout=1),
+    interrupt("low-confidence", timeout=1),
+    interrupt("conversation.exchange", timeout=1),
+    lambda ctx: ctx.clarify("k", {"a": "A?"}, timeout=1),
+    lambda ctx: ctx.wait_for_event("k", "paid", {}, timeout=1),
+]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("ask", UNTIMED)
+def test_without_a_default_the_end_of_the_time_is_an_error(ask: Asks, plain: bool) -> None:
+    message = "Nobody answered the question k in time."
+    assert outcome(ask, LATE, plain) == Failed("interrupt_timeout", message, retryable=False)
+
+
+@pytest.mark.parametrize("default", [None, 0, "none", {"a": 1}])
+def test_a_default_stands_for_the_answer_that_did_not_come(default: Any) -> None:
+    assert got(interrupt("custom", timeout=1, default=default), LATE) == default
+    assert got(interrupt("custom", timeout=1, default=default), "came") == "came"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_author_may_catch_the_end_of_the_time(plain: bool) -> None:
+    @weftwork.node("acme.patient")
+    async def patient(ctx: weftwork.Context) -> str:
+        try:
+            return await ctx.interrupt("k", timeout=1)
+        except weftwork.InterruptTimeout as late:
+            return f"{late.key} {late.code}"
+
+    @weftwork.node("acme.patient")
+    def patient_plainly(ctx: weftwork.PlainContext) -> str:
+        try:
+            return ctx.interrupt("k", timeout=1)
+        except weftwork.InterruptTimeout as late:
+            return f"{late.key} {late.code}"
+
+    stage = Stage()
+    stage.answers["n:0:k"] = LATE
+    found = stage.run(patient_plainly if plain else patient)
+    assert found == Completed({"output": "k interrupt_timeout"})
+
+
+def test_times_are_rounded_up() -> None:
+    found = asked(interrupt("custom", timeout=0.0001, remind_after=timedelta(seconds=2, microseconds=1)))
+    assert (found.timeout_ms, found.remind_after_ms) == (1, (2_001,))
+
+
+def test_a_plain_function_that_waits_holds_no_thread() -> None:
+    threads = Threads(1, 1)
+    stage = Stage(threads)
+    for number in range(3):
+        found = stage.run(asking(lambda ctx: ctx.interrupt("k"), plain=True), node_id=f"n{number}")
+        assert isinstance(found, Suspended)
+    assert (threads.abandoned, threads.resting) == (0, 0)
+
+
+def test_both_contexts_ask_alike() -> None:
+    for name in ("interrupt", "approve", "clarify", "wait_for_event"):
+        both = [inspect.signature(getattr(kind, name)) for kind in (weftwork.Context, weftwork.PlainContext)]
+        assert both[0] == both[1]

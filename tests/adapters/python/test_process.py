@@ -1,0 +1,283 @@
+"""Nodes written in Python on a real host: loaded by name, run, left behind, killed and entered again."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adapters.python.single_node_workflows import flow
+from tests.live import KEY, Host, start_host, until, weftwork, write_workflows
+
+pytestmark = pytest.mark.slow
+
+NODES = '''
+import asyncio, os, threading, time
+from pathlib import Path
+import msgspec
+import weftwork
+
+HERE = Path(__file__).parent
+
+
+def count(name):
+    with (HERE / name).open("a") as file:
+        file.write("x")
+
+
+class Config(msgspec.Struct):
+    factor: int = 2
+
+
+class Out(msgspec.Struct):
+    score: int
+    label: str
+
+
+@weftwork.node("acme.score", version="1.2.0")
+async def score(ctx: weftwork.Context, value: int = 0, *, config: Config) -> Out:
+    """Scores a value.
+
+    By a factor.
+    """
+    return Out(value * config.factor, "good")
+
+
+@weftwork.node("acme.plain")
+def plain(ctx: weftwork.PlainContext, value: int) -> int:
+    ctx.log.info("counting", value=value)
+    return ctx.step("add", lambda: value + 1)
+
+
+@weftwork.node("acme.stuck")
+def stuck(ctx: weftwork.PlainContext) -> None:
+    count("stuck")
+    try:
+        while not (HERE / "go").exists():
+            time.sleep(0.01)
+        ctx.log.info("late")
+    finally:
+        count("unstuck")
+
+
+@weftwork.node("acme.sleepy")
+async def sleepy(ctx: weftwork.Context) -> None:
+    count("sleepy")
+    time.sleep(1)
+
+
+@weftwork.node("acme.counter")
+async def counter(ctx: weftwork.Context) -> int:
+    count("outside")
+    await ctx.step("once", count, "inside")
+    if not (HERE / "done").exists():
+        await asyncio.sleep(60)
+    return ctx.attempt
+
+
+@weftwork.node("acme.broken")
+def broken(ctx: weftwork.PlainContext) -> None:
+    raise KeyError("inner text")
+'''
+
+
+def flows() -> list[dict[str, Any]]:
+    return [
+        flow("score", "acme.score", {"value": 4}, {"factor": 3}),
+        flow("plain", "acme.plain", {"value": 4}),
+        flow("stuck", "acme.stuck"),
+        flow("limited", "acme.stuck", settings={"timeoutMs": 300}),
+        flow("sleepy", "acme.sleepy"),
+        flow("counter", "acme.counter"),
+        flow("broken", "acme.broken"),
+    ]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "acme_nodes.py").write_text(NODES)
+    write_workflows(tmp_path / "flows", *flows())
+    return tmp_path
+
+
+def started(place: Path, **options: Any) -> Any:
+    return start_host(place, "--nodes", "acme_nodes", "--workflows", place / "flows", cwd=place, **options)
+
+
+@pytest.fixture
+def host(place: Path) -> Iterator[Host]:
+    with started(place) as host:
+        yield host
+
+
+def times(place: Path, name: str) -> int:
+    return len((place / name).read_text()) if (place / name).exists() else 0
+
+
+def lines(host: Host, message: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in host.errors.splitlines() if line.startswith("{")]
+    return [line for line in found if line["message"] == message]
+
+
+def test_nodes_of_a_module_are_run_and_listed(host: Host) -> None:
+    events = host.log(host.create("score"))
+    assert events[-1]["payload"]["outputs"] == {"n": {"score": 12, "label": "good"}}
+    events = host.log(host.create("plain"))
+    assert events[-1]["payload"]["outputs"] == {"n": {"output": 5}}
+    assert [event["payload"]["message"] for event in events if event["type"] == "log.appended"] == ["counting"]
+    found = host.call("GET", "/v1/host/weftwork/node-types/acme.score").document
+    assert (found["version"], found["title"]) == ("1.2.0", "Scores a value.")
+    assert found["source"] == "acme_nodes:score"
+    assert found["inputs"]["properties"] == {"value": {"type": "integer", "default": 0}}
+
+
+def test_an_error_shows_nothing_of_its_inside(host: Host) -> None:
+    run_id = host.create("broken")
+    failed = next(event for event in host.log(run_id) if event["type"] == "node.failed")
+    assert failed["payload"]["error"]["code"] == "node_failed"
+    assert "inner text" not in json.dumps(host.log(run_id))
+    assert "inner text" in host.errors
+
+
+def test_a_definition_is_checked_against_the_signature(host: Host) -> None:
+    for wrong, pointer in (
+        (flow("a", "acme.score", config={"factro": 1}), "/nodes/0/config/factro"),
+        (flow("b", "acme.score", config={"factor": "x"}), "/nodes/0/config/factor"),
+        (flow("c", "acme.plain", config={"any": 1}), "/nodes/0/config/any"),
+    ):
+        refused = host.call("POST", "/v1/workflows", wrong)
+        assert refused.status == 400
+        assert refused.document["details"]["pointer"] == pointer
+    text = host.call("POST", "/v1/workflows", flow("text", "acme.score", {"value": "four"}))
+    assert text.status == 201
+    failed = next(event for event in host.log(host.create("text")) if event["type"] == "node.failed")
+    assert failed["payload"]["error"]["code"] == "node_config_invalid"
+
+
+@pytest.mark.parametrize("how", ["cancel", "time limit"])
+def test_a_run_goes_on_without_a_thread_that_is_stuck(place: Path, host: Host, how: str) -> None:
+    run_id = host.create("stuck" if how == "cancel" else "limited")
+    until(lambda: times(place, "stuck") == 1, "the thread to be stuck")
+    if how == "cancel":
+        assert host.call("POST", f"/v1/runs/{run_id}/cancel", {}).status < 300
+    events = host.log(run_id)
+    assert times(place, "unstuck") == 0
+    last = "run.cancelled" if how == "cancel" else "run.failed"
+    assert events[-1]["type"] == last
+    (place / "go").touch()
+    until(lambda: times(place, "unstuck") == 1, "the thread to end")
+    assert host.log(run_id) == events
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_the_process_does_not_wait_for_a_thread(place: Path, host: Host, left: bool) -> None:
+    run_id = host.create("stuck")
+    until(lambda: times(place, "stuck") == 1, "the thread to be stuck")
+    if left:
+        host.call("POST", f"/v1/runs/{run_id}/cancel", {})
+        host.log(run_id)
+    assert host.stop() == 0
+    assert times(place, "unstuck") == 0
+
+
+def test_a_thread_that_is_no_daemon_would_be_waited_for(place: Path) -> None:
+    """Sabotage: the same threads, as others make them."""
+    undone = """
+import weftwork.adapters.python.threads as threads
+made = threads.threading.Thread
+class Waiting(made):
+    def __init__(self, **options):
+        super().__init__(**{**options, "daemon": False})
+threads.threading = type("threading", (), {**vars(threads.threading), "Thread": Waiting})
+"""
+    (place / "acme_nodes.py").write_text(NODES + undone)
+    with started(place) as host:
+        host.create("stuck")
+        until(lambda: times(place, "stuck") == 1, "the thread to be stuck")
+        host.process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            host.process.wait(3)
+        (place / "go").touch()
+        host.process.wait(15)
+
+
+def test_an_installed_package_offers_its_nodes(place: Path) -> None:
+    about = place / "acme-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[weftwork.nodes]\nacme = acme_nodes\n")
+    with start_host(place, "--workflows", place / "flows", env={"PYTHONPATH": str(place)}) as host:
+        assert host.log(host.create("score"))[-1]["payload"]["outputs"] == {"n": {"score": 12, "label": "good"}}
+    (place / "acme_nodes.py").write_text("1 / 0\n")
+    ended = weftwork(place, "serve", "--port", "0", "--store", "memory", env={"PYTHONPATH": str(place)})
+    assert ended.returncode == 2
+    assert f"entry point acme: {place}/acme_nodes.py:1: ZeroDivisionError" in ended.stderr
+
+
+def test_a_node_that_blocks_the_loop_is_named(place: Path, host: Host) -> None:
+    host.log(host.create("sleepy"))
+    (line,) = until(lambda: lines(host, "a node blocks the event loop") or None, "the warning")
+    number = NODES.splitlines().index("    time.sleep(1)") + 1
+    assert (line["level"], line["typeId"]) == ("warning", "acme.sleepy")
+    assert line["place"] == f"{place}/acme_nodes.py:{number}"
+    (end,) = until(lambda: lines(host, "the event loop turns again") or None, "the end of it")
+    assert end["blockedMs"] >= 250
+
+
+def test_what_stands_in_a_step_happens_once_over_a_kill(place: Path) -> None:
+    with started(place) as host:
+        run_id = host.create("counter")
+        until(lambda: times(place, "inside") == 1, "the step")
+        until(lambda: b"effect.recorded" in host.call("GET", f"/v1/runs/{run_id}/events/poll").body, "its record")
+        host.kill()
+    (place / "done").touch()
+    with started(place) as host:
+        events = host.log(run_id)
+    assert events[-1]["payload"]["outputs"] == {"n": {"output": 2}}
+    assert (times(place, "outside"), times(place, "inside")) == (2, 1)
+
+
+BAD = {
+    "import": ("\nimport nowhere_at_all\n", ":2: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+    "syntax": ("\n\ndef f(:\n", ":3: SyntaxError: invalid syntax"),
+    "signature": (
+        "import weftwork\n\n@weftwork.node('acme.x')\ndef f(ctx, *ports): ...\n",
+        ":3: f cannot be the node 'acme.x': *ports takes ports without names",
+    ),
+    "none": ("x = 1\n", "the module bad_nodes has no nodes"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_module_that_cannot_be_loaded_stops_the_start(tmp_path: Path, kind: str) -> None:
+    text, said = BAD[kind]
+    (tmp_path / "bad_nodes.py").write_text(text)
+    ended = weftwork(tmp_path, "serve", "--port", "0", "--store", "memory", "--nodes", "bad_nodes")
+    assert ended.returncode == 2
+    assert "--nodes bad_nodes: " in ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_two_nodes_of_one_name_stop_the_start(tmp_path: Path) -> None:
+    for name in ("left_nodes", "right_nodes"):
+        (tmp_path / f"{name}.py").write_text("import weftwork\n@weftwork.node('acme.x')\ndef f(ctx): ...\n")
+    ended = weftwork(
+        tmp_path, "serve", "--port", "0", "--store", "memory", "--nodes", "left_nodes", "--nodes", "right_nodes"
+    )
+    assert ended.returncode == 2
+    assert "two nodes are named 'acme.x'" in ended.stderr
+    assert "left_nodes.py:2" in ended.stderr
+    assert "right_nodes.py:2" in ended.stderr
+
+
+def test_the_time_of_a_thread_counts_for_nobody_else(place: Path, host: Host) -> None:
+    """Other runs go on while a plain function is stuck."""
+    host.create("stuck")
+    until(lambda: times(place, "stuck") == 1, "the thread to be stuck")
+    assert host.log(host.create("score", KEY))[-1]["type"] == "run.completed"
+    assert host.log(host.create("plain", KEY))[-1]["type"] == "run.completed"

@@ -1,0 +1,271 @@
+"""Kin on the SQLite file: what it costs depends on the family alone, and a run without one pays nothing."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from msgspec.structs import replace
+
+from tests.adapters.sqlite.instruction_counts import steps_of
+from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
+from weftwork.adapters.sqlite.database.connection import migrate, open_writer, shipped
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.adapters.sqlite.transactions import Head, Heads
+from weftwork.ports.storage.event_log import Instruction, News, RunQuery
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.batch import Batch, Cascade, Order, Told
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage.child_messages import family, tell
+from weftwork.testing.storage.children import bear, child
+from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised
+
+FEW, MANY = 30, 600
+PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
+TOLD = News(PARENT, Told(CHILD.run_id, "node-1", CHILD.run_id, 0, "running"))
+
+
+def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
+    """An append, undone afterwards."""
+    brood = tuple((each, b"{}") for each in given.spawns)
+
+    def work(connection: Any) -> Any:
+        connection.execute("BEGIN IMMEDIATE")
+        assert transactions.append(Heads(), run, expected, given, brood, connection) is None
+        changed = connection.total_changes()
+        connection.execute("ROLLBACK")
+        return changed
+
+    return work
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "spawn": writing(PARENT, 0, replace(batch(PARENT, 0), spawns=(child(PARENT, "new"),))),
+    "order": writing(PARENT, 0, replace(batch(PARENT, 0), orders=(Order(CHILD.run_id, "why"),))),
+    "cascade": writing(PARENT, 0, replace(batch(PARENT, 0, status="cancelled"), cascade=Cascade("why"))),
+    "tell": writing(CHILD, 0, replace(batch(CHILD, 0), tells=TOLD.told)),
+    "end of a child": writing(CHILD, 0, batch(CHILD, 0, status="completed")),
+    "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
+}
+READS: dict[str, Callable[[Any], Any]] = {
+    "children": lambda connection: child_runs.children(PARENT, None, 100, connection),
+    "children behind": lambda connection: child_runs.children(PARENT, "run-a-0", 2, connection),
+    "descendants": lambda connection: child_runs.descendants(PARENT, connection),
+    "list": lambda connection: run_queries.list_runs(ACME, RunQuery(parent="run-a"), connection),
+    "news": lambda connection: child_runs.news(None, 10, connection),
+    "news behind": lambda connection: child_runs.news(TOLD, 10, connection),
+    "instructions": lambda connection: child_runs.instructions(None, 10, connection),
+    "instructions behind": lambda connection: child_runs.instructions(CHILD, 10, connection),
+    **WRITES,
+}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """One family like another, beside few or many that have as much to say."""
+    folder = tmp_path_factory.mktemp("kin")
+
+    async def one(store: SqliteStore, name: str) -> None:
+        parent, runs = await family(store, name)
+        for run in runs:
+            await tell(store, parent, run, -1)
+        order = (Order(runs[0].run_id, "why"),)
+        await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
+
+    for count in (FEW, MANY):
+
+        async def fill(store: SqliteStore, count: int = count) -> None:
+            for half in (range(count // 2), range(count // 2, count)):
+                await asyncio.gather(*(one(store, f"beside-{number}") for number in half))
+                if half.start == 0:
+                    parent, runs = await family(store)
+                    for run in runs:
+                        await tell(store, parent, run, -1)
+
+        prove(SqliteStore(folder / f"{count}.db"), fill, 60)
+    return folder / f"{FEW}.db", folder / f"{MANY}.db"
+
+
+def steps(path: Path, name: str) -> int:
+    if name not in WRITES:
+        return steps_of(path, READS[name])
+    return steps_of(path, READS[name], open_writer)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_the_work_does_not_grow_with_other_families(stores: tuple[Path, Path], name: str) -> None:
+    few, many = (steps(path, name) for path in stores)
+    assert few > 5
+    assert many <= few * 1.1
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "plain", "read"),
+    [
+        (child_runs, "CHILDREN", "k.parent_no", "children"),
+        (child_runs, "COUNT", "root", "descendants"),
+        (run_queries, "BY_PARENT", "k.parent_no", "list"),
+        (child_runs, "RESULTS_PAGE", "n.run_no >", "news behind"),
+        (child_runs, "_DELETE_RESULTS", "parent_no", "end of a parent"),
+        (child_runs, "CANCEL_REQUESTS_PAGE", "o.run_no >", "instructions behind"),
+        (child_runs, "_ORDER", "c.run_id", "order"),
+        (child_runs, "CANCELLED_WITH_IT", "k.parent_no", "cascade"),
+        (child_runs, "_DELETE_CANCEL_REQUEST", "run_no", "end of a child"),
+    ],
+)
+def test_a_search_without_its_index_is_seen(
+    stores: tuple[Path, Path], module: Any, name: str, plain: str, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above: a unary plus keeps SQLite from using the column in an index."""
+    text: str = getattr(module, name)
+    monkeypatch.setattr(module, name, text.replace(f" {plain}", f" +{plain}"))
+    assert getattr(module, name) != text
+    few, many = (steps(path, read) for path in stores)
+    assert many > few * 3
+
+
+class Listening:
+    """A connection that keeps what it is asked."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.heard: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, bindings: Any = None) -> Any:
+        self.heard.append(statement)
+        return self._connection.execute(statement, bindings)
+
+    def executemany(self, statement: str, bindings: Any) -> Any:
+        self.heard += [statement] * len(bindings)
+        return self._connection.executemany(statement, bindings)
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Any]:
+    connection = open_writer(tmp_path / "store.db", None)
+    yield Listening(connection)
+    connection.close(True)
+
+
+def of_kin(listening: Any) -> list[str]:
+    words = ("kinship", "news", "orders", "SET has_children")
+    return [each for each in listening.heard if any(word in each for word in words)]
+
+
+def lonely_life(listening: Any) -> None:
+    """A run that is made, works, is parked and ends, all of it in the memory of the writer and not."""
+    given, heads = header(), Heads()
+    transactions.create(heads, given, b"{}", (), None, False, None, listening)
+    parked = batch(given.key, 0, status="waiting-input", rows=(StateRow("variable", "v", b"1"),))
+    parked = replace(parked, projection=replace(parked.projection, parked=True))
+    for expected, step in enumerate((batch(given.key, -1), parked, batch(given.key, 1, status="completed")), -1):
+        transactions.append(heads, given.key, expected, step, (), listening)
+
+
+def test_a_run_without_kin_asks_nothing_about_it(listening: Any) -> None:
+    lonely_life(listening)
+    assert len(listening.heard) == 12
+    assert of_kin(listening) == []
+
+
+def test_a_question_about_kin_is_seen(listening: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above: runs that are all taken for children and parents."""
+
+    def related(*values: Any) -> Head:
+        return Head(*values)._replace(is_child=True, has_children=True)
+
+    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.Head", related)
+    lonely_life(listening)
+    assert len(of_kin(listening)) == 2
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
+    heads, parent = Heads(), header()
+    transactions.create(heads, parent, b"{}", (), None, False, None, listening)
+    spawns = tuple(child(parent.key, f"c-{number}") for number in range(count))
+    brood = tuple((each, b"{}") for each in spawns)
+    transactions.append(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
+    listening.heard.clear()
+    last = replace(batch(parent.key, 0, status="cancelled"), cascade=Cascade("why"))
+    transactions.append(heads, parent.key, 0, last, (), listening)
+    assert of_kin(listening) == [child_runs.CANCELLED_WITH_IT, child_runs._DELETE_RESULTS]
+    assert len(child_runs.instructions(None, 1000, listening)) == count
+
+
+def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
+    """The id is looked at before anything is written, so the others who write at that moment are not held up."""
+
+    async def check(store: SqliteStore) -> None:
+        parent, other = await make_run(store), await make_run(store, "run-b")
+        good = child(parent, "new")
+        for expected, bad in enumerate(((good, child(parent, "run-b")), (good, good)), -1):
+            refused, _ = await asyncio.gather(
+                raised(store.log.append(parent, -1, replace(batch(parent, -1), spawns=bad))),
+                store.log.append(other, expected, batch(other, expected)),
+            )
+            assert isinstance(refused, HostFault)
+            assert str(refused) == f"the run id {bad[1].header.run_id} is in use"
+
+    prove(SqliteStore(tmp_path / "store.db"), check)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "without"),
+    [
+        (transactions, "check_free", lambda *_: None),
+        (transactions, "_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL"),
+    ],
+)
+def test_a_child_that_is_refused_late_is_seen(
+    tmp_path: Path, module: Any, name: str, without: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(module, name, without)
+    with pytest.raises(AssertionError, match="after it had written"):
+        test_a_refused_child_harms_nobody_else(tmp_path)
+
+
+def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
+    """Its runs have no kin; they may start runs, and everything else goes on."""
+    path = tmp_path / "store.db"
+    old: Any = apsw.Connection(str(path))
+    migrate(old, shipped()[:7])
+    for number, (status, parked, completed) in enumerate(
+        (("running", 0, None), ("waiting-approval", 1, None), ("completed", 0, NOW)), 1
+    ):
+        old.execute(
+            """INSERT INTO runs
+            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions, parked)
+            VALUES (?, ?, ?, 'greet', ?, 0, ?, 0, ?)""",
+            (number, ACME, f"run-{number}", status, completed, parked),
+        )
+        old.execute(
+            "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
+        )
+    old.close()
+
+    async def check(store: SqliteStore) -> None:
+        runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
+        assert await store.log.unfinished(None, 10) == runs[:1]
+        for run in runs:
+            assert (await store.log.children(run, None, 10), await store.log.descendants(run)) == ([], 0)
+        assert (await store.log.news(None, 10), await store.log.instructions(None, 10)) == ([], [])
+        assert await store.log.delete(runs[2], NOW) is True
+        for parent in runs[:2]:
+            (born,) = await bear(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
+            told = await tell(store, parent, born, -1, "waiting-input")
+            assert await store.log.news(None, 10) == [told]
+            last = replace(batch(parent, 1, status="cancelled"), cascade=Cascade("why"))
+            assert await store.log.append(parent, 1, last) is None
+            assert await store.log.instructions(None, 10) == [Instruction(born, parent.run_id, "why")]
+            assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None
+            assert (await store.log.news(None, 10), await store.log.instructions(None, 10)) == ([], [])
+
+    prove(SqliteStore(path), check)

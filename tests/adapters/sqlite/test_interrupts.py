@@ -1,0 +1,218 @@
+"""Waiting on the SQLite file: its cost does not grow with who else waits."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.adapters.sqlite.instruction_counts import steps_of
+from weftwork.adapters.sqlite import interrupts, run_queries
+from weftwork.adapters.sqlite.database.connection import migrate, open_reader, shipped
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Listed
+from weftwork.protocol.timestamps import iso
+from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
+from weftwork.testing.storage.waiting import NONE_OPEN, add, answered, interrupt, shown, walk
+
+FEW, MANY = 300, 3000
+FILTERED = [
+    InterruptQuery(kinds=("custom", "nothing")),
+    InterruptQuery(node_id="nowhere"),
+    InterruptQuery(workflow_id="flow-1", due_before=NOW),
+    InterruptQuery(workflow_id="flow-1", kinds=("nothing",)),
+]
+QUERIES = [
+    *FILTERED,
+    InterruptQuery(),
+    InterruptQuery(limit=20),
+    InterruptQuery(after=f'[{NOW + 200},"",""]', limit=20),
+    InterruptQuery(workflow_id="flow-1", limit=20),
+    InterruptQuery(workflow_id="nobody"),
+    InterruptQuery(run_id="run-200"),
+    InterruptQuery(run_id="run-200", kinds=("nothing",)),
+]
+
+
+def lister(query: InterruptQuery) -> Callable[[Any], Any]:
+    return lambda connection: interrupts.list_interrupts(ACME, query, connection)
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    **{repr(query): lister(query) for query in QUERIES},
+    "unfinished": lambda connection: run_queries.unfinished(None, 50, connection),
+    "next wake": lambda connection: run_queries.next_wake(-1, connection),
+    "due": lambda connection: run_queries.due(NOW + 2**40, 20, connection),
+    "none due": lambda connection: run_queries.due(NOW - 1, 20, connection),
+}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Few or many runs, all of them parked with an open interrupt but one."""
+    folder = tmp_path_factory.mktemp("waiting")
+
+    async def one(store: SqliteStore, number: int) -> None:
+        run = await make_run(store, f"run-{number}", workflow_id=f"flow-{number % 2}")
+        asked = interrupt("i1", number, ("approval", "clarification")[number % 2], "gate", NOW + number)
+        parked = batch(run, -1, 1, "waiting-approval", (asked,))
+        wake = replace(parked.projection, parked=number > 0, wake_at=NOW + number)
+        await store.log.append(run, -1, replace(parked, projection=wake))
+
+    for count in (FEW, MANY):
+
+        async def fill(store: SqliteStore, count: int = count) -> None:
+            await asyncio.gather(*(one(store, number) for number in range(count)))
+
+        prove(SqliteStore(folder / f"{count}.db"), fill, 60)
+    return folder / f"{FEW}.db", folder / f"{MANY}.db"
+
+
+@pytest.mark.parametrize("name", READS)
+def test_the_work_does_not_grow_with_who_waits(
+    stores: tuple[Path, Path], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupts, "MOST_CANDIDATES", 50)
+    few, many = (steps_of(path, READS[name]) for path in stores)
+    assert few > 5
+    assert many <= few * 1.1
+
+
+@pytest.mark.parametrize("query", FILTERED, ids=repr)
+def test_an_unbounded_walk_is_seen(
+    stores: tuple[Path, Path], query: InterruptQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(interrupts, "MOST_CANDIDATES", 2 * MANY)
+    few, many = (steps_of(path, lister(query)) for path in stores)
+    assert many > few * 5
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "plain", "read"),
+    [
+        (interrupts, "OF_ALL", "o.partition", repr(InterruptQuery())),
+        (interrupts, "OF_WORKFLOW", "o.workflow_id", repr(InterruptQuery(workflow_id="nobody"))),
+        (run_queries, "UNFINISHED", "parked", "unfinished"),
+        (run_queries, "NEXT", "parked", "next wake"),
+        (run_queries, "DUE", "parked", "none due"),
+    ],
+)
+def test_a_search_without_its_index_is_seen(
+    stores: tuple[Path, Path], module: Any, name: str, plain: str, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above: a unary plus keeps SQLite from using the column in an index."""
+    monkeypatch.setattr(module, name, getattr(module, name).replace(plain, f"+{plain}", 1))
+    few, many = (steps_of(path, READS[read]) for path in stores)
+    assert many > few * 5
+
+
+def test_a_filtered_page_may_be_empty_and_say_more(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "MOST_CANDIDATES", 40)
+    connection = open_reader(stores[0], None)
+    query = InterruptQuery(due_before=NOW + 250, node_id="gate", after=f'[{NOW + 5},"",""]')
+    found, pages = 0, 0
+    try:
+        page = InterruptPage((), query.after, True)
+        while page.more:
+            page = interrupts.list_interrupts(ACME, replace(query, after=page.last), connection)
+            found += len(page.interrupts)
+            pages += 1
+        assert (found, page.last) == (245, None)
+        assert (FEW - 5) / 40 <= pages <= (FEW - 5) / 40 + 1
+        assert interrupts.list_interrupts(ACME, InterruptQuery(node_id="x"), connection).more
+    finally:
+        connection.close(True)
+
+
+def test_a_page_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [replace(interrupt(f"i{number}", number), value=b"%100000d" % number) for number in range(20)]
+
+    async def check(store: SqliteStore) -> None:
+        run = await make_run(store)
+        await add(store, run, -1, *rows)
+        page = await store.log.list_interrupts(ACME, InterruptQuery())
+        assert (len(page.interrupts), page.more) == (3, True)
+        assert await walk(store) == [shown(run, row) for row in rows]
+
+    monkeypatch.setattr(interrupts, "MOST_BYTES", 250_000)
+    prove(SqliteStore(tmp_path / "store.db"), check)
+    # The sabotage.
+    monkeypatch.setattr(interrupts, "MOST_BYTES", 2**40)
+    with pytest.raises(AssertionError):
+        prove(SqliteStore(tmp_path / "other.db"), check)
+
+
+PARTS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3) | st.just({})
+CURSORS = st.text(st.characters(), max_size=20) | st.lists(PARTS, max_size=4).map(json.dumps)
+
+
+@settings(max_examples=200, deadline=None)
+@given(after=CURSORS)
+def test_no_cursor_is_an_error(stores: tuple[Path, Path], after: str) -> None:
+    connection = open_reader(stores[0], None)
+    try:
+        page = interrupts.list_interrupts(ACME, InterruptQuery(after=after), connection)
+    finally:
+        connection.close(True)
+    try:
+        at, run_id, interrupt_id = json.loads(after)
+    except (ValueError, TypeError):
+        at = run_id = interrupt_id = None
+    if type(at) is int and abs(at) < 2**63 and isinstance(run_id, str) and isinstance(interrupt_id, str):
+        assert page == NONE_OPEN or page.interrupts[0].listed.requested_at >= at
+    elif not isinstance(at, float):  # 1.0 is an integer to some
+        assert page == NONE_OPEN
+
+
+def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
+    """Its runs are recovered, those that wait, too, and what they ask is listed."""
+    path = tmp_path / "store.db"
+    old: Any = apsw.Connection(str(path))
+    migrate(old, shipped()[:5])
+    for number, (status, completed) in enumerate(
+        (("waiting-approval", None), ("completed", NOW), ("running", None)), 1
+    ):
+        old.execute(
+            """INSERT INTO runs
+            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions)
+            VALUES (?, ?, ?, 'greet', ?, 0, ?, 0)""",
+            (number, ACME, f"run-{number}", status, completed),
+        )
+    was = {"interruptId": "i1", "nodeId": "gate", "kind": "custom", "requestedAt": iso(NOW + 7), "status": "open"}
+    for run_no, row in ((1, was), (1, {**was, "interruptId": "i2", "status": "resolved"}), (2, was)):
+        old.execute(
+            "INSERT INTO run_state VALUES (?, 'interrupt', ?, ?)",
+            (run_no, row["interruptId"], json.dumps(row).encode()),
+        )
+    old.close()
+
+    async def check(store: SqliteStore) -> None:
+        runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
+        assert await store.log.unfinished(None, 10) == [runs[0], runs[2]]
+        assert (await store.log.next_wake(), await store.log.due(2**60, 10)) == (None, [])
+        page = await store.log.list_interrupts(ACME, InterruptQuery())
+        assert [(each.run_id, each.workflow_id, each.interrupt_id) for each in page.interrupts] == [
+            ("run-1", "greet", "i1")
+        ]
+        assert page.interrupts[0].listed == Listed("custom", "gate", NOW + 7)
+        found = await store.log.projection(runs[0])
+        assert found is not None
+        assert (found.parked, found.wake_at) == (False, None)
+        touched = batch(runs[0], 0, 1, "waiting-approval", (interrupt("i1"), answered("i2")))
+        touched = replace(touched, projection=replace(touched.projection, parked=True, wake_at=NOW))
+        assert await store.log.append(runs[0], 0, touched) is None
+        assert await walk(store) == [shown(runs[0], interrupt("i1"))]
+        assert await store.log.unfinished(None, 10) == [runs[2]]
+        assert await store.log.due(NOW, 10) == [runs[0]]
+        assert await store.signing.all() == []
+
+    prove(SqliteStore(path), check)

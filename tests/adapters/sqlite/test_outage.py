@@ -1,0 +1,261 @@
+"""A disk that fails: callers hear StoreUnavailable, nothing is half written, and the store comes back by itself."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.power.recording_disk import QUICK_FOLDER, Disk, open_disk
+from weftwork.adapters.sqlite.database import connection as connection_module
+from weftwork.adapters.sqlite.database import writer as writer_module
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.event_log import Created, RunQuery, StoreUnavailable
+from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised, record, state_of
+
+KEY = KeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
+
+OUTSIDER = """
+import sqlite3, sys
+store = sqlite3.connect(sys.argv[1])
+store.execute("SELECT count(*) FROM runs").fetchall()
+store.close()
+"""
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    with open_disk() as disk:
+        yield disk
+
+
+def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], disk: Disk | None) -> None:
+    prove(SqliteStore(path, disk and disk.vfs), scenario)
+
+
+async def refused(call: Awaitable[object]) -> bool:
+    return isinstance(await raised(call), StoreUnavailable)
+
+
+@pytest.mark.parametrize("operation", ["sync", "write"])
+@pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_failed_commit_leaves_nothing(
+    tmp_path: Path, disk: Disk, operation: str, error: type[Exception], late: bool
+) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        await store.log.append(run, -1, batch(run, -1))
+        before = await state_of(store, run)
+        disk.broken, disk.error, disk.late = {operation}, error, late
+        given = batch(run, 0, 3, rows=(StateRow("node", "n", b"1"),), record=record())
+        assert await refused(store.log.append(run, 0, given))
+        assert await refused(store.log.create(header("run-b")))
+        assert await refused(store.log.remember(record("slot-2")))
+        assert await refused(store.log.sweep(NOW))
+        assert await refused(store.definitions.put("d1", b""))
+        assert await refused(store.keys.put(KEY))
+        assert await refused(store.log.ready())
+        assert await state_of(store, run) == before
+        disk.mend()
+        await store.log.ready()
+        assert await state_of(store, run) == before
+        for slot in ("slot-1", "slot-2"):
+            assert await store.log.recall(ACME, slot, 0) is None
+        assert await store.definitions.get("d1") is None
+        assert await store.keys.all() == []
+        assert await store.log.append(run, 0, given) is None
+        assert await store.log.create(header("run-b")) == Created()
+
+    with_store(tmp_path / "store.db", scenario, disk)
+    check_integrity(tmp_path / "store.db")
+
+
+def check_integrity(path: Path) -> None:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.pragma("integrity_check") == "ok"
+    connection.close()
+
+
+def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: Disk) -> None:
+    """What the failed fsync left in the WAL is overwritten before the next write is acknowledged."""
+
+    async def scenario(store: SqliteStore) -> None:
+        await make_run(store)
+        disk.broken = {"sync"}
+        assert await refused(store.log.create(header("failed")))
+        disk.mend()
+        # The smallest write there is: it alone would not overwrite much.
+        assert await store.log.sweep(0) == 0
+        for suffix in ("", "-wal"):
+            shutil.copy(tmp_path / f"store.db{suffix}", tmp_path / f"crashed.db{suffix}")
+
+    async def after_the_crash(store: SqliteStore) -> None:
+        page = await store.log.list_runs(ACME, RunQuery())
+        assert [run.header.run_id for run in page.runs] == ["run-a"]
+
+    with_store(tmp_path / "store.db", scenario, disk)
+    with_store(tmp_path / "crashed.db", after_the_crash, None)
+
+
+def test_without_the_overwrite_it_would_come_back(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(writer_module, "_OVERWRITE", "SELECT 1")
+    with pytest.raises(AssertionError, match="failed"):
+        test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path, disk)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
+@pytest.mark.parametrize("late", [False, True])
+def test_whichever_operation_fails_acknowledged_work_is_kept(
+    disk: Disk, error: type[Exception], late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The n-th write or sync fails and all after it, for n = 0, 1, 2, ... until the workload gets through."""
+    # A few frames only, so that checkpoints fail as well.
+    monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 12)
+    disk.error, disk.late = error, late
+    broken_at = 0
+    for working in range(1000):
+        acknowledged: list[str] = []
+
+        async def scenario(store: SqliteStore, working: int = working, done: list[str] = acknowledged) -> None:
+            disk.after = working
+            for number in range(6):
+                if await raised(store.log.create(header(f"run-{number}"), record=record(f"slot-{number}"))) is None:
+                    done.append(f"run-{number}")
+            disk.mend()
+            page = await store.log.list_runs(ACME, RunQuery())
+            assert [run.header.run_id for run in page.runs] == done[::-1]
+            slots = [await store.log.recall(ACME, f"slot-{number}", 0) is not None for number in range(6)]
+            assert slots == [f"run-{number}" in done for number in range(6)]
+            assert await store.log.create(header("last")) == Created()
+
+        with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder:
+            with_store(Path(folder) / "store.db", scenario, disk)
+            check_integrity(Path(folder) / "store.db")
+        if len(acknowledged) == 6:
+            broken_at = working
+            break
+    assert broken_at > 12
+
+
+def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: Disk) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        disk.broken = {"sync"}
+        assert await refused(store.log.append(run, -1, batch(run, -1)))
+        disk.broken = {"open"}
+        for _ in range(3):
+            assert await refused(store.log.append(run, -1, batch(run, -1)))
+        assert await store.log.stored(run) is not None
+        disk.mend()
+        assert await store.log.append(run, -1, batch(run, -1)) is None
+
+    with_store(tmp_path / "store.db", scenario, disk)
+
+
+def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: Disk) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        await store.log.append(run, -1, batch(run, -1, 200))
+        disk.broken = {"read"}
+        for _ in range(4):
+            assert await refused(store.log.read(run, -1, 1000))
+            assert await refused(store.log.list_runs(ACME, RunQuery()))
+        disk.mend()
+        assert len(await store.log.read(run, -1, 1000)) == 200
+
+    with_store(tmp_path / "store.db", scenario, disk)
+
+
+def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        pages = await store._writer.submit(lambda connection: connection.pragma("page_count"))
+        await store._writer.submit(lambda connection: connection.pragma("max_page_count", pages + 20))
+        made: list[str] = []
+        for number in range(100):
+            if await raised(store.log.create(header(f"run-{number}", inputs={"x": "y" * 5000}))) is None:
+                made.append(f"run-{number}")
+            elif made:
+                break
+        page = await store.log.list_runs(ACME, RunQuery(limit=1000))
+        assert [run.header.run_id for run in page.runs] == made[::-1]
+        assert 1 <= len(made) < 100
+
+    with_store(tmp_path / "store.db", scenario, None)
+
+
+def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, disk: Disk) -> None:
+    """A program that is the last one to close the store deletes the write-ahead log; it must see that we are here."""
+    path = tmp_path / "store.db"
+
+    def look_in() -> None:
+        subprocess.run([sys.executable, "-c", OUTSIDER, path], check=True, timeout=30)
+
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        disk.broken = {"sync"}
+        assert await refused(store.log.append(run, -1, batch(run, -1)))
+        disk.mend()
+        assert await store.log.append(run, -1, batch(run, -1)) is None
+        await asyncio.to_thread(look_in)
+        assert await store.log.append(run, 0, batch(run, 0)) is None
+        await asyncio.to_thread(look_in)
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", tmp_path / f"crashed.db{suffix}")
+
+    async def after_the_crash(store: SqliteStore) -> None:
+        assert len(await store.log.read(header().key, -1, 10)) == 2
+
+    with_store(path, scenario, disk)
+    with_store(tmp_path / "crashed.db", after_the_crash, None)
+
+
+def test_a_store_that_touches_its_own_file_would_lose_the_log(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above: to close a file is to drop all locks on it."""
+    monkeypatch.setattr(
+        connection_module, "_make_private", lambda path: os.close(os.open(path, os.O_RDWR | os.O_CREAT))
+    )
+    with pytest.raises(FileNotFoundError):
+        test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path, disk)
+
+
+def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        run = await make_run(store)
+        outsider = apsw.Connection(str(tmp_path / "store.db"))
+        outsider.execute("BEGIN IMMEDIATE")
+        assert await refused(store.log.append(run, -1, batch(run, -1)))
+        assert await store.log.stored(run) is not None
+        outsider.execute("ROLLBACK")
+        outsider.close()
+        assert await store.log.append(run, -1, batch(run, -1)) is None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT", 10)
+        with_store(tmp_path / "store.db", scenario, None)
+
+
+def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: Disk) -> None:
+    def opening(path: Path, vfs: str | None = None) -> None:
+        asyncio.run(SqliteStore(path, vfs).open())
+
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        opening(tmp_path / "missing" / "store.db")
+    (tmp_path / "text.db").write_text("this is no database" * 100)
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        opening(tmp_path / "text.db")
+    disk.broken = {"open"}
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        opening(tmp_path / "store.db", disk.vfs)

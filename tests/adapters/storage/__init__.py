@@ -1,0 +1,1 @@
+"""The storage suite on every store, and sabotage that it must notice."""

@@ -1,0 +1,138 @@
+"""Stores in memory that lose track of who waits: of open interrupts, parked runs and signing keys."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.adapters.storage.sabotage_reads import changed, of_projection
+from weftwork.adapters.memory.event_log import MemoryEventLog
+from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import RunKey
+
+Wrap = Callable[[Any, Any], Any]
+
+
+def by_id(page: InterruptPage) -> InterruptPage:
+    return replace(page, interrupts=tuple(sorted(page.interrupts, key=lambda each: each.interrupt_id)))
+
+
+def never_close(log: MemoryEventLog, real: Any) -> Any:
+    async def append(run: RunKey, expected: int, batch: Batch) -> Any:
+        rows = tuple(row for row in batch.rows if row.kind != "interrupt" or row.listed is not None)
+        return await real(run, expected, replace(batch, rows=rows))
+
+    return append
+
+
+def whenever_due(log: MemoryEventLog, real: Any) -> Any:
+    async def list_interrupts(partition: str, query: InterruptQuery) -> Any:
+        return await real(partition, replace(query, due_before=None))
+
+    return list_interrupts
+
+
+def count_instead_of_cursor(log: MemoryEventLog, real: Any) -> Any:
+    given = 0
+
+    async def list_interrupts(partition: str, query: InterruptQuery) -> Any:
+        nonlocal given
+        everything = (await real(partition, InterruptQuery(limit=1000))).interrupts
+        page = everything[given : given + query.limit]
+        given += len(page)
+        return InterruptPage(page, str(given), given < len(everything))
+
+    return list_interrupts
+
+
+def start_over(log: MemoryEventLog, real: Any) -> Any:
+    async def list_interrupts(partition: str, query: InterruptQuery) -> Any:
+        page = await real(partition, query)
+        return page if page.interrupts else await real(partition, replace(query, after=None))
+
+    return list_interrupts
+
+
+def list_everybodys(log: MemoryEventLog, real: Any) -> Any:
+    async def list_interrupts(partition: str, query: InterruptQuery) -> Any:
+        pages = [await real(name, query) for name in log._interrupts]
+        return InterruptPage(tuple(each for page in pages for each in page.interrupts), None, False)
+
+    return list_interrupts
+
+
+def list_in_any_case(log: MemoryEventLog, real: Any) -> Any:
+    async def append(run: RunKey, expected: int, batch: Batch) -> Any:
+        found = log.find(run)
+        if found is not None:
+            for row in batch.rows:
+                found.rows[row.kind, row.name] = row
+                log._interrupts[run.partition].set(found, row)
+        return await real(run, expected, batch)
+
+    return append
+
+
+def outlive_the_run(log: MemoryEventLog, real: Any) -> Any:
+    async def list_interrupts(partition: str, query: InterruptQuery) -> Any:
+        known = log._interrupts[partition]
+        return InterruptPage(tuple(known._shown(place)[1] for place in known._places), None, False)
+
+    return list_interrupts
+
+
+def recover_all(log: MemoryEventLog, real: Any) -> Any:
+    async def unfinished(after: RunKey | None, limit: int) -> Any:
+        return list(log._live)[:limit]
+
+    return unfinished
+
+
+def parked_or_not(log: MemoryEventLog, real: Any) -> Any:
+    async def next_wake(after: int = -1) -> Any:
+        return min((at for run in log._live.values() if (at := run.projection.wake_at) is not None), default=None)
+
+    return next_wake
+
+
+def before_it_is_due(log: MemoryEventLog, real: Any) -> Any:
+    async def due(until: int, limit: int) -> Any:
+        return await real(until + 1, limit)
+
+    return due
+
+
+def move_to_the_end(port: Any, real: Any) -> Any:
+    async def put(key: Any) -> None:
+        port._keys.pop(key.kid, None)
+        await real(key)
+
+    return put
+
+
+def keep_it(port: Any, real: Any) -> Any:
+    async def drop(kid: str) -> bool:
+        return kid in port._keys
+
+    return drop
+
+
+WAITING: dict[str, tuple[str, Wrap]] = {
+    "open_interrupts_are_listed_oldest_first": ("log.list_interrupts", changed(by_id)),
+    "an_interrupt_is_listed_while_it_is_open": ("log.append", never_close),
+    "filters_of_interrupts_combine": ("log.list_interrupts", whenever_due),
+    "resolved_interrupts_do_not_disturb_a_walk": ("log.list_interrupts", count_instead_of_cursor),
+    "an_unknown_place_ends_the_list": ("log.list_interrupts", start_over),
+    "another_partition_sees_no_interrupts": ("log.list_interrupts", list_everybodys),
+    "a_refused_append_lists_nothing": ("log.append", list_in_any_case),
+    "an_ended_run_has_no_open_interrupts": ("log.list_interrupts", outlive_the_run),
+    "that_a_run_is_parked_comes_back": ("log.stored", of_projection(parked=False)),
+    "parked_runs_are_not_recovered": ("log.unfinished", recover_all),
+    "the_next_wake_is_the_earliest": ("log.next_wake", parked_or_not),
+    "due_runs_come_earliest_first": ("log.due", before_it_is_due),
+    "signing_keys_are_listed_oldest_first": ("signing.all", changed(lambda keys: keys[::-1])),
+    "a_signing_key_is_replaced_by_its_kid": ("signing.put", move_to_the_end),
+    "a_dropped_signing_key_is_gone": ("signing.drop", keep_it),
+}
+"""Check -> the port method that is replaced, and the replacement made from the port and its own method."""

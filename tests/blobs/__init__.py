@@ -1,1 +1,0 @@
-"""The bytes of assets: one contract for every store, and what each of them has to withstand."""

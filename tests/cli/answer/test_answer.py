@@ -1,0 +1,297 @@
+"""`weftwork answer` without a terminal: which question is meant, what is sent, and what is said of the outcome."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.foreign_host import KEY, Asked, Foreign, Said, open_foreign
+from weftwork.cli.main import main
+
+EVIL = "a\x1b[2J\x9b1m\u202e\nb'; touch x\r"
+RUN = "01m7f5zzhp2z8y1fpzhf93nsbb"
+GATE: dict[str, Any] = {
+    "interruptId": "review.1",
+    "nodeId": "review",
+    "kind": "approval",
+    "key": "review:0:gate",
+    "status": "open",
+    "data": {
+        "artifactId": "a",
+        "artifactType": "letter",
+        "title": "Send the letter?",
+        "actions": ["accept", "reject", "refine", "edit-accept", "ask"],
+        "artifactData": {"text": "Dear Ada"},
+    },
+}
+QUESTIONS: dict[str, Any] = {
+    "interruptId": "ask.1",
+    "nodeId": "ask",
+    "kind": "clarification",
+    "key": "ask:0:q",
+    "data": {
+        "questions": [
+            {"id": "colour", "question": "Which colour?", "schema": {"enum": ["red", "blue"]}},
+            {"id": "count", "question": "How many?", "schema": {"type": "integer", "minimum": 1}},
+            {"id": "zip", "question": "Where to?", "schema": {"type": "string"}},
+        ]
+    },
+}
+POST = f"POST /v1/runs/{RUN}/interrupts"
+
+
+@pytest.fixture
+def foreign() -> Iterator[Foreign]:
+    with open_foreign() as host:
+        yield host
+
+
+def asks(foreign: Foreign, *questions: dict[str, Any], status: str = "waiting-approval") -> None:
+    """A run that asks these things, and takes any answer."""
+    run = {"runId": RUN, "workflowId": "w", "status": status, "interrupts": list(questions)}
+    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, run)
+    for each in questions:
+        said = {"runId": RUN, "nodeId": each["nodeId"], "status": "completed"}
+        foreign.replies[f"{POST}/{each['nodeId']}"] = Said(200, said)
+
+
+def posted(foreign: Foreign) -> list[Asked]:
+    return [each for each in foreign.asked if each.method == "POST"]
+
+
+def sent(foreign: Foreign) -> Any:
+    (asked,) = posted(foreign)
+    assert set(asked.body) == {"resumeValue"}
+    return asked.body["resumeValue"]
+
+
+def test_an_answer_goes_to_the_question_that_was_meant(foreign: Foreign) -> None:
+    asks(foreign, GATE)
+    done = foreign.run("answer", RUN, "--approve")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == f"{RUN}/review answered; the run is completed\n"
+    assert sent(foreign) == {"action": "accept"}
+    (asked,) = posted(foreign)
+    assert asked.query == {"interruptId": ["review.1"]}
+    assert len(asked.headers["idempotency-key"]) == 36
+
+
+@pytest.mark.parametrize(
+    ("args", "value"),
+    [
+        (["--reject", "--comment", "too long"], {"action": "reject", "comment": "too long"}),
+        (["--action", "accept", "--as", "ada"], {"action": "accept", "voter": "ada"}),
+        (
+            ["--action", "refine", "--comment", "shorter"],
+            {"action": "refine", "refineFeedback": {"scope": "whole", "text": "shorter"}},
+        ),
+        (["--action", "ask", "--comment", "who?"], {"action": "ask", "question": "who?"}),
+        (
+            ["--approve", "--override", "--reason", "all ill"],
+            {"action": "accept", "override": True, "reason": "all ill"},
+        ),
+        (["--value", '{"decision": "approved"}'], {"decision": "approved"}),
+        (["--value", '{"action": "accept"}', "--as", "bob"], {"action": "accept", "voter": "bob"}),
+    ],
+)
+def test_an_approval_is_answered_by_its_actions(foreign: Foreign, args: list[str], value: Any) -> None:
+    asks(foreign, GATE)
+    assert foreign.run("answer", f"{RUN}/review", *args).exit_code == 0
+    assert sent(foreign) == value
+
+
+def test_what_is_accepted_instead_comes_from_a_file(foreign: Foreign, tmp_path: Path) -> None:
+    asks(foreign, GATE)
+    file = tmp_path / "letter.json"
+    file.write_text('{"text": "Dear Grace"}', "utf-8")
+    line = ["answer", RUN, "--action", "edit-accept"]
+    assert foreign.run(*line).exit_code == 2
+    assert foreign.run(*line, "--data", str(tmp_path / "none")).exit_code == 2
+    assert posted(foreign) == []
+    assert foreign.run(*line, "--data", str(file)).exit_code == 0
+    assert sent(foreign) == {"action": "edit-accept", "editedArtifactData": {"text": "Dear Grace"}}
+
+
+def test_questions_are_answered_by_name_and_read_as_each_wants(foreign: Foreign) -> None:
+    asks(foreign, QUESTIONS)
+    line = ["--set", "colour=blue", "--set", "count=3", "--set", "zip=01234"]
+    assert foreign.run("answer", RUN, *line).exit_code == 0
+    assert sent(foreign) == {"answers": {"colour": "blue", "count": 3, "zip": "01234"}}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--set", "colour=green"], "--set colour: that is none of the choices."),
+        (["--set", "colour=2"], "--set colour: that is none of the choices."),
+        (["--set", "count=0"], "--set count: it"),
+        (["--set", "colour=red"], "there is no answer to count, zip;"),
+        (["--set", "colour"], "must look like NAME=VALUE"),
+        (["--set", "size=3"], "the question has no size; it asks for colour, count, zip"),
+        (["--approve"], "this is no approval but clarification; answer it with --set"),
+        (["--value", "1", "--as", "ada"], "with an approval"),
+        (["--value", '{"a": 1, "a": 2}'], "--value: "),
+    ],
+)
+def test_what_cannot_be_an_answer_is_not_sent(foreign: Foreign, args: list[str], said: str) -> None:
+    asks(foreign, QUESTIONS)
+    done = foreign.run("answer", RUN, *args)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert posted(foreign) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--action", "maybe"], "this gate does not take maybe; it takes accept, reject, refine, edit-accept, ask."),
+        (["--action", "refine"], "refine needs --comment TEXT"),
+        (["--action", "ask", "--comment", " "], "ask needs --comment TEXT"),
+        (["--set", "a=1"], "this is an approval; answer it with --approve"),
+    ],
+)
+def test_a_gate_takes_its_actions(foreign: Foreign, args: list[str], said: str) -> None:
+    asks(foreign, GATE)
+    done = foreign.run("answer", RUN, *args)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert posted(foreign) == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--approve", "--reject"],
+        ["--approve", "--action", "ask"],
+        ["--approve", "--value", "1"],
+        ["--value", "1", "--value-file", "x"],
+        ["--set", "a=1", "--value", "1"],
+        ["--set", "a=1", "--comment", "x"],
+        ["--approve", "--override"],
+        ["--approve", "--reason", "x"],
+        ["--approve", "--data", "x"],
+        ["--link", "--approve"],
+        ["--link", "--comment", "x"],
+        ["--approve", "--for", "ada"],
+        ["--approve", "--inspect"],
+        ["--approve", "--expires", "2d"],
+        ["--link", "--expires", "2"],
+    ],
+)
+def test_options_that_contradict_each_other_reach_no_host(foreign: Foreign, args: list[str]) -> None:
+    assert foreign.run("answer", RUN, *args).exit_code == 2
+    assert foreign.asked == []
+
+
+def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: Foreign) -> None:
+    asks(foreign, {"interruptId": "n.1", "nodeId": "n", "kind": "custom", "key": "k", "data": {"customKind": "c"}})
+    for args in ([], ["--comment", "x"], ["--yes"]):
+        done = foreign.run("answer", RUN, *args)
+        assert done.exit_code == 2
+        assert "--approve" in done.stderr
+        assert "--set NAME=VALUE" in done.stderr
+    assert {each.method for each in foreign.asked} == {"GET"}
+
+
+@pytest.mark.parametrize(("text", "value"), [("3", 3), ("north", "north"), ('{"a": [1]}', {"a": [1]})])
+def test_any_value_can_be_given(foreign: Foreign, tmp_path: Path, text: str, value: Any) -> None:
+    custom = {"interruptId": "n.1", "nodeId": "n", "kind": "custom", "key": "k", "data": {"customKind": "c"}}
+    asks(foreign, custom)
+    assert foreign.run("answer", RUN, "--value", text).exit_code == 0
+    assert sent(foreign) == value
+    file = tmp_path / "value"
+    file.write_text(text, "utf-8")
+    foreign.asked.clear()
+    assert foreign.run("answer", RUN, "--value-file", str(file)).exit_code == 0
+    assert sent(foreign) == value
+    foreign.asked.clear()
+    env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
+    assert CliRunner(env=env).invoke(main, ["answer", RUN, "--value-file", "-"], input=text).exit_code == 0
+    assert sent(foreign) == value
+
+
+def test_several_questions_are_listed_to_choose_from(foreign: Foreign) -> None:
+    asks(foreign, GATE, {**QUESTIONS, "nodeId": EVIL})
+    done = foreign.run("answer", RUN, "--approve")
+    assert done.exit_code == 2
+    assert f"\n  {RUN}/review" in done.stderr
+    assert all(each.isprintable() for each in done.stderr.split("\n"))
+    named = next(each for each in done.stderr.splitlines() if "touch" in each)
+    assert len(shlex.split(named)) == 1
+    assert posted(foreign) == []
+    assert foreign.run("answer", f"{RUN}/review", "--approve").exit_code == 0
+
+
+def test_what_is_not_asked_is_not_answered(foreign: Foreign) -> None:
+    asks(foreign, GATE)
+    done = foreign.run("answer", f"{RUN}/nothing", "--approve")
+    assert (done.exit_code, "what asks is review" in done.stderr) == (7, True)
+    asks(foreign, status="completed")
+    done = foreign.run("answer", RUN, "--approve")
+    assert (done.exit_code, "waits for no answer; it is completed" in done.stderr) == (7, True)
+    asks(foreign, {**GATE, "status": "resolved"})
+    assert foreign.run("answer", RUN, "--approve").exit_code == 7
+    for name in ("/", "/review", f"{RUN}/"):
+        assert foreign.run("answer", name, "--approve").exit_code == 2
+    assert posted(foreign) == []
+
+
+def test_a_run_is_found_by_how_its_id_begins(foreign: Foreign) -> None:
+    asks(foreign, GATE)
+    other = "01m7g" + RUN[5:]
+    rows = [{"runId": RUN, "nodeId": "review"}, {"runId": RUN, "nodeId": "b"}, {"runId": other, "nodeId": "c"}]
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(200, {"interrupts": rows})
+    assert foreign.run("answer", RUN[:5] + "/review", "--approve").exit_code == 0
+    assert sent(foreign) == {"action": "accept"}
+    done = foreign.run("answer", RUN[:4], "--approve")
+    assert (done.exit_code, f"\n  {RUN}\n  {other}" in done.stderr) == (2, True)
+    for name in ("01m7x", RUN[:3]):
+        done = foreign.run("answer", name, "--approve")
+        assert (done.exit_code, "(not_found)" in done.stderr) == (7, True)
+    del foreign.replies["GET /v1/host/weftwork/interrupts"]
+    assert foreign.run("answer", RUN[:5], "--approve").exit_code == 7
+    assert len(posted(foreign)) == 1
+
+
+def test_a_host_that_is_brief_is_asked_for_the_events(foreign: Foreign) -> None:
+    brief = {"nodeId": "ask", "kind": "clarification", "key": "ask:0:q"}
+    run = {"runId": RUN, "status": "waiting-input", "currentNodeId": "ask", "interrupt": brief}
+    log = [{"type": "interrupt.requested", "sequence": 1, "nodeId": "ask", "payload": QUESTIONS}]
+    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, run)
+    foreign.replies[f"GET /v1/runs/{RUN}/events/poll"] = Said(200, {"events": log, "isComplete": False})
+    foreign.replies[f"{POST}/ask"] = Said(200, {"runId": RUN, "nodeId": "ask", "status": "running"})
+    line = ["--set", "colour=red", "--set", "count=1", "--set", "zip=1"]
+    assert foreign.run("answer", RUN, *line).exit_code == 0
+    assert sent(foreign)["answers"] == {"colour": "red", "count": 1, "zip": "1"}
+
+
+def test_nothing_that_a_host_says_moves_a_cursor(foreign: Foreign) -> None:
+    evil = {"nodeId": EVIL, "kind": EVIL, "interruptId": EVIL, "key": EVIL, "data": {"title": EVIL}}
+    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, {"runId": EVIL, "status": EVIL, "interrupts": [evil]})
+    done = foreign.run("answer", RUN, "--approve")
+    assert done.exit_code == 2
+    assert all(each.isprintable() for each in done.stderr.split("\n"))
+    gate = {**evil, "kind": "approval", "data": {"title": EVIL, "actions": [EVIL]}}
+    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, {"runId": RUN, "status": EVIL, "interrupts": [gate]})
+    done = foreign.run("answer", RUN, "--approve")
+    assert all(each.isprintable() for each in done.stderr.split("\n"))
+    foreign.reply = lambda asked: (  # pyright: ignore[reportAttributeAccessIssue]
+        Said(200, {"status": EVIL})
+        if asked.method == "POST"
+        else Said(200, {"runId": RUN, "status": EVIL, "interrupts": [{**gate, "data": {}}]})
+    )
+    done = foreign.run("answer", RUN, "--approve")
+    assert done.exit_code == 0
+    assert all(each.isprintable() for each in done.stdout.split("\n"))
+
+
+def test_help_and_lists_need_none_of_it() -> None:
+    """What only an answer needs is imported by an answer."""
+    script = "import sys, weftwork.cli.main; print(*(each for each in sys.modules if 'cli.answer_' in each))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout.split() == []

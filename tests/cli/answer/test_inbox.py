@@ -1,0 +1,232 @@
+"""`weftwork inbox`: what waits for an answer, as any host may tell of it."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.cli.foreign_host import Asked, Foreign, Said, open_foreign
+from weftwork.cli.client.sse import Frame
+from weftwork.cli.render.interrupt_text import due, headline, progress, standing
+from weftwork.cli.render.run_progress import RunTree
+from weftwork.protocol.run.effects import UNKNOWN
+
+PATH = "GET /v1/host/weftwork/interrupts"
+NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+EVIL = "a\x1b[2J\x9b1m\u202e\nb\r"
+
+
+@pytest.fixture
+def foreign() -> Iterator[Foreign]:
+    with open_foreign() as host:
+        yield host
+
+
+def row(run_id: str = "r1", **more: Any) -> dict[str, Any]:
+    asked = (datetime.now(UTC) - timedelta(hours=3, minutes=5)).isoformat()
+    known = {"runId": run_id, "workflowId": "order", "nodeId": "review", "kind": "approval", "requestedAt": asked}
+    data = {"title": "Pay 5 EUR?", "actions": ["accept"], "requiredApprovals": 3}
+    return {**known, "interruptId": "review.1", "data": data, "votes": [{"voter": "ada", "action": "accept"}], **more}
+
+
+def pages(*found: list[dict[str, Any]]) -> Any:
+    """Pages whose cursors are their numbers."""
+
+    def reply(asked: Asked) -> Said:
+        at = int(asked.query.get("cursor", ["0"])[0])
+        more = {"nextCursor": str(at + 1)} if at + 1 < len(found) else {}
+        return Said(200, {"interrupts": found[at], **more})
+
+    return reply
+
+
+def test_what_waits_is_listed_with_its_age_votes_and_end(foreign: Foreign) -> None:
+    soon = (datetime.now(UTC) + timedelta(hours=2, minutes=10, seconds=30)).isoformat()
+    late = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    clarify = {"questions": [{"id": "q", "question": "Which colour?\nPlease."}]}
+    second = row("r2", kind="clarification", nodeId="ask", data=clarify, votes=None, dueAt=late)
+    foreign.replies[PATH] = Said(200, {"interrupts": [row(dueAt=soon), second]})
+    done = foreign.run("inbox")
+    assert (done.exit_code, done.stderr) == (0, "")
+    head, first, other = done.stdout.splitlines()
+    assert head.split() == ["run", "node", "asks", "age", "expires", "votes", "kind", "workflow"]
+    cells = [each.strip() for each in first.split("  ") if each.strip()]
+    assert cells == ["r1", "review", "Pay 5 EUR?", "3 h 05 min", "in 2 h 10 min", "1 of 3", "approval", "order"]
+    assert [each.strip() for each in other.split("  ") if each.strip()][2:5] == [
+        "Which colour?",
+        "3 h 05 min",
+        "overdue",
+    ]
+
+
+def test_filters_are_asked_for(foreign: Foreign) -> None:
+    foreign.replies[PATH] = Said(200, {"interrupts": []})
+    line = [
+        "--kind",
+        "approval",
+        "--kind",
+        "custom",
+        "--workflow",
+        "w",
+        "--run",
+        "r",
+        "--node",
+        "n",
+        "--due-within",
+        "24h",
+        "--limit",
+        "7",
+    ]
+    done = foreign.run("inbox", *line)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing like that waits for an answer.\n")
+    (asked,) = foreign.asked
+    before = datetime.fromisoformat(asked.query.pop("dueBefore")[0])
+    assert timedelta(hours=23) < before - datetime.now(UTC) < timedelta(hours=25)
+    known = {"workflowId": ["w"], "runId": ["r"], "nodeId": ["n"], "limit": ["7"]}
+    assert asked.query == {"kind": ["approval", "custom"], **known}
+    assert foreign.run("inbox").stderr == "Nothing waits for an answer.\n"
+    assert foreign.asked[-1].query == {"limit": ["50"]}
+
+
+@pytest.mark.parametrize("wrong", ["", "2", "h", "0h", "2 days", "-1d"])
+def test_a_length_of_time_has_a_unit(foreign: Foreign, wrong: str) -> None:
+    assert foreign.run("inbox", "--due-within", wrong).exit_code == 2
+    assert foreign.asked == []
+
+
+def test_a_length_of_time_may_be_of_seconds(foreign: Foreign) -> None:
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(200, {"interrupts": []})
+    assert foreign.run("inbox", "--due-within", "90s").exit_code == 0
+    before = datetime.fromisoformat(foreign.asked[0].query["dueBefore"][0])
+    assert before - datetime.now(UTC) <= timedelta(seconds=90)
+
+
+def test_kinds_that_there_are_not_are_answered_with_those_that_there_are(foreign: Foreign) -> None:
+    details = {"parameter": "kind", "supported": ["approval", "custom\x1b[2J"]}
+    refusal = {"error": "validation_error", "message": "No such kind.", "details": details}
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(400, refusal)
+    done = foreign.run("inbox", "--kind", "nope")
+    assert done.exit_code == 7
+    assert done.stderr == "Error: No such kind (validation_error).\n  it takes approval, custom\\u{1b}[2J\n"
+
+
+def test_pages_are_followed_to_the_limit_or_to_the_end(foreign: Foreign) -> None:
+    foreign.replies[PATH] = pages([row("r1"), row("r2")], [row("r3"), row("r4")], [row("r5")])
+
+    def listed(*args: str) -> list[str]:
+        return [each["runId"] for each in json.loads(foreign.run("inbox", "--json", *args).stdout)["interrupts"]]
+
+    assert listed("--all") == ["r1", "r2", "r3", "r4", "r5"]
+    assert listed("--limit", "3") == ["r1", "r2", "r3"]
+    assert foreign.asked[-1].query == {"cursor": ["1"], "limit": ["1"]}
+    foreign.replies[PATH] = Said(200, {"interrupts": [row()], "nextCursor": "same"})
+    assert len(listed("--all")) == 2
+
+
+def test_json_is_what_the_host_sent(foreign: Foreign) -> None:
+    foreign.replies[PATH] = Said(200, {"interrupts": [row(extra={"a": EVIL})]})
+    done = foreign.run("inbox", "--json")
+    assert json.loads(done.stdout)["interrupts"][0]["extra"] == {"a": EVIL}
+    assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_host_without_an_inbox_is_named(foreign: Foreign, status: int) -> None:
+    foreign.replies[PATH] = Said(status, {"error": "not_found", "message": "No."})
+    done = foreign.run("inbox")
+    assert done.exit_code == 1
+    assert "this host has no inbox" in done.stderr
+
+
+@pytest.mark.parametrize("document", [[], {}, {"interrupts": 5}, None])
+def test_what_is_no_list_is_said(foreign: Foreign, document: Any) -> None:
+    foreign.replies[PATH] = Said(200, document)
+    assert foreign.run("inbox").exit_code == 1
+
+
+def test_texts_of_others_move_no_cursor(foreign: Foreign) -> None:
+    evil = row(EVIL, nodeId=EVIL, kind=EVIL, workflowId=EVIL, data={"title": EVIL, "requiredApprovals": 2})
+    foreign.replies[PATH] = Said(200, {"interrupts": [evil, 5, {"data": EVIL, "votes": 5, "dueAt": 5}]})
+    done = foreign.run("inbox")
+    assert done.exit_code == 0
+    assert all(each.isprintable() for each in done.stdout.split("\n"))
+    assert "\\u{1b}[2J" in done.stdout
+
+
+def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.cli.console.table.shown", lambda text, _most=0: text)
+    with pytest.raises(AssertionError):
+        test_texts_of_others_move_no_cursor(foreign)
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (timedelta(days=2, hours=3), "in 2 d 3 h"),
+        (timedelta(minutes=5), "in 5 min 00 s"),
+        (timedelta(0), "overdue"),
+        (timedelta(days=-3), "overdue"),
+    ],
+)
+def test_the_end_is_said_in_words(left: timedelta, said: str) -> None:
+    assert due({"dueAt": (NOW + left).isoformat()}, NOW) == said
+
+
+@pytest.mark.parametrize("when", [None, 5, "", "soon", "2026-99-99"])
+def test_what_is_no_time_is_no_end(when: Any) -> None:
+    assert due({"dueAt": when}, NOW) == ""
+    assert list(standing({"dueAt": when}, NOW)) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "end"), [(60_000, "2026-01-01T00:01:00+00:00"), (10**18, ""), (10**400, ""), ("soon", None), (None, None)]
+)
+def test_events_tell_of_the_end(limit: Any, end: str | None) -> None:
+    tree = RunTree("r")
+    payload = {"kind": "custom", "key": "k", "timeoutMs": limit}
+    event = {"type": "interrupt.requested", "nodeId": "n", "timestamp": "2026-01-01T00:00:00.000Z", "payload": payload}
+    tree.apply(Frame("", event, ""))
+    (row,) = tree.waiting
+    assert (row.asked or {}).get("dueAt") == end
+    assert len(list(standing(row.asked or {}, NOW))) == bool(end)
+    granted = {"type": "approval.granted", "nodeId": "n", "payload": {"quorumProgress": {"granted": 1, "required": 3}}}
+    tree.apply(Frame("", granted, ""))
+    assert progress(row.asked or {}) == "1 of 3"
+
+
+def test_votes_are_counted_where_several_are_needed() -> None:
+    votes = [{"voter": "ada", "action": "accept"}, {"voter": EVIL, "action": "reject"}]
+    question = {"data": {"requiredApprovals": 3}, "votes": votes, "dueAt": (NOW + timedelta(hours=1)).isoformat()}
+    assert progress(question) == "1 of 3"
+    first, second = standing(question, NOW)
+    assert first.startswith("  approvals: 1 of 3 (ada accept, a\\u{1b}[2J")
+    assert second == "  answer by 2026-11-15 13:00:00 UTC, in 1 h 00 min"
+    assert progress({**question, "progress": {"granted": 2, "required": 3}}) == "2 of 3"
+    assert progress({**question, "progress": {"granted": True}}) == "1 of 3"
+    assert progress({"data": {"requiredApprovals": 1}, "votes": votes}) == ""
+    assert progress({"data": {"requiredApprovals": True}}) == progress({"data": 5}) == ""
+    many = {**question, "votes": [{"voter": f"v{at}", "action": "accept"} for at in range(12)]}
+    assert "v9 accept and 2 more)" in next(iter(standing(many, NOW)))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"data": {"title": "T", "description": "D"}}, "T"),
+        ({"data": {"questions": [{"id": "q", "question": "Q?"}]}}, "Q?"),
+        ({"data": {"payload": {"message": "M\nN"}}}, "M"),
+        ({"data": {"customKind": "k", "payload": [1]}}, "k"),
+        ({"data": {"customKind": "k"}}, "k"),
+        ({"data": {"customKind": "k", "payload": {"message": "M\nN"}}}, "k: M"),
+        ({"data": {"customKind": "k", "payload": {"title": "T", "message": "M"}}}, "k: T"),
+        ({"data": {"customKind": "k", "payload": "P"}}, "k: P"),
+        ({"data": {"customKind": UNKNOWN, "payload": {"message": "M"}}}, "M"),
+        ({"data": {"other": [1]}}, '{"other": [1]}'),
+        ({"data": {}}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_question_has_a_headline(question: dict[str, Any], said: str) -> None:
+    assert headline(question) == said

@@ -1,0 +1,259 @@
+"""`weftwork assets`: files go to a host and come back as they were."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.foreign_host import HANG_UP, Asked, Foreign, Said, command, open_foreign
+from tests.cli.terminal import at_a_terminal
+from tests.live import KEY, OTHER_KEY, Host, start_host, weftwork
+from tests.live.assets import PNG, UPLOADS, listed, uploaded
+from weftwork.cli.client import upload
+from weftwork.cli.commands import assets as asset_get
+
+POST = f"POST {UPLOADS}"
+LIST = f"GET {UPLOADS}"
+DIGEST = hashlib.sha256(PNG).hexdigest()
+REF = f"weftwork-asset:{DIGEST}"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("assets")
+    env = {"WEFTWORK_MAX_UPLOAD_BYTES": "3000000"}
+    with start_host(folder, "--conformance", store="memory", env=env) as running:
+        yield running
+        assert "raceback" not in running.errors
+
+
+@pytest.fixture
+def foreign() -> Iterator[Foreign]:
+    with open_foreign() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dot.png").write_bytes(PNG)
+    return tmp_path
+
+
+def assets(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
+    done = command(host.address, "assets", *args, key=key)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def kept(data: bytes = PNG, **more: Any) -> Said:
+    digest = hashlib.sha256(data).hexdigest()
+    return Said(201, {"mediaRef": f"weftwork-asset:{digest}", "sha256": digest, "bytes": len(data), **more})
+
+
+def test_a_file_comes_back_as_it_was(host: Host, here: Path) -> None:
+    done = assets(host, "put", "dot.png")
+    assert done.stdout == f"{REF}\n"
+    assert re.fullmatch(
+        r"dot\.png: image/png, 1\.0 kB, stays until .* UTC, or as long as a run refers to it\n", done.stderr
+    )
+    for at, asset in enumerate([REF, DIGEST, DIGEST[:12], listed(host)["assets"][0]["url"]]):
+        fetched = assets(host, "get", asset, "-o", f"{at}.png")
+        assert fetched.stdout == f"{at}.png: image/png, 1.0 kB\n"
+        assert (here / f"{at}.png").read_bytes() == PNG
+    assert assets(host, "get", REF).stdout.startswith(f"asset-{DIGEST[:16]}: ")
+    assert assets(host, "get", REF, "-o", "-").stdout_bytes == PNG
+    told = json.loads(assets(host, "get", REF, "-o", "again.png", "--json").stdout)
+    assert told == {"file": "again.png", "bytes": len(PNG), "mimeType": "image/png"}
+    assert not [each for each in here.iterdir() if each.name.startswith(".")]
+
+
+def test_several_files_and_what_is_said_of_them(host: Host, here: Path) -> None:
+    (here / "note.txt").write_text("hello")
+    done = assets(host, "put", "dot.png", "note.txt")
+    assert done.stdout.splitlines() == [REF, f"weftwork-asset:{hashlib.sha256(b'hello').hexdigest()}"]
+    told = json.loads(assets(host, "put", "note.txt", "--name", "a b.txt", "--days", "30", "--json").stdout)["assets"]
+    assert (told[0]["file"], told[0]["name"], told[0]["mimeType"]) == ("note.txt", "a b.txt", "text/plain")
+    forced = json.loads(assets(host, "put", "note.txt", "--type", "text/markdown", "--json").stdout)["assets"]
+    assert forced[0]["mimeType"] == "text/markdown"
+    assert "--name is for one file" in assets(host, "put", "dot.png", "note.txt", "--name", "x", code=2).stderr
+
+
+def test_the_list_shows_what_there_is(host: Host) -> None:
+    uploaded(host, b"first of two")
+    run_id = host.create("conformance-noop", inputs={"photo": uploaded(host, b"second of two")["mediaRef"]})
+    host.log(run_id)
+    digest = hashlib.sha256(b"second of two").hexdigest()
+    lines = assets(host, "ls", "--run", run_id).stdout.splitlines()
+    assert lines[0].split() == ["asset", "type", "bytes", "age", "runs", "held", "until"]
+    assert lines[1].split()[:3] == [f"weftwork-asset:{digest}", "text/plain", "13"]
+    assert len(lines) == 2
+    every = json.loads(assets(host, "ls", "--all", "--json").stdout)
+    assert every["usage"]["assets"] == len(every["assets"])
+    assert len(json.loads(assets(host, "ls", "--limit", "1", "--json").stdout)["assets"]) == 1
+    said = assets(host, "ls", "--limit", "2")
+    assert re.search(r"^\d+ assets? in all, .* of 10\.7 GB$", said.stderr)
+    assert "no such assets" in assets(host, "ls", "--run", "01zzzzzzzzzzzzzzzzzzzzzzzz").stderr
+    assert "no such assets" in assets(host, "ls", key=OTHER_KEY).stderr
+
+
+def test_a_terminal_is_shown_short_names_that_can_be_used(host: Host, here: Path) -> None:
+    ref = uploaded(host, b"for a terminal")["mediaRef"]
+    env = ("--url", host.address, "--key", KEY)
+    code, shown = at_a_terminal(here, b"", "assets", "ls", "--limit", "1", *env)
+    short = shown.splitlines()[1].split()[0]
+    assert (code, short) == (0, ref.rpartition(":")[2][:16])
+    assert weftwork(here, "assets", "get", short, "-o", "got", *env).returncode == 0
+    assert (here / "got").read_bytes() == b"for a terminal"
+    code, shown = at_a_terminal(here, b"", "assets", "get", short, "-o", "-", *env)
+    assert (code, "standard output is a terminal" in shown) == (2, True)
+    assert "for a terminal" not in shown
+
+
+def test_all_pages_are_read(foreign: Foreign) -> None:
+    def page(asked: Asked) -> Said:
+        at = int(asked.query.get("cursor", ["0"])[0])
+        rows = [{"mediaRef": f"weftwork-asset:{at + n:064x}", "url": f"/x/{at + n}"} for n in range(200)]
+        return Said(200, {"assets": rows, **({"nextCursor": str(at + 200)} if at < 400 else {})})
+
+    foreign.replies[LIST] = page
+    assert len(json.loads(foreign.run("assets", "ls", "--all", "--json").stdout)["assets"]) == 600
+    assert len(json.loads(foreign.run("assets", "ls", "--limit", "250", "--json").stdout)["assets"]) == 250
+    foreign.replies["GET /x/599"] = Said(200, raw=b"last")
+    done = foreign.run("assets", "get", f"weftwork-asset:{599:064x}", "-o", "x")
+    assert (done.exit_code, "are not those of the asset" in done.stderr) == (6, True)
+    foreign.replies[LIST] = Said(200, {"assets": [{}], "nextCursor": "same"})
+    assert foreign.run("assets", "ls", "--all").exit_code == 0
+
+
+def test_what_cannot_be_sent_is_told_before_anything_is(foreign: Foreign, here: Path) -> None:
+    (here / "empty").touch()
+    (here / "folder").mkdir()
+    os.mkfifo(here / "pipe")
+    for bad, why in (
+        ("nowhere", "cannot be read: No such file"),
+        ("empty", "is empty"),
+        ("folder", "is a folder"),
+        ("pipe", "is not a file"),
+        ("nul\0", "cannot be read"),
+    ):
+        done = foreign.run("assets", "put", "dot.png", bad)
+        assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
+    assert "is no media type" in foreign.run("assets", "put", "dot.png", "--type", "image\r\nx: y").stderr
+    assert foreign.asked == []
+
+
+def test_the_digest_goes_along_and_is_compared(foreign: Foreign) -> None:
+    foreign.replies[POST] = kept()
+    assert foreign.run("assets", "put", "dot.png").exit_code == 0
+    asked = foreign.asked[-1]
+    assert asked.body == PNG
+    assert asked.headers["content-type"] == "image/png"
+    assert asked.headers["content-digest"].startswith("sha-256=:")
+    assert (asked.headers["content-length"], asked.query["name"]) == (str(len(PNG)), ["dot.png"])
+    for wrong in (kept(b"other"), Said(201, {}), Said(201, []), Said(201, {"mediaRef": 7})):
+        foreign.replies[POST] = wrong
+        done = foreign.run("assets", "put", "dot.png")
+        assert (done.exit_code, done.stdout) == (6, "")
+
+
+def test_refusals_say_what_to_do(host: Host, foreign: Foreign, here: Path) -> None:
+    (here / "large.bin").write_bytes(bytes(3_000_001))
+    refused = assets(host, "put", "large.bin", code=7)
+    assert "large.bin has 3.0 MB, and the host takes 3.0 MB" in refused.stderr
+    assert assets(host, "put", "dot.png", code=7, key="wrong").exit_code == 7
+    assert "takes no files" in foreign.run("assets", "put", "dot.png").stderr
+    assert "does not list assets" in foreign.run("assets", "ls").stderr
+    foreign.replies[LIST] = Said(200, {"assets": 7})
+    assert "is not a list" in foreign.run("assets", "ls").stderr
+    assert "no such asset" in assets(host, "get", "0" * 64, code=1).stderr
+    assert "is no URL, no mediaRef" in assets(host, "get", "dot.png", code=2).stderr
+    for short in ("569c60", "weftwork-asset:569c60f"):
+        assert "a digest begins with 8 digits at least" in assets(host, "get", short, code=2).stderr
+    gone = assets(host, "get", f"{host.address}{UPLOADS}/v1.k.AAAA.{'A' * 43}", code=7)
+    assert "There is no such asset" in gone.stderr
+
+
+def test_a_broken_connection_is_tried_again(foreign: Foreign) -> None:
+    replies = iter([HANG_UP, HANG_UP, kept()])
+    foreign.replies[POST] = lambda asked: next(replies)
+    assert foreign.run("assets", "put", "dot.png").exit_code == 0
+    assert [asked.body for asked in foreign.asked] == [PNG] * 3
+
+
+def test_a_file_that_becomes_shorter_is_not_waited_for(
+    foreign: Foreign, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Shrinking(upload.Upload):
+        def __iter__(self) -> Iterator[bytes]:
+            (here / "dot.png").write_bytes(b"x")
+            return super().__iter__()
+
+    foreign.replies[POST] = kept()
+    monkeypatch.setattr(upload, "Upload", Shrinking)
+    done = foreign.run("assets", "put", "dot.png")
+    assert (done.exit_code, "became shorter while it was sent" in done.stderr) == (1, True)
+
+
+def test_what_is_there_is_not_written_over(host: Host, here: Path) -> None:
+    uploaded(host, PNG)
+    (here / "mine").write_text("mine")
+    (here / "folder").mkdir()
+    assert "is there; write over it with --force" in assets(host, "get", REF, "-o", "mine", code=2).stderr
+    assert "is a folder" in assets(host, "get", REF, "-o", "folder", "--force", code=2).stderr
+    assert "cannot be written" in assets(host, "get", REF, "-o", "nowhere/x", code=1).stderr
+    assert (here / "mine").read_text() == "mine"
+    assets(host, "get", REF, "-o", "mine", "--force")
+    assert (here / "mine").read_bytes() == PNG
+    assets(host, "get", REF)
+    assert "is there" in assets(host, "get", REF, code=2).stderr
+    assert not [each for each in here.iterdir() if each.name.startswith(".")]
+
+
+def test_half_an_asset_is_none(foreign: Foreign, here: Path) -> None:
+    before = set(here.iterdir())
+    for said in (
+        Said(200, raw=b"half", headers={"Content-Length": "9", "Connection": "close"}),
+        Said(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'}),
+    ):
+        foreign.replies["GET /a"] = said
+        done = foreign.run("assets", "get", f"{foreign.url}/a", "-o", "half")
+        assert done.exit_code == 6, done.output
+        assert set(here.iterdir()) == before
+
+
+def test_without_the_comparison_other_bytes_would_be_kept(
+    foreign: Foreign, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asset_get, "_named", lambda opened: None)
+    foreign.replies["GET /a"] = Said(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'})
+    assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "half").exit_code == 0
+    with pytest.raises(AssertionError):
+        test_half_an_asset_is_none(foreign, here)
+
+
+def test_the_key_goes_to_no_url(foreign: Foreign) -> None:
+    foreign.replies["GET /a"] = Said(200, raw=b"x")
+    assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "x").exit_code == 0
+    foreign.replies[LIST] = Said(200, {"assets": [{"mediaRef": f"weftwork-asset:{'a' * 64}", "url": "/a"}]})
+    foreign.run("assets", "get", "a" * 64, "-o", "y")
+    sent = [(asked.path, "authorization" in asked.headers) for asked in foreign.asked]
+    assert sent == [("/a", False), (UPLOADS, True), ("/a", False)]
+    foreign.replies["GET /a"] = Said(302, {}, headers={"Location": "/b"})
+    assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "z").exit_code == 7
+
+
+def test_a_terminal_is_shown_how_much_was_sent(host: Host, here: Path) -> None:
+    (here / "two.bin").write_bytes(os.urandom(2_500_000))
+    env = ("--url", host.address, "--key", KEY)
+    code, shown = at_a_terminal(here, b"", "assets", "put", "two.bin", *env)
+    assert code == 0, shown
+    assert "sent of 2.5 MB: 2." in shown
+    quiet = weftwork(here, "assets", "put", "two.bin", *env)
+    assert (quiet.returncode, "sent of" in quiet.stderr) == (0, False)

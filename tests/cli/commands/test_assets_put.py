@@ -1,0 +1,90 @@
+"""`weftwork assets put`: standard input, and bytes that are not what they are said to be."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.cli.foreign_host import HANG_UP, NOT_FOUND, Foreign, Said, command, open_foreign
+from tests.live import KEY, Host, start_host
+from tests.live.assets import PNG, UPLOADS
+
+POST = f"POST {UPLOADS}"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with start_host(tmp_path_factory.mktemp("put"), "--conformance", store="memory") as running:
+        yield running
+        assert "raceback" not in running.errors
+
+
+@pytest.fixture
+def foreign() -> Iterator[Foreign]:
+    with open_foreign() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dot.png").write_bytes(PNG)
+    return tmp_path
+
+
+def assets(host: Host, *args: str, code: int = 0, given: bytes | None = None) -> Result:
+    done = command(host.address, "assets", *args, key=KEY, given=given)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_a_type_that_the_bytes_do_not_have_is_told(host: Host, here: Path) -> None:
+    (here / "photo.png").write_text("no picture at all")
+    done = assets(host, "put", "photo.png", "dot.png", "--json")
+    assert done.stderr == (
+        "warning: photo.png does not look like image/png, and is kept as application/octet-stream.\n"
+    )
+    assert [each["mimeType"] for each in json.loads(done.stdout)["assets"]] == ["application/octet-stream", "image/png"]
+    said = assets(host, "put", "dot.png", "--type", "audio/wav").stderr
+    assert said.startswith("warning: dot.png does not look like audio/wav, and is kept as application/octet-stream.\n")
+    (here / "any.bin").write_bytes(os.urandom(100))
+    assert "warning" not in assets(host, "put", "any.bin").stderr
+
+
+def test_standard_input_is_sent(host: Host, here: Path) -> None:
+    data = PNG + os.urandom(600_000)
+    done = assets(host, "put", "-", "--name", "piped.png", given=data)
+    assert done.stdout == f"weftwork-asset:{hashlib.sha256(data).hexdigest()}\n"
+    assert done.stderr.startswith("standard input: image/png, 0.6 MB, stays until ")
+    assert assets(host, "get", done.stdout.strip(), "-o", "-").stdout_bytes == data
+    told = json.loads(assets(host, "put", "dot.png", "-", "--json", given=b"hello").stdout)["assets"]
+    assert [(each["file"], each.get("name"), each["mimeType"]) for each in told] == [
+        ("dot.png", "dot.png", "image/png"),
+        ("-", None, "text/plain"),
+    ]
+    typed = assets(host, "put", "-", "--type", "text/markdown", "--json", given=b"hello").stdout
+    assert json.loads(typed)["assets"][0]["mimeType"] == "text/markdown"
+    assert "standard input is empty" in assets(host, "put", "-", code=2, given=b"").stderr
+    assert "can be read once" in assets(host, "put", "-", "-", code=2, given=b"x").stderr
+
+
+def test_standard_input_can_be_sent_again(foreign: Foreign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in a file meanwhile, which is gone in the end, whatever the end is."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spool))
+    digest = hashlib.sha256(b"piped").hexdigest()
+    kept = Said(201, {"mediaRef": f"weftwork-asset:{digest}", "sha256": digest, "bytes": 5})
+    replies = iter([HANG_UP, kept, NOT_FOUND])
+    foreign.replies[POST] = lambda asked: next(replies)
+    assert foreign.run("assets", "put", "-", given=b"piped").exit_code == 0
+    assert [(asked.body, asked.query) for asked in foreign.asked] == [(b"piped", {})] * 2
+    assert foreign.run("assets", "put", "-", given=b"piped").exit_code == 1
+    assert list(spool.iterdir()) == []
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    done = foreign.run("assets", "put", "-", given=b"piped")
+    assert (done.exit_code, "standard input cannot be kept: No such file" in done.stderr) == (1, True), done.stderr

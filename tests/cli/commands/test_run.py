@@ -1,0 +1,289 @@
+"""`weftwork run` against a real host: what it sends, what it shows, and how it exits."""
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.harness.definitions import edge, node
+from tests.live import KEY, Host, delays, start_host, until, weftwork, write_workflows
+from tests.live.host import WAIT, command, environment
+from tests.live.steering import asking, await_status, cancel, flow, pause, reply, resume
+from weftwork.cli.follow import follow_run as following
+from weftwork.cli.main import main
+
+LINE = re.compile(r"^\S+Z \d+ [a-z.-]+ \S+( [a-zA-Z]+=.*)?$")
+LONG = 60_000
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("host")
+    workflows = write_workflows(
+        folder / "workflows",
+        delays("quick", 1, 30),
+        delays("long", 1, LONG),
+        flow("fails", [node("bad", "core.fail", config={"code": "unlucky", "message": "no luck"})]),
+        flow("asks", [asking("who"), node("then", "core.noop")], [edge("who", "then")]),
+        flow("both", [asking("who"), node("slow", "core.delay", config={"delayMs": 700})]),
+        flow("echo", [node("say", "core.identity", inputs={"text": {"type": "variable", "variableName": "text"}})]),
+    )
+    with start_host(folder, "--workflows", workflows) as running:
+        yield running
+
+
+def run(host: Host, *args: str, key: str = KEY, stdin: str | None = None) -> Result:
+    """The command in this process; what it raises is an error of the test."""
+    result = CliRunner(env={"WEFTWORK_URL": host.address, "WEFTWORK_KEY": key}).invoke(main, ["run", *args], stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert key not in result.output
+    return result
+
+
+def start(host: Host, *args: str) -> "subprocess.Popen[str]":
+    """The command as a process."""
+    env = environment(host.data.parent, {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY})
+    line = command("run", *args)
+    return subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def first_line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def newest(host: Host, tag: str) -> str:
+    """The run with this tag, once it is there."""
+
+    def look() -> str | None:
+        found = host.call("GET", f"/v1/runs?tag={tag}&limit=1").document["runs"]
+        return found[0]["runId"] if found else None
+
+    return until(look, "the run to be there")
+
+
+def test_a_run_is_started_with_all_that_was_given(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "several.json").write_text('{"text": "from a file", "n": 1, "deep": {"a": [1]}}')
+    (tmp_path / "one.json").write_text("[1, 2]")
+    (tmp_path / "note.txt").write_text("just text\n")
+    given = ["n=2", "flag=true", 'quoted="5"', "name=Ada L.", "empty=", "formula=a=b"]
+    given += [f"list=@{tmp_path}/one.json", f"note=@{tmp_path}/note.txt", "nan=NaN"]
+    inputs = [f"--input=@{tmp_path}/several.json", *(f"--input={each}" for each in given)]
+    more = ["--tag", "one", "--tag", "two", "--metadata", "order=17", "--configurable", "recursionLimit=9"]
+    done = run(host, "echo", *inputs, *more)
+    assert done.exit_code == 0
+    run_id = done.stdout.strip()
+    assert done.stderr == f"follow it with `weftwork events {run_id} --follow`.\n"
+    snapshot = host.snapshot(run_id)
+    assert snapshot["inputs"] == {
+        "text": "from a file",
+        "n": 2,
+        "deep": {"a": [1]},
+        "flag": True,
+        "quoted": "5",
+        "name": "Ada L.",
+        "empty": "",
+        "formula": "a=b",
+        "list": [1, 2],
+        "note": "just text\n",
+        "nan": "NaN",
+    }
+    assert (snapshot["tags"], snapshot["metadata"]) == (["one", "two"], {"order": 17})
+    assert snapshot["configurable"] == {"recursionLimit": 9}
+
+
+def test_inputs_may_come_from_standard_input(host: Host) -> None:
+    done = run(host, "echo", "--input", "@-", "--json", stdin='{"text": "piped"}')
+    assert host.snapshot(json.loads(done.stdout)["runId"])["inputs"] == {"text": "piped"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--input", "no-sign"], "--input no-sign must look like NAME=VALUE or @FILE"),
+        (["--input", "=x"], "must look like NAME=VALUE"),
+        (["--input", "@nowhere.json"], "nowhere.json cannot be read: No such file"),
+        (["--input", "a=@nowhere.json"], "nowhere.json cannot be read: No such file"),
+        (["--input", "@-"], "@- must hold a JSON object"),
+        (["--input", 'a={"b": 1, "b": 2}'], "An object repeats a member name."),
+        (["--input", "a=99999999999999999999"], "An integer is beyond 2^53-1; send it as a string."),
+        (["--metadata", "x"], "--metadata x must look like"),
+        (["--timeout", "3"], "--timeout and --no-wait need --follow"),
+        (["--timeout", "0", "--follow"], "0.0 is not in the range"),
+        (["--timeout", "nan", "--follow"], "nan is no number of seconds"),
+        (["--timeout", "inf", "--follow"], "inf is no number of seconds"),
+        (["--url", "nowhere"], "--url must look like"),
+    ],
+)
+def test_what_was_given_wrongly_is_named(host: Host, given: list[str], words: str) -> None:
+    done = run(host, "echo", *given, stdin="[]")
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_the_same_idempotency_key_starts_one_run(host: Host) -> None:
+    first, again, other = (
+        run(host, "quick", *more).stdout for more in (["--idempotency-key", "k-1"], ["--idempotency-key", "k-1"], [])
+    )
+    assert first == again != other
+
+
+def exit_codes(host: Host) -> dict[str, int]:
+    """How the command ends, by how its run does."""
+    found = {name: run(host, name, "--follow").exit_code for name in ("quick", "fails")}
+    process = start(host, "long", "--follow", "--tag", "to-cancel")
+    first_line(process)
+    cancel(host, newest(host, "to-cancel"))
+    process.communicate(timeout=WAIT)
+    return found | {"long": process.returncode}
+
+
+def test_the_exit_code_says_how_the_run_ended(host: Host) -> None:
+    assert exit_codes(host) == {"quick": 0, "fails": 1, "long": 3}
+
+
+def test_a_wrong_exit_code_would_be_seen(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "EXIT_CODES", dict.fromkeys(following.EXIT_CODES, 0))
+    found = {name: run(host, name, "--follow").exit_code for name in ("quick", "fails")}
+    assert found != {"quick": 0, "fails": 1}
+
+
+def test_each_event_is_a_line_where_no_terminal_is(host: Host) -> None:
+    done = run(host, "fails", "--follow")
+    lines = done.stdout.splitlines()
+    assert all(LINE.match(line) for line in lines), lines
+    assert [line.split(" ", 1)[1] for line in lines] == [
+        "0 run.started - workflowId=fails",
+        "1 node.started bad typeId=core.fail attempt=1",
+        '2 node.failed bad code=unlucky message="no luck"',
+        '3 run.failed - code=unlucky message="no luck" failedNodeId=bad',
+    ]
+    assert done.stderr == ""
+
+
+def test_json_lines_are_the_events_and_the_snapshot(host: Host) -> None:
+    done = run(host, "quick", "--follow", "--json")
+    *events, snapshot = map(json.loads, done.stdout.splitlines())
+    assert events == host.log(snapshot["runId"])
+    assert snapshot == host.snapshot(snapshot["runId"])
+    assert snapshot["status"] == "completed"
+
+
+def test_no_wait_stops_at_a_question_and_says_how_to_answer(host: Host) -> None:
+    done = run(host, "both", "--follow", "--no-wait", "--tag", "no-wait")
+    assert done.exit_code == 4
+    # What still ran was followed to its end.
+    assert "node.completed slow" in done.stdout
+    run_id = newest(host, "no-wait")
+    asked, answer, left = done.stderr.splitlines()
+    assert asked == 'who asks custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
+    assert left.startswith("the run waits for somebody; follow it with `weftwork events ")
+    # The line does it when somebody pastes it.
+    program, *line = shlex.split(answer.removeprefix("answer with: "))
+    assert (program, line) == ("weftwork", ["answer", f"{run_id}/who"])
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    sent = CliRunner(env=env).invoke(main, [*line, "--value", "1"])
+    assert (sent.exit_code, sent.stdout) == (0, f"{run_id}/who answered; the run is completed\n")
+    assert await_status(host, run_id, "completed")["nodeStates"]["who"]["status"] == "completed"
+
+
+def test_no_wait_stops_at_a_pause(host: Host) -> None:
+    process = start(host, "long", "--follow", "--no-wait", "--tag", "paused")
+    first_line(process)
+    run_id = newest(host, "paused")
+    await_status(host, run_id, "running")
+    assert pause(host, run_id, {"drainPolicy": "immediate"}).status == 202
+    _, said = process.communicate(timeout=WAIT)
+    assert process.returncode == 4, said
+    assert resume(host, run_id).status == 202
+    cancel(host, run_id)
+
+
+def test_a_question_is_waited_for(host: Host) -> None:
+    process = start(host, "asks", "--follow", "--tag", "waits")
+    run_id = newest(host, "waits")
+    await_status(host, run_id, "waiting-input")
+    assert reply(host, run_id, "who", 5).status == 200
+    shown, _ = process.communicate(timeout=WAIT)
+    assert process.returncode == 0
+    assert "node.resumed who" in shown
+
+
+def test_time_is_up(host: Host) -> None:
+    done = run(host, "long", "--follow", "--timeout", "0.5", "--tag", "timeout")
+    assert done.exit_code == 5
+    assert "the run is not over; follow it with" in done.stderr
+    run_id = newest(host, "timeout")
+    assert host.snapshot(run_id)["status"] == "running"
+    cancel(host, run_id)
+
+
+def test_interrupting_leaves_the_run_alone(host: Host) -> None:
+    process = start(host, "long", "--follow", "--tag", "left")
+    first_line(process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=WAIT)
+    run_id = newest(host, "left")
+    assert process.returncode == 130
+    assert f"the run goes on; follow it with `weftwork events {run_id} --follow --from " in said
+    assert f"cancel it with `weftwork runs cancel {run_id}`" in said
+    assert "Traceback" not in said
+    assert host.snapshot(run_id)["status"] == "running"
+    cancel(host, run_id)
+
+
+@pytest.mark.parametrize(
+    ("args", "key", "words"),
+    [
+        (["nowhere"], KEY, "There is no workflow with this id (validation_error).\n  at /workflowId"),
+        (["quick"], "wrong", "the host does not know this key; give another with --key or WEFTWORK_KEY"),
+    ],
+)
+def test_a_refusal_is_told(host: Host, args: list[str], key: str, words: str) -> None:
+    done = run(host, *args, key=key)
+    assert done.exit_code == 7
+    assert words in done.stderr
+    assert ("`weftwork workflows ls` lists" in done.stderr) == (key == KEY)
+
+
+def test_a_host_that_is_not_there_is_told(tmp_path: Path) -> None:
+    done = weftwork(tmp_path, "run", "hello", "--url", "http://127.0.0.1:1")
+    assert done.returncode == 6
+    assert done.stderr == (
+        "Error: nothing listens on http://127.0.0.1:1; start a host with `weftwork serve` or name another with --url.\n"
+    )
+
+
+def test_a_file_is_registered_and_run(host: Host, tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(delays("mine", 1)))
+    for _ in range(2):
+        assert run(host, str(file), "--follow").exit_code == 0
+    file.write_text(json.dumps(delays("mine", 1, 2)))
+    conflict = run(host, str(file))
+    assert (conflict.exit_code, "workflow_version_conflict" in conflict.stderr) == (7, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        (None, 2, "bad.json cannot be read: No such file"),
+        ("{", 2, "bad.json:1:2 /: "),
+        (json.dumps({**delays("bad", 1), "edges": [{"id": "e"}]}), 7, "bad.json:1:"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_place(
+    host: Host, tmp_path: Path, content: str | None, code: int, words: str
+) -> None:
+    file = tmp_path / "bad.json"
+    if content is not None:
+        file.write_text(content)
+    done = run(host, str(file))
+    assert done.exit_code == code, done.stderr
+    assert words in done.stderr

@@ -1,0 +1,174 @@
+"""How commands end that cannot go on: nowhere to write to, nobody who reads, interrupted, terminated."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.follow.test_run_live import Terminal, following
+from tests.harness.definitions import edge, node
+from tests.live import KEY, Host, delays, start_host, until, weftwork, write_workflows
+from tests.live.host import WAIT, command, environment
+from tests.live.steering import flow
+from weftwork.cli.console import root_group
+from weftwork.cli.console.text import printable
+
+FULL = "standard output cannot be written: No space left on device.\n"
+CLOSED = "standard output cannot be written: Bad file descriptor.\n"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("host")
+    forks = [node(each, "core.noop") for each in ("a", "b", "c", "d")]
+    edges = [edge("a", "b"), edge("a", "c"), edge("b", "d"), edge("c", "d")]
+    flows = [delays("quick", 1), delays("long", 60_000), flow("forks", forks, edges)]
+    workflows = write_workflows(folder / "workflows", *flows)
+    with start_host(folder, "--workflows", workflows) as running:
+        # So that there is something to list.
+        running.create("quick")
+        yield running
+
+
+def shell(host: Host, line: str, *args: str) -> "subprocess.CompletedProcess[str]":
+    """A command within a line of bash, where it is "$@"."""
+    env = environment(host.data.parent, {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY})
+    words = ["bash", "-c", line, "bash", *command(*args)]
+    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=WAIT, check=False)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("run", "quick", "--follow"),
+        ("run", "quick"),
+        ("runs", "ls"),
+        ("nodes", "ls", "--json"),
+        ("--help",),
+        ("doctor",),
+    ],
+)
+@pytest.mark.parametrize(("where", "said"), [("/dev/full", FULL), ("&-", CLOSED)])
+def test_output_that_cannot_be_written_is_one_line(host: Host, args: tuple[str, ...], where: str, said: str) -> None:
+    done = shell(host, f'"$@" >{where}', *args)
+    assert (done.returncode, done.stderr) == (root_group.UNWRITTEN, f"weftwork: {said}")
+
+
+def test_without_the_guard_it_would_be_a_traceback(host: Host) -> None:
+    line = "from weftwork.cli.console import root_group; root_group._WRITING = ()"
+    line += "; from weftwork.cli.main import main; main()"
+    program, *_ = command()
+    done = shell(host, f'{program} -c "{line}" runs ls >/dev/full')
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("args", [("events",), ("run", "quick", "--follow"), ("nodes", "ls"), ("serve", "-h")])
+def test_a_reader_that_has_gone_is_no_failure_of_the_run(host: Host, args: tuple[str, ...]) -> None:
+    more = (host.create("quick"),) if args == ("events",) else ()
+    env = environment(host.data.parent, {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY})
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        line = command(*args, *more)
+        done = subprocess.run(line, env=env, stdout=writes, stderr=subprocess.PIPE, timeout=WAIT, check=False)
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stderr) == (root_group.NOBODY_READS, b"")
+
+
+def test_standard_error_may_be_missing_as_well(host: Host) -> None:
+    done = shell(host, '"$@" 2>&-', "run", "quick")
+    assert (done.returncode, len(done.stdout.strip())) == (0, 26)
+    assert shell(host, '"$@" 2>&- >&-', "runs", "ls").returncode == root_group.UNWRITTEN
+
+
+@pytest.mark.parametrize("where", ["/dev/full", "&-"])
+def test_a_host_serves_although_nobody_hears_it(tmp_path: Path, where: str) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    words = command("serve", "--port", str(port), "--data", tmp_path / "data")
+    errors = tmp_path / "errors"
+    with errors.open("wb") as said:
+        line = ["bash", "-c", f'exec "$@" >{where}', "bash", *words]
+        process = subprocess.Popen(line, env=environment(tmp_path), stderr=said)
+    try:
+        until(lambda: "keys create" in errors.read_text(), "the host to say so")
+        url = f"http://127.0.0.1:{port}"
+        made = weftwork(tmp_path, "keys", "create", "--data", tmp_path / "data").stdout.strip()
+        done = weftwork(tmp_path, "runs", "ls", env={"WEFTWORK_URL": url, "WEFTWORK_KEY": made})
+        assert (done.returncode, done.stderr) == (0, "There are no such runs.\n")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(WAIT)
+    assert "Traceback" not in errors.read_text()
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[socket.socket]:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.settimeout(WAIT)
+        yield listener
+
+
+@pytest.mark.parametrize("args", [("run", "w", "--follow"), ("runs", "ls"), ("runs", "cancel", "r"), ("doctor",)])
+def test_interrupting_a_command_that_waits_for_a_host(tmp_path: Path, args: tuple[str, ...]) -> None:
+    with silent() as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        env = environment(tmp_path, {"WEFTWORK_URL": url, "WEFTWORK_KEY": KEY})
+        process = subprocess.Popen(command(*args), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.recv(4)
+            said = interrupted(process)
+    assert process.returncode == root_group.INTERRUPTED
+    assert "Traceback" not in said
+    assert ("may have started the run; see `weftwork runs ls`" in said) == (args[0] == "run")
+
+
+def interrupted(process: "subprocess.Popen[str]") -> str:
+    """What it says on stderr. As people do, once more if nothing happens: the first signal may be too early."""
+    for _ in range(int(WAIT / 2)):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=2)[1]
+    process.kill()
+    raise AssertionError("it does not end")
+
+
+def test_whoever_ends_the_picture_gets_the_cursor_back(host: Host) -> None:
+    terminal = Terminal(*following(host, "long"))
+    terminal.until("● n0  core.delay")
+    terminal.process.send_signal(signal.SIGTERM)
+    assert terminal.finish() == 128 + signal.SIGTERM
+    assert terminal.shown.rindex("\x1b[?25h") > terminal.shown.rindex("\x1b[?25l")
+    assert "n0" in terminal.last[1]
+
+
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_draw_gets_lines(host: Host, kind: str) -> None:
+    line, env = following(host, "quick")
+    terminal = Terminal(line, {**env, "TERM": kind})
+    assert terminal.finish() == 0
+    assert "\x1b" not in terminal.shown
+    assert [each.split()[2] for each in terminal.shown.splitlines()][0::3] == ["run.started", "run.completed"]
+
+
+def test_a_workflow_is_drawn_where_there_is_only_ascii(host: Host, tmp_path: Path) -> None:
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY, "PYTHONIOENCODING": "ascii"}
+    drawn = weftwork(tmp_path, "workflows", "show", "forks", env=env).stdout
+    assert drawn.isascii()
+    assert "\\u" not in drawn
+    assert [line.split("  ")[0].strip() for line in drawn.splitlines()[3:7]] == ["*", "+-+", "* |", "| |"], drawn
+
+
+def test_only_our_own_signs_have_others_that_stand_in() -> None:
+    assert printable("● größer → …", "ascii") == r"* gr\xf6\xdfer -> ..."
+    assert printable("● größer", "utf-8") == "● größer"

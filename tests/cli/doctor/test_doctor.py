@@ -1,0 +1,232 @@
+"""`weftwork doctor`: what is well on a machine and with a host of ours, what is not, and what it says to do."""
+
+import json
+import os
+import shutil
+import socket
+from contextlib import closing
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands.test_runs import fill
+from tests.live import KEY, start_host, weftwork
+from tests.live.assets import uploaded
+from weftwork.adapters.sqlite.database.connection import Migration
+from weftwork.cli.doctor import machine_checks, storage_checks
+from weftwork.cli.doctor.machine_checks import check_nodes, check_packages, check_port, check_space
+from weftwork.cli.doctor.storage_checks import check_assets, check_store
+from weftwork.settings import Settings
+from weftwork.wiring.data_folder import DATABASE, LOCK
+
+Findings = dict[str, dict[str, str]]
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        return taken.getsockname()[1]
+
+
+def doctor(folder: Path, *args: str | Path, code: int = 0, env: dict[str, str] | None = None) -> Findings:
+    """The findings by the name of the check, the last of each."""
+    done = weftwork(folder, "doctor", "--json", *args, env={"WEFTWORK_PORT": str(free_port()), **(env or {})})
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert KEY not in done.stdout
+    answer = json.loads(done.stdout)
+    assert answer["ok"] is (code == 0)
+    return {each["check"]: each for each in answer["findings"]}
+
+
+def states(found: Findings) -> dict[str, str]:
+    return {name: each["state"] for name, each in found.items()}
+
+
+def test_a_host_of_ours_is_well(tmp_path: Path) -> None:
+    with start_host(tmp_path, "--conformance") as host:
+        host.log(host.create("conformance-noop"))
+        found = doctor(tmp_path, "--data", host.data, "--url", host.address, env={"WEFTWORK_KEY": KEY})
+        assert set(states(found).values()) == {"ok"}, found
+        assert "in use by a running host" in found["store"]["said"]
+        assert "weftwork" in found["protocol"]["said"]
+        assert found["key"]["said"] == (
+            "is accepted; it has runs:read, manifest:read, artifacts:read, and other scopes were not tried"
+        )
+        assert found["events"]["said"] == "come as a stream"
+        before = host.call("GET", "/v1/runs").document
+        port = {"WEFTWORK_PORT": str(free_port())}
+        lines = weftwork(tmp_path, "doctor", "--url", host.address, "--key", KEY, env=port).stdout.splitlines()
+        assert [line.split()[0] for line in lines] == ["ok"] * len(lines)
+        assert host.call("GET", "/v1/runs").document == before
+        assert "raceback" not in host.errors
+        wrong = doctor(tmp_path, "--url", host.address, "--key", "wrong", code=1)
+        assert (wrong["key"]["state"], "events" in wrong) == ("fail", False)
+        assert "does not know this key" in wrong["key"]["said"]
+        none = doctor(tmp_path, "--url", host.address)
+        assert (none["key"]["state"], none["key"]["advice"]) == ("warn", "give one in WEFTWORK_KEY")
+
+
+def test_a_key_with_few_scopes_is_told(tmp_path: Path) -> None:
+    limited = ("--api-key", "starter=acme:runs:create")
+    with start_host(tmp_path, *limited, store="memory") as host:
+        found = doctor(tmp_path, "--url", host.address, "--key", "starter")
+        assert found["key"]["state"] == "warn"
+        assert found["key"]["said"] == "is accepted, without runs:read, manifest:read, artifacts:read"
+        assert "events" not in found
+
+
+def test_a_host_that_is_named_must_be_there_and_another_need_not(tmp_path: Path) -> None:
+    found = doctor(tmp_path, "--url", "http://127.0.0.1:1", code=1)
+    assert found["host"]["state"] == "fail"
+    assert "nothing listens" in found["host"]["said"]
+    port = free_port()
+    found = doctor(tmp_path, env={"WEFTWORK_PORT": str(port), "WEFTWORK_HOST": "0.0.0.0"})
+    assert found["host"]["state"] == "warn"
+    assert f"nothing listens on http://127.0.0.1:{port}" in found["host"]["said"]
+    found = doctor(tmp_path, env={"WEFTWORK_PORT": str(port), "WEFTWORK_HOST": "::1"})
+    assert f"http://[::1]:{port}" in found["host"]["said"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A store with some runs, of a host that is not running."""
+    fill(tmp_path / "data", 20)
+    return tmp_path / "data"
+
+
+def test_a_store_that_no_host_holds_is_looked_into_and_not_changed(data: Path, tmp_path: Path) -> None:
+    before = {file.name: file.read_bytes() for file in data.iterdir()}
+    found = doctor(tmp_path, "--data", data)
+    assert found["store"]["state"] == "ok"
+    assert "whole, version" in found["store"]["said"]
+    assert {file.name: file.read_bytes() for file in data.iterdir() if file.name in before} == before
+
+
+def test_a_store_of_a_killed_host_is_looked_into(tmp_path: Path) -> None:
+    with start_host(tmp_path, "--conformance") as host:
+        host.log(host.create("conformance-noop"))
+        host.kill()
+    assert (host.data / f"{DATABASE}-wal").stat().st_size > 0
+    kept = shutil.copytree(host.data, tmp_path / "kept", ignore=shutil.ignore_patterns("*.sock"))
+    assert doctor(tmp_path, "--data", host.data)["store"]["state"] == "ok"
+    # What the killed host had written is still there for the next one.
+    for name in (DATABASE, f"{DATABASE}-wal"):
+        assert (host.data / name).read_bytes() == (kept / name).read_bytes()
+    with start_host(tmp_path) as host:
+        assert len(host.call("GET", "/v1/runs").document["runs"]) == 1
+
+
+def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
+    content = bytearray((data / DATABASE).read_bytes())
+    content[4096 * 2 : 4096 * 6] = b"\xa5" * 4096 * 4
+    (data / DATABASE).write_bytes(content)
+    found = doctor(tmp_path, "--data", data, code=1)
+    assert found["store"]["state"] == "fail"
+    assert "backup" in found["store"]["advice"]
+    (data / DATABASE).write_bytes(b"no database" * 1000)
+    assert "cannot be read" in doctor(tmp_path, "--data", data, code=1)["store"]["said"]
+
+
+def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_checks, "shipped", lambda: [Migration(0, "")])
+    assert check_store(data / DATABASE).advice == "start the release that wrote it, or a newer one"
+
+
+def test_a_store_that_takes_too_long_is_not_called_damaged(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_checks, "_STEPS", 1)
+    found = check_store(data / DATABASE, seconds=-1)
+    assert found.state == "warn"
+    assert "no damage" in found.said
+
+
+def test_what_others_can_get_at_is_found(data: Path, tmp_path: Path) -> None:
+    assert doctor(tmp_path, "--data", data)["data folder"]["state"] == "ok"
+    (data / DATABASE).chmod(0o644)
+    found = doctor(tmp_path, "--data", data)["data folder"]
+    assert (found["state"], DATABASE in found["said"]) == ("warn", True)
+    assert found["advice"].startswith("chmod")
+    (data / DATABASE).chmod(0o600)
+    data.chmod(0o755)
+    assert doctor(tmp_path, "--data", data)["data folder"]["state"] == "warn"
+
+
+def test_folders_that_are_none(tmp_path: Path) -> None:
+    found = doctor(tmp_path, "--data", tmp_path / "new")
+    assert all("is not there yet" in found[each]["said"] for each in ("data folder", "store"))
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    assert doctor(tmp_path, "--data", tmp_path / "file", code=1)["data folder"]["said"].endswith("is not a folder")
+
+
+def test_settings_that_cannot_be_used_are_found(tmp_path: Path) -> None:
+    found = doctor(tmp_path, code=1, env={"WEFTWORK_MAX_STREAMS": "many"})
+    assert found["settings"]["state"] == "fail"
+    assert "WEFTWORK_MAX_STREAMS" in found["settings"]["said"]
+
+
+def test_nodes_that_cannot_be_loaded_are_found(tmp_path: Path) -> None:
+    (tmp_path / "acme_bad.py").write_text("import no_such_thing\n", "utf-8")
+    env = {"WEFTWORK_NODES": "acme_bad", "PYTHONPATH": str(tmp_path)}
+    found = doctor(tmp_path, code=1, env=env)
+    assert found["nodes"]["state"] == "fail"
+    assert "no_such_thing" in found["nodes"]["said"]
+    assert "acme_bad.py:1" in found["nodes"]["said"]
+    assert list(check_nodes(())) == []
+
+
+def test_a_port_in_use_is_no_matter_if_it_is_our_host() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        assert check_port("127.0.0.1", port, held=False).state == "warn"
+        assert check_port("127.0.0.1", port, held=True).state == "ok"
+    assert check_port("127.0.0.1", port, held=False).state == "ok"
+    assert check_port("203.0.113.7", 0, held=True).state == "warn"
+
+
+def test_space_packages_and_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [check_space(size * 2**20).state for size in (10, 100, 5000)] == ["fail", "warn", "ok"]
+    assert machine_checks._python((3, 10, 9)).state == "fail"
+    monkeypatch.setattr(metadata, "requires", lambda _: ["no-such-package>=1", "other; sys_platform == 'x'"])
+    assert [each.state for each in check_packages("weftwork")] == ["fail", "ok"]
+    monkeypatch.setattr(metadata, "requires", lambda _: ["httpcore2[asyncio]>=2.10", "rich>=14", "pip; extra == 'x'"])
+    (found,) = check_packages("weftwork")
+    assert [each.split()[0] for each in found.said.split(", ")] == ["weftwork", "httpcore2", "rich"]
+
+
+def test_few_open_files_are_found(tmp_path: Path) -> None:
+    found = doctor(tmp_path, env={"WEFTWORK_MAX_CONNECTIONS": "1000000"})["open files"]
+    assert (found["state"], "1000000" in found["said"]) == ("warn", True)
+
+
+def test_the_seat_is_left_as_it_was(data: Path, tmp_path: Path) -> None:
+    (data / LOCK).write_bytes(b"")
+    (data / LOCK).chmod(0o600)
+    doctor(tmp_path, "--data", data)
+    assert (data / LOCK).read_bytes() == b""
+
+
+def test_a_user_who_may_not_write_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    states = [each.state for each in machine_checks._folder(data)]
+    assert states[0] == "fail"
+
+
+def test_the_folder_of_assets_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is not there yet" in doctor(tmp_path, "--data", tmp_path / "data")["assets"]["said"]
+    with start_host(tmp_path) as host:
+        uploaded(host, bytes(5_000))
+        found = doctor(tmp_path, "--data", host.data)["assets"]
+        assert found["state"] == "ok"
+        assert found["said"] == f"{host.data / 'assets'} can be written; 5.0 kB in 1 file"
+    assert doctor(tmp_path, env={"WEFTWORK_BLOBS": "s3://bucket/x"})["assets"]["said"].startswith(
+        "are in s3://bucket/x"
+    )
+    assert doctor(tmp_path, env={"WEFTWORK_STORE": "memory"})["assets"]["said"] == "in memory"
+    settings = Settings(data=str(host.data))
+    assert check_assets(settings, seconds=-1).said.endswith("at least 0 bytes in 0 files")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert check_assets(settings).state == "fail"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "assets").touch()
+    assert check_assets(Settings(data=str(tmp_path / "other"))).state == "fail"

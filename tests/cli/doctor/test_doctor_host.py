@@ -1,0 +1,123 @@
+"""`weftwork doctor` with hosts of others."""
+
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+
+import pytest
+
+from tests.cli.commands.test_runs_foreign import EVIL, harmless
+from tests.cli.foreign_host import KEY, NOT_FOUND, Asked, Foreign, Said, open_foreign
+from weftwork.cli.doctor import host_checks
+from weftwork.cli.doctor.finding import Finding
+from weftwork.cli.doctor.host_checks import CLOCK_SECONDS, check_clock, check_host
+
+
+@pytest.fixture
+def foreign() -> Iterator[Foreign]:
+    with open_foreign() as host:
+        yield host
+
+
+def asked(foreign: Foreign) -> dict[str, Finding]:
+    return {each.check: each for each in check_host(foreign.url, KEY, named=True)}
+
+
+def well(foreign: Foreign) -> None:
+    run = {"runId": "r1", "workflowId": "w", "status": "completed"}
+    foreign.replies |= {
+        "GET /health": Said(200, {"status": "ok"}),
+        "GET /readiness": Said(200, {"status": "ready"}),
+        "GET /v1/runs": Said(200, {"runs": [run]}),
+        "GET /v1/runs/r1/events": Said(
+            200, raw=b": hello\n\nid: 0\ndata: {}\n\n", headers={"Content-Type": "text/event-stream; charset=utf-8"}
+        ),
+    }
+
+
+def test_a_host_of_others_is_well(foreign: Foreign) -> None:
+    well(foreign)
+    found = asked(foreign)
+    assert {each.state for each in found.values()} == {"ok"}, found
+    assert found["protocol"].said == "OpenWOP 1.0 by elsewhere 7, another host than weftwork"
+    assert found["clock"].said == "the host does not say what time it is"
+    assert {each.method for each in foreign.asked} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "check", "state", "piece"),
+    [
+        ("/.well-known/openwop", Said(200, {"protocolVersion": "2.0"}), "protocol", "fail", "OpenWOP 2.0"),
+        ("/.well-known/openwop", Said(200, [EVIL]), "protocol", "fail", "OpenWOP null"),
+        ("/.well-known/openwop", Said(200, raw=b"<html>"), "host", "fail", "cannot be read"),
+        ("/.well-known/openwop", NOT_FOUND, "host", "fail", "Nothing here"),
+        ("/health", NOT_FOUND, "health", "warn", "no /health"),
+        ("/readiness", Said(503, {"error": "service_unavailable", "message": "full"}), "readiness", "fail", "full"),
+        ("/v1/runs", NOT_FOUND, "events", "ok", "does not list"),
+        ("/v1/runs", Said(200, {"runs": []}), "events", "ok", "no run yet"),
+        ("/v1/runs", Said(500, {"error": "x", "message": EVIL}), "events", "fail", "evil"),
+        ("/v1/runs/r1/events", Said(200, []), "events", "fail", "come as application/json"),
+        (
+            "/v1/runs/r1/events",
+            Said(200, raw=b": x\n", headers={"Content-Type": "text/event-stream"}),
+            "events",
+            "fail",
+            "ended before",
+        ),
+        (
+            "/.well-known/openwop",
+            Said(200, {"protocolVersion": "1.1"}, headers={"Date": formatdate(time.time() + 3600, usegmt=True)}),
+            "clock",
+            "warn",
+            "ahead of this one",
+        ),
+    ],
+)
+def test_what_is_not_well_with_a_host_of_others(
+    foreign: Foreign, path: str, reply: Said, check: str, state: str, piece: str
+) -> None:
+    well(foreign)
+    foreign.replies[f"GET {path}"] = reply
+    found = asked(foreign)
+    assert (found[check].state, piece in found[check].said) == (state, True), found[check]
+    assert all(harmless(each.said) for each in found.values())
+
+
+def test_scopes_are_seen_by_what_is_refused(foreign: Foreign) -> None:
+    well(foreign)
+
+    def reply(request: Asked) -> Said:
+        return Said(403, {"error": "forbidden", "message": "no"}) if "/artifacts/" in request.path else NOT_FOUND
+
+    foreign.replies["GET /v1/runs/weftwork-doctor-no-such-run/artifacts/none"] = reply
+    found = asked(foreign)
+    assert (found["key"].state, found["key"].said) == ("warn", "is accepted, without artifacts:read")
+    assert found["events"].state == "ok"
+    refused = Said(401, {"error": "unauthenticated", "message": "no"})
+    foreign.replies["GET /v1/runs/weftwork-doctor-no-such-run"] = refused
+    assert asked(foreign)["key"].state == "fail"
+
+
+def test_clocks_are_compared() -> None:
+    now = 1_800_000_000.0
+    for ahead, words in ((60, "60 s ahead of"), (-60, "60 s behind")):
+        (found,) = check_clock(formatdate(now + ahead, usegmt=True), now)
+        assert (found.state, words in found.said) == ("warn", True)
+    (found,) = check_clock(formatdate(now + CLOCK_SECONDS / 2, usegmt=True), now)
+    assert found.state == "ok"
+    assert [each.state for each in check_clock("soon", now)] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("url", "clear"),
+    [
+        ("http://127.0.0.1:1", False),
+        ("http://localhost", False),
+        ("http://[::1]:5", False),
+        ("https://host.example", False),
+        ("http://host.example", True),
+        ("http://10.0.0.1", True),
+    ],
+)
+def test_a_key_in_the_clear_is_seen(url: str, clear: bool) -> None:
+    assert host_checks._in_the_clear(url) is clear

@@ -1,0 +1,234 @@
+"""`weftwork run --follow` of a run that starts runs: what is told of them, as lines and as a picture."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from tests.cli.follow.test_run_live import Terminal, following
+from tests.cli.render.test_run_progress import START, drawn, tree_after
+from tests.live import KEY, Host, start_host, until, write_workflows
+from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, TOP, await_tree, family
+from tests.live.steering import cancel, reply
+from weftwork.cli.client.run_tree import Kin, read_tree
+from weftwork.cli.main import main
+from weftwork.cli.render.run_display import Picture
+from weftwork.cli.render.run_progress import RunTree
+
+QUESTION = 'custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("children")
+    with start_host(folder, "--workflows", write_workflows(folder / "flows", *family()), store="memory") as running:
+        yield running
+        assert "raceback" not in running.errors
+
+
+def run(host: Host, *args: str) -> Result:
+    result = CliRunner(env={"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}).invoke(main, ["run", *args])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def newest(host: Host, workflow_id: str) -> str:
+    def look() -> str | None:
+        found = host.call("GET", f"/v1/runs?workflowId={workflow_id}&limit=1").document["runs"]
+        return found[0]["runId"] if found and found[0]["status"] != "completed" else None
+
+    return until(look, "the run")
+
+
+def test_events_of_children_name_workflow_and_status(host: Host) -> None:
+    done = run(host, MANY, "--follow", "--input", "items=[1,2]")
+    assert done.exit_code == 0, done.output
+    told = [line.split(" ", 3)[2:] for line in done.stdout.splitlines() if "weftwork.child." in line]
+    started = [rest for kind, rest in told if kind == "weftwork.child.started"]
+    ended = [rest for kind, rest in told if kind == "weftwork.child.ended"]
+    assert (len(started), len(ended)) == (2, 2)
+    assert all(re.match(r"each workflowId=kin-noop childRunId=\w{26} key=", rest) for rest in started)
+    assert all(re.match(r"each workflowId=kin-noop childRunId=\w{26} status=completed", rest) for rest in ended)
+    assert done.stderr == "2 child runs: 2 completed\n"
+    (found,) = host.call("GET", f"/v1/runs?workflowId={MANY}&limit=1").document["runs"]
+    read = CliRunner(env={"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}).invoke(main, ["events", found["runId"]])
+    assert read.stdout == done.stdout
+
+
+def test_children_that_nobody_waits_for_are_counted_as_they_stand(host: Host) -> None:
+    done = run(host, LEAVES, "--follow")
+    assert done.exit_code == 0, done.output
+    assert re.fullmatch(r"2 child runs: (2 (running|pending)|1 running, 1 pending|1 pending, 1 running)\n", done.stderr)
+    for each in host.call("GET", "/v1/runs?workflowId=kin-slow&status=running").document["runs"]:
+        cancel(host, each["runId"])
+
+
+def test_json_lines_stay_as_they_are(host: Host) -> None:
+    done = run(host, MANY, "--follow", "--json")
+    *events, snapshot = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (events[-1]["type"], len(snapshot["childRuns"]), done.stderr) == ("run.completed", 3, "")
+
+
+def test_no_wait_stops_where_a_run_below_asks_and_says_how_to_answer(host: Host) -> None:
+    done = run(host, TOP, "--follow", "--no-wait")
+    assert done.exit_code == 4, done.output
+    top = newest(host, TOP)
+    last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
+    said = done.stderr.splitlines()
+    assert said[:3] == [
+        f"the run {last} of {ASKS} waits at ask",
+        f"ask asks {QUESTION}",
+        f"answer with: weftwork answer {last}/ask",
+    ]
+    assert said[-1].startswith("the run waits for somebody; ")
+    cancel(host, top)
+
+
+def test_answering_a_parent_names_the_run_that_asks(host: Host) -> None:
+    top = host.create(TOP)
+    _, middle, last = (row["runId"] for row in await_tree(host, top, *["waiting-input"] * 3))
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    for run_id in (top, middle):
+        done = CliRunner(env=env).invoke(main, ["answer", run_id, "--value", "1"])
+        assert done.exit_code == 7
+        assert f"waits for runs below it; what asks is {last}/ask" in done.stderr
+    assert CliRunner(env=env).invoke(main, ["answer", f"{last}/ask", "--value", "1"]).exit_code == 0
+    await_tree(host, top, *["completed"] * 3)
+
+
+def test_a_terminal_shows_the_runs_below_as_they_go(host: Host) -> None:
+    terminal = Terminal(*following(host, TOP))
+    # The grandchild is told of by the host alone, the child by an event as well.
+    terminal.until(f"     └─ {ASKS}  waiting-input")
+    top = newest(host, TOP)
+    last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
+    assert f"  └─ {CALLS}  " in re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown)
+    # Nobody has to leave to learn what is asked, and how to answer.
+    terminal.until(f"  {ASKS} asks {QUESTION}")
+    terminal.until(f"  weftwork answer {last}/ask")
+    terminal.until(f"{TOP}  {top}  waiting  ")
+    assert reply(host, last, "ask", 1).status == 200
+    assert terminal.finish() == 0
+    seen = [re.sub(r"\d+ ms|\d+\.\d s", "TIME", line) for line in terminal.last]
+    assert seen[0] == f"{TOP}  {top}  completed  TIME"
+    assert seen[1] == "  ✓ begin  core.subWorkflow  1 child run, TIME"
+    assert seen[2:4] == ["", "  1 child run: 1 completed"]
+
+
+def test_leaving_a_terminal_says_how_to_answer_below(host: Host) -> None:
+    terminal = Terminal(*following(host, TOP))
+    terminal.until(f"     └─ {ASKS}  waiting-input")
+    terminal.process.send_signal(2)
+    assert terminal.finish() == 130
+    top = newest(host, TOP)
+    last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
+    words = "\n".join(terminal.last)
+    assert f"{TOP}  {top}  waiting  " in words
+    assert f"  {ASKS} asks {QUESTION}\n  weftwork answer {last}/ask" in words
+    cancel(host, top)
+
+
+def child(kind: str, number: int, **payload: Any) -> tuple[str, str, dict[str, Any]]:
+    return f"weftwork.child.{kind}", "fan", {"childRunId": f"c{number}", "key": str(number), **payload}
+
+
+BEGUN = [START, ("node.started", "fan", {"typeId": "core.dispatch"})]
+
+
+def test_children_are_put_together_from_events() -> None:
+    tree = tree_after(
+        *BEGUN,
+        child("started", 1, workflowId="pay"),
+        ("node.dispatched", "fan", {"childRunId": "c1", "childWorkflowId": "pay"}),
+        child("started", 2, workflowId="stock"),
+        child("status", 2, status="waiting-approval"),
+        child("ended", 1, status="failed", error={"code": "broke", "message": "m"}),
+        child("ended", 9, status="cancelled"),
+    )
+    assert [(each.run_id, each.workflow_id, each.status, each.at) for each in tree.children] == [
+        ("c1", "pay", "failed", "broke"),
+        ("c2", "stock", "waiting-approval", ""),
+        ("c9", "", "cancelled", ""),
+    ]
+    assert drawn(tree)[1].startswith("  ● fan  core.dispatch  3 child runs, 6.")
+    assert drawn(tree)[2:4] == ["", "  3 child runs: 1 failed, 1 waiting-approval, 1 cancelled"]
+
+
+def test_a_run_stands_still_when_all_that_it_waits_for_does() -> None:
+    waits = [child("started", 1), child("status", 1, status="waiting-input")]
+    assert tree_after(*BEGUN, *waits).stands_still
+    assert not tree_after(*BEGUN, *waits, child("started", 2)).stands_still
+    assert not tree_after(*BEGUN, *waits, child("status", 1, status="running")).stands_still
+    assert not tree_after(*BEGUN, *waits, ("node.started", "other", {})).stands_still
+    assert not tree_after(*BEGUN, child("started", 1)).stands_still
+
+
+def test_a_run_waits_if_one_of_its_children_does() -> None:
+    """As the host says of it, whatever the others do."""
+    events = [*BEGUN, child("started", 1), child("started", 2), child("status", 2, status="waiting-approval")]
+    assert " waiting " in drawn(tree_after(*events))[0]
+    assert " running " in drawn(tree_after(*events, child("status", 2, status="running")))[0]
+    assert " paused " in drawn(tree_after(*events, ("run.paused", None)))[0]
+
+
+def test_what_runs_below_ask_leaves_room_and_no_command_is_cut() -> None:
+    events = [(child("started", at, workflowId="pay"), child("status", at, status="waiting-approval")) for at in (1, 2)]
+    tree = tree_after(*BEGUN, *(each for pair in events for each in pair))
+    first, second = tree.children
+    first.asked = {"nodeId": "gate", "kind": "approval", "data": {"title": "Ship it? " * 60}}
+    first.at = "gate"
+    second.run_id = "x" * 95
+    assert drawn(tree, height=24)[-6:] == [
+        f"  pay asks approval: {'Ship it? ' * 6}".rstrip(),
+        f"    {'Ship it? ' * 8}".rstrip(),
+        "  Ctrl-C prints all of it",
+        "  weftwork answer c1/gate --url http://x",
+        "  pay waits; answer it with",
+        "  Ctrl-C prints how to answer",
+    ]
+    assert len(drawn(tree, height=12)) <= 12
+    assert f"  weftwork answer {'x' * 95} --url http://x" in drawn(tree)
+
+
+def test_a_thousand_children_leave_room_for_the_nodes() -> None:
+    tree = tree_after(*BEGUN, *(child("started", at, workflowId="pay") for at in range(1000)))
+    lines = drawn(tree, height=24)
+    assert len(lines) <= 24
+    assert lines[1].startswith("  ● fan  core.dispatch  1000 child runs")
+    assert lines[-1].endswith("… and 995 more (started)")
+
+
+def told(*rows: tuple[str, str, str]) -> Kin | None:
+    runs = [{"runId": run_id, "parentRunId": parent, "status": status} for run_id, parent, status in rows]
+    return read_tree({"runs": runs})
+
+
+def test_what_the_host_tells_is_joined_with_events() -> None:
+    tree = tree_after(*BEGUN, child("started", 1), child("ended", 1, status="completed"), child("started", 2))
+    tree.told = told(("r", "", "running"), ("c1", "r", "running"), ("g", "c1", "running"))
+    assert [(run.run_id, run.status) for run in tree.kin.all()] == [
+        ("r", "running"),
+        ("c1", "completed"),
+        ("g", "running"),
+        ("c2", ""),
+    ]
+
+
+def test_all_children_over_take_no_room() -> None:
+    tree = tree_after(*BEGUN, child("started", 1), child("ended", 1, status="completed"))
+    console = Console(file=io.StringIO(), width=80, height=20)
+    assert Picture(tree, "http://x", console)._below() == []
+
+
+@pytest.mark.parametrize("payload", [{}, {"childRunId": 5}, {"childRunId": "", "status": "x"}, {"status": ["x"]}])
+def test_an_odd_event_of_a_child_changes_nothing(payload: dict[str, Any]) -> None:
+    for kind in ("weftwork.child.started", "weftwork.child.status", "weftwork.child.ended", "node.dispatched"):
+        assert tree_after(*BEGUN, (kind, "fan", payload)).children == []
+    tree = RunTree("r")
+    tree.learn({"childRuns": [payload, 5, None]})
+    assert tree.children == []

@@ -1,0 +1,236 @@
+"""The picture of a workflow: what its lines say is what the edges are, and no name can get out of its place."""
+
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cli.render.drawn_definitions import NASTY, bare, wild
+from tests.harness.definitions import edge, examples, node, variable, workflow
+from weftwork.cli.console.text import plain, width
+from weftwork.cli.render.drawing import layout
+from weftwork.cli.render.drawing import text as drawing
+from weftwork.cli.render.drawing.layout import sketch
+from weftwork.cli.render.drawing.text import MAX_LANES, NODE, as_text
+from weftwork.protocol.json import schema
+
+DOWN = frozenset("├┤┼╮╭┬")
+RIGHT = frozenset("├┼╭┬╰┴─│")
+LEFT = frozenset("┤┼╮┬╯┴─│")
+
+
+class Picture:
+    """A reader of pictures: follows the lines with a finger, and knows nothing of how they were drawn."""
+
+    def __init__(self, text: str) -> None:
+        lines = text.split("\n\n", 1)[1].splitlines()
+        edge = max(line.index(NODE) for line in lines if NODE in line) + 1
+        edge = max(edge, *(len(line) for line in lines if not re.search(r"\w", line)), 0) if lines else edge
+        self.left = [line[:edge].ljust(edge) for line in lines]
+        self.right = [line[edge:].strip() for line in lines]
+        self.rows = {at: self.right[at].split()[0] for at, left in enumerate(self.left) if NODE in left}
+
+    def edges(self) -> set[tuple[str, str]]:
+        found: set[tuple[str, str]] = set()
+        for at, name in self.rows.items():
+            below = next((row for row in sorted(self.rows) if row > at), len(self.left))
+            found |= {(name, self._fall(below, column)) for column in self._leaves(at, below)}
+            words = self.right[at + 1 : below]
+            found |= {(name, each.removeprefix("→ ")) for each in words if each.startswith("→ ")}
+        return found
+
+    def _leaves(self, at: int, below: int) -> set[int]:
+        """The columns in which lines from the node of a row arrive at the row of the next node."""
+        column = self.left[at].index(NODE)
+        if below - at == 1 or self.right[below - 1]:
+            straight = below - at > 1 and self.left[below - 1][column] == "│"
+            return {column} if straight else set()
+        links = self.left[below - 1]
+        found = {column} if links[column] in DOWN | {"│"} else set()
+        for step, onward in ((1, RIGHT), (-1, LEFT)):
+            here = column
+            if links[here] == "│":
+                break
+            while links[here] in onward:
+                here += step
+                if links[here] in DOWN:
+                    found.add(here)
+        return found
+
+    def _fall(self, row: int, column: int) -> str:
+        while self.left[row][column] != NODE:
+            assert self.left[row][column] in DOWN | {"│"}, "a line ends in the air"
+            row += 1
+        return self.rows[row]
+
+
+def pairs(document: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(line.source, line.target) for line in sketch(document).forward}
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(bare())
+def test_the_lines_lead_from_node_to_node_as_the_edges_do(document: dict[str, Any]) -> None:
+    assert Picture(as_text(document)).edges() == pairs(document)
+
+
+@settings(max_examples=examples(10), deadline=None)
+@given(bare(most=2 * MAX_LANES, loops=False))
+def test_large_pictures_say_in_words_what_has_no_room(document: dict[str, Any]) -> None:
+    assert Picture(as_text(document)).edges() == pairs(document)
+
+
+def test_a_crowd_is_named_on_both_sides() -> None:
+    count = MAX_LANES + 6
+    ids = [f"b{at}" for at in range(count)]
+    star = workflow([node("a"), *map(node, ids)], [edge("a", each) for each in ids])
+    text = as_text(star)
+    assert Picture(text).edges() == {("a", each) for each in ids}
+    assert text.count("→ ") == text.count("← a") == 6
+    assert max(map(len, text.splitlines())) < 80
+
+
+def test_a_line_that_is_drawn_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = workflow(
+        [node(each) for each in "abcd"], [edge("a", "b"), edge("a", "c"), edge("a", "d"), edge("b", "d")]
+    )
+    assert Picture(as_text(document)).edges() == pairs(document)
+    honest = drawing.Lanes._links
+    monkeypatch.setattr(drawing.Lanes, "_links", lambda *given: honest(*given).replace("┬", "─"))
+    assert Picture(as_text(document)).edges() != pairs(document)
+
+
+def is_acyclic(edges: set[tuple[str, str]], order: tuple[str, ...]) -> bool:
+    place = {node_id: at for at, node_id in enumerate(order)}
+    return all(place[source] < place[target] for source, target in edges)
+
+
+def reference_back_edges(document: dict[str, Any]) -> set[tuple[str, str]]:
+    """Depth first, the recursive way."""
+    ids = [each["id"] for each in document["nodes"]]
+    ends = [(each["sourceNodeId"], each["targetNodeId"]) for each in document["edges"]]
+    entries = [each for each in ids if all(target != each for _, target in ends)]
+    state: dict[str, str] = {}
+    back: set[tuple[str, str]] = set()
+
+    def visit(here: str) -> None:
+        state[here] = "open"
+        for source, target in ends:
+            if source == here and state.get(target) == "open":
+                back.add((source, target))
+            elif source == here and target not in state:
+                visit(target)
+        state[here] = "done"
+
+    for start in [*entries, *ids]:
+        if start not in state:
+            visit(start)
+    return back
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(bare())
+def test_the_order_is_topological_once_the_loops_are_cut(document: dict[str, Any]) -> None:
+    drawn = sketch(document)
+    assert sorted(drawn.order) == sorted(each["id"] for each in document["nodes"])
+    assert is_acyclic(pairs(document), drawn.order)
+    back = {(line.source, line.target) for line in drawn.back}
+    assert back == reference_back_edges(document)
+    assert len(drawn.forward) + len(drawn.back) == len(document["edges"])
+
+
+def is_safe(document: dict[str, Any]) -> bool:
+    """Whether there are as many lines as were meant, and nothing in them moves a cursor or turns the text around."""
+    drawn = sketch(document)
+    meant = len(drawing._head(drawn)) + len(list(drawing._rows(drawn))) + len(drawn.loose)
+    lines = as_text(document).split("\n")
+    odd = [each for line in lines for each in line if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp")]
+    return len(lines) == meant + 1 and not odd
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(wild())
+def test_no_name_moves_the_terminal(document: dict[str, Any]) -> None:
+    assert schema.check("workflow-definition", document) == []
+    assert is_safe(document)
+
+
+@pytest.mark.parametrize("name", [name for name in NASTY if not name.strip("\u3000").isprintable()])
+def test_without_the_guard_a_name_would_move_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = workflow([node(name)])
+    assert is_safe(document)
+    for module in (drawing, layout):
+        monkeypatch.setattr(module, "plain", lambda text, most=0: text)
+    assert not is_safe(document)
+
+
+@given(st.text(max_size=80))
+def test_plain_text_is_short_and_printable(text: str) -> None:
+    assert plain(text).isprintable()
+    if text.isprintable() and len(text) <= 60:
+        assert plain(text) == text
+
+
+def test_what_is_cut_is_marked() -> None:
+    assert plain("x" * 61) == "x" * 59 + "…"
+    assert plain("a\x1bb\u202ec\u3000d") == "a\\u{1b}b\\u{202e}c d"
+
+
+@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("開始", 4), ("e\u0301", 1), ("", 0)])
+def test_width_counts_columns(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+def test_a_picture_as_a_person_sees_it() -> None:
+    document = workflow(
+        [
+            node("start", name="開始"),
+            node("fetch", inputs={"url": {"type": "variable", "variableName": "url"}}),
+            node("decide", "core.switch"),
+            node("yes"),
+            node("no", disabled=True),
+            node("join", outputRole="primary"),
+            node("rescue"),
+        ],
+        [
+            edge("start", "fetch"),
+            edge("fetch", "decide"),
+            edge("decide", "yes", sourceOutput="yes"),
+            edge("decide", "no", condition={"type": "equals", "left": "variables.x", "right": "bad"}),
+            edge("yes", "join", "none_failed"),
+            edge("no", "join", "none_failed"),
+            edge("join", "fetch"),
+            edge("fetch", "rescue", "any_failed"),
+            edge("join", "gone"),
+        ],
+        [variable("url", required=True)],
+        settings={"maxLoopbackIterations": 3},
+    )
+    assert as_text(document) == PICTURE
+
+
+PICTURE = """\
+sample  Sample  version 1.0.0
+7 nodes, 8 edges, 1 loop
+variables: $url string required
+
+●      start   core.noop    "開始"
+│
+●      fetch   core.noop    [loop starts]
+│        url ← $url
+├─╮
+● │    decide  core.switch
+├─│─╮
+● │ │  yes     core.noop
+│ │ │    ← decide, on yes
+│ │ ●  no      core.noop    [disabled]
+│ │ │    ← decide, if variables.x == "bad"
+├─│─╯
+● │    join    core.noop    [primary output]  [when none_failed]
+  │      ↺ back to fetch, up to 3 times
+  ●    rescue  core.noop    [when any_failed]
+not drawn: join → gone (no such node)
+"""

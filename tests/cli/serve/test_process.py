@@ -1,0 +1,232 @@
+"""The process: how it ends, what a restart finds, and what it says when it cannot start."""
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.live import KEY, Answer, Host, Stream, delays, start_host, until, weftwork, write_workflows
+
+LIVES = 20 if os.environ.get("WEFTWORK_PROOF") == "full" else 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_streams_cleanly_and_the_process_with_zero(tmp_path: Path, number: signal.Signals) -> None:
+    with start_host(tmp_path, "--conformance") as host:
+        run_id = host.create("conformance-cancellable")
+        queries = ("", "?streamMode=values", "?streamMode=debug&bufferMs=5000", "?streamMode=messages")
+        streams = [host.stream(run_id, query) for query in queries]
+        streams[0].read_until(lambda body: b"run.started" in body)
+        with host.connect() as idle, ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(host.call, "GET", f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=60")
+            answered = Stream(_ask(host.connect(), f"/v1/runs/{run_id}"))
+            host.process.send_signal(number)
+            assert host.process.wait(10) == 0
+            for stream in streams:
+                stream.finish()
+            page = waiting.result(10).document
+            assert (page["events"], page["isComplete"]) == ([], False)
+            answered.connection.close()
+            assert idle.recv(1) == b""
+        _check_log(host)
+    with start_host(tmp_path) as host:
+        assert "1 unfinished, going on" in host.output
+        assert host.snapshot(run_id)["status"] == "running"
+        assert host.call("POST", f"/v1/runs/{run_id}/cancel").status == 200
+        assert host.log(run_id)[-1]["type"] == "run.cancelled"
+
+
+def _ask(connection: socket.socket, path: str) -> socket.socket:
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode())
+    return connection
+
+
+def _check_log(host: Host) -> None:
+    """Every line that a host wrote is one JSON object, and none of them holds a key."""
+    lines = host.errors.splitlines()
+    assert all({"time", "level", "message"} <= json.loads(line).keys() for line in lines)
+    assert KEY not in host.errors
+    assert not [line for line in lines if json.loads(line)["level"] in ("error", "critical")]
+
+
+SHORT = """
+import asyncio, sys
+from weftwork.adapters.http.server import http_server as server
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.cli.serve import startup as boot
+from weftwork.cli.main import main
+
+async def never(store):
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+server.GRACE_SECONDS = 0.3
+if sys.argv.pop(1) == "hang":
+    boot.STOP_SECONDS = 1.5
+    SqliteStore.close = never
+main()
+"""
+"""A host with little patience, whose store may never close, whatever is done to it."""
+
+
+@pytest.mark.parametrize("store", ["hang", "close"])
+def test_the_end_has_a_deadline_and_loses_nothing(tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = [sys.executable, "-c", SHORT, store]
+    monkeypatch.setattr("tests.live.host.command", lambda *args: [*short, *map(str, args)])
+    with start_host(tmp_path, "--conformance") as host:
+        run_id = host.create("conformance-cancellable")
+        slow = host.connect()
+        head = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 50\r\n\r\n"
+        slow.sendall(head.encode() + b"{")
+        host.call("GET", "/health")
+        host.process.send_signal(signal.SIGTERM)
+        assert Stream(slow).status == 503
+        slow.close()
+        assert host.process.wait(10) == 0
+        _check_log(host)
+        assert "raceback" not in host.errors
+        said = [json.loads(line)["message"] for line in host.errors.splitlines()]
+        late = "shutdown did not finish in time; the process ends all the same"
+        assert said.count(late) == (1 if store == "hang" else 0)
+    monkeypatch.undo()
+    with start_host(tmp_path) as host:
+        assert "1 unfinished, going on" in host.output
+        assert host.snapshot(run_id)["status"] == "running"
+
+
+@pytest.mark.rule("fold-01")
+def test_a_killed_host_goes_on_where_it_was(tmp_path: Path) -> None:
+    workflows = write_workflows(tmp_path / "workflows", delays("steps", 0, 1200, 0))
+    with start_host(tmp_path, "--workflows", workflows, "--conformance") as host:
+        steps = [host.create("steps", tags=[str(at)]) for at in range(20)]
+        limited = host.create("conformance-run-duration-breach", configurable={"runTimeoutMs": 300})
+        until(lambda: all(host.snapshot(run)["currentNodeId"] == "n1" for run in steps) or None, "the second node")
+        host.kill()
+    time_of_death = time.time()
+    until(lambda: time.time() > time_of_death + 0.6 or None, "some of the delay to pass")
+    restarted = time.time() * 1000
+    with start_host(tmp_path) as host:
+        assert "21 unfinished, going on" in host.output
+        for run_id in steps:
+            log = host.log(run_id)
+            started = [event["nodeId"] for event in log if event["type"] == "node.started"]
+            assert started == ["n0", "n1", "n2"]
+            assert [event["sequence"] for event in log] == list(range(8))
+            done = next(event for event in log if event["type"] == "node.completed" and event["nodeId"] == "n1")
+            # A delay that began anew at the restart would end 1200 ms after it at the earliest.
+            assert _milliseconds(done["timestamp"]) < restarted + 1200
+        log = host.log(limited)
+        assert [event["type"] for event in log if event["type"] in ("cap.breached", "run.failed")] == [
+            "cap.breached",
+            "run.failed",
+        ]
+        assert host.snapshot(limited)["error"]["code"] == "run_timeout"
+        _check_log(host)
+
+
+@pytest.mark.rule("idem-01", "idem-02")
+def test_what_was_answered_outlives_any_kill(tmp_path: Path) -> None:
+    sent: list[str] = []
+    answered: dict[str, bytes] = {}
+
+    def create(host: Host, key: str) -> Answer:
+        body = {"workflowId": "conformance-multi-node", "tags": ["crash"]}
+        return host.call("POST", "/v1/runs", body, headers={"Idempotency-Key": key})
+
+    def work(host: Host, name: str) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for at in range(100_000):
+                key = f"{name}-{at}"
+                sent.append(key)
+                answered[key] = create(host, key).body
+
+    chance = random.Random(7)
+    for life in range(LIVES):
+        with start_host(tmp_path, "--conformance") as host, ThreadPoolExecutor(4) as pool:
+            workers = [pool.submit(work, host, f"{life}-{number}") for number in range(4)]
+            enough = len(answered) + chance.randint(20, 120)
+            until(lambda enough=enough: len(answered) >= enough or None, "some answers")
+            host.kill()
+            for worker in workers:
+                worker.result(20)
+    with start_host(tmp_path, "--conformance") as host:
+        for key, body in answered.items():
+            again = create(host, key)
+            assert (again.status, again.body, again.headers["openwop-idempotent-replay"]) == (201, body, "true")
+        runs = {create(host, key).document["runId"] for key in sent}
+        assert len(runs) == len(sent)
+        for run_id in runs:
+            assert [event["type"] for event in host.log(run_id)].count("node.started") == 3
+        listed: list[str] = []
+        query = "?tag=crash&limit=200"
+        while query:
+            page = host.call("GET", f"/v1/runs{query}").document
+            listed += [run["runId"] for run in page["runs"]]
+            query = f"?tag=crash&limit=200&cursor={page['nextCursor']}" if "nextCursor" in page else ""
+        assert sorted(listed) == sorted(runs)
+
+
+def _milliseconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp() * 1000
+
+
+def test_a_second_host_on_the_same_folder_is_refused(tmp_path: Path) -> None:
+    with start_host(tmp_path) as host:
+        second = weftwork(tmp_path, "serve", "--port", "0", "--data", host.data)
+        assert second.returncode == 1
+        assert f"locked by process {host.process.pid}" in second.stderr
+        assert "Traceback" not in second.stderr
+        assert second.stdout == ""
+        assert host.call("GET", "/readiness").status == 200
+
+
+def test_a_port_in_use_is_named_and_costs_no_first_key(tmp_path: Path) -> None:
+    with contextlib.closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = weftwork(tmp_path, "serve", "--port", str(port), "--data", tmp_path / "data")
+    assert refused.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in refused.stderr
+    assert "--port" in refused.stderr
+    assert "hk_live_" not in refused.stdout
+    listed = weftwork(tmp_path, "keys", "list", "--json", "--data", tmp_path / "data")
+    assert json.loads(listed.stdout) == {"keys": []}
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_data_folder_that_cannot_be_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    refused = weftwork(tmp_path, "serve", "--port", "0", "--data", tmp_path / place)
+    assert refused.returncode == 2
+    assert str(tmp_path / place) in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_host_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
+    with start_host(tmp_path, "--conformance", store="memory") as host:
+        host.log(host.create("conformance-noop"))
+        assert "in memory, gone at exit" in host.output
+        assert host.stop() == 0
+        assert not host.data.exists()
+
+
+def test_a_store_in_use_does_not_answer_to_another_key(tmp_path: Path) -> None:
+    with start_host(tmp_path) as host:
+        assert host.call("GET", "/v1/runs", key="other").status == 401
+        assert oct(host.data.stat().st_mode & 0o777) == "0o700"
+        for file in host.data.iterdir():
+            assert oct(file.stat().st_mode & 0o777) == ("0o700" if file.is_dir() else "0o600"), file

@@ -1,0 +1,1 @@
+"""Parent and child runs under SIGKILL."""

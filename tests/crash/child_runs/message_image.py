@@ -1,0 +1,82 @@
+"""The store as a dead host left it: whatever one run has to say to another is in it, and in nobody's memory."""
+
+import asyncio
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from tests.crash.store_image import check_image
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
+from weftwork.protocol.run.header import TERMINAL, WAITS, RunKey
+from weftwork.protocol.run.projection import Stored
+from weftwork.wiring.data_folder import DATABASE
+
+PAGE = 1000
+_WORDS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
+
+
+def check_kin(data: Path, copy: Path) -> None:
+    """Look at a copy, which is made here: the next host must find the files as they were left."""
+    check_image(data, copy)
+    asyncio.run(_check(copy / DATABASE))
+
+
+async def _check(path: Path) -> None:
+    store = SqliteStore(path)
+    async with asyncio.timeout(60):
+        await store.open()
+        try:
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
+            connection.close()
+            news = {each.told.child: each.told.status for each in await store.log.news(None, PAGE * PAGE)}
+            orders = {each.child.run_id for each in await store.log.instructions(None, PAGE * PAGE)}
+            for key in keys:
+                await _check_run(store.log, key, news, orders)
+        finally:
+            await store.close()
+
+
+async def _check_run(log: EventLog, key: RunKey, news: dict[str, str], orders: set[str]) -> None:
+    events = await _events(log, key)
+    words = [(event.type, msgspec.json.decode(event.payload)) for event in events if event.type in _WORDS]
+    started = [said["childRunId"] for kind, said in words if kind == CHILD_STARTED]
+    there = await _children(log, key)
+    assert list(there) == started, f"{key.run_id} names {len(started)} children, and there are {len(there)}"
+    stored = await log.stored(key)
+    assert stored is not None
+    heard = {said["childRunId"]: said["status"] for kind, said in words if kind != CHILD_STARTED}
+    ended = [said["childRunId"] for kind, said in words if kind == CHILD_ENDED]
+    assert len(ended) == len(set(ended)), f"{key.run_id} has heard the end of a child twice"
+    status = stored.projection.status
+    stops = status == "cancelled" or any(event.type == CANCEL_REQUESTED for event in events)
+    for run_id, child in there.items():
+        assert child.header.parent is not None
+        stands = child.projection.status
+        assert run_id not in ended or stands in TERMINAL, f"{key.run_id} knows the end of a child that goes on"
+        if status not in TERMINAL and not stops and child.header.parent.awaited:
+            said = heard.get(run_id), news.get(run_id)
+            if "cancelling" in said and stands not in TERMINAL:
+                assert run_id in orders, f"{key.run_id} wants its child {run_id} cancelled, and there is no order"
+            elif stands in TERMINAL or stands in WAITS:
+                assert stands in said, f"the word of {run_id} is lost: it is {stands}, and there is {said}"
+        if stops and stands not in TERMINAL and child.header.parent.cascade:
+            assert run_id in orders, f"{key.run_id} is cancelled, and its child {run_id} has no order"
+
+
+async def _events(log: EventLog, key: RunKey) -> list[Event]:
+    found: list[Event] = []
+    while page := await log.read(key, found[-1].sequence if found else -1, PAGE):
+        found += page
+    return found
+
+
+async def _children(log: EventLog, key: RunKey) -> dict[str, Stored]:
+    """In the order in which they were made."""
+    found: dict[str, Stored] = {}
+    while page := await log.children(key, list(found)[-1] if found else None, PAGE):
+        found |= {each.header.run_id: each for each in page}
+    return found

@@ -1,0 +1,105 @@
+"""The proofs of trees can fail: each guard that is taken away is missed by the check that is there for it."""
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.crash.child_runs.child_run_host import KinDesk, KinGround
+from tests.crash.child_runs.child_run_oracle import audit, children
+from tests.crash.child_runs.message_image import check_kin
+from tests.crash.client import Gone
+from tests.crash.interrupts.scripted_clients import Desk
+from tests.crash.restartable_host import check_killed_at
+from tests.live import Host, until
+from weftwork.wiring.data_folder import DATABASE
+
+pytestmark = pytest.mark.slow
+
+
+def begin(ground: KinGround, story: str, steps: int | None = None, faults: str | None = None) -> tuple[Desk, Host]:
+    """A host that breaks its word is in the middle of a story."""
+    desk, host = KinDesk(seed=41), ground.start(faults)
+    try:
+        desk.take_up(host, story, steps)
+    except Gone:
+        assert faults is not None, host.errors
+    return desk, host
+
+
+def last_sequence(data: Path) -> int:
+    """Of the first run, as the store has it."""
+    connection = apsw.Connection(str(data / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
+    found: Any = connection.execute("SELECT last_sequence FROM runs ORDER BY run_no LIMIT 1").fetchall()
+    connection.close()
+    return found[0][0]
+
+
+def test_a_child_that_is_named_before_it_is_there_is_missed(tmp_path: Path) -> None:
+    with KinGround(tmp_path, "late") as ground:
+        _, host = begin(ground, "call", 1)
+        until(lambda: last_sequence(ground.data) >= 2, "the word of the child")
+        host.kill()
+        with pytest.raises(AssertionError, match="names 1 children, and there are 0"):
+            check_kin(ground.data, tmp_path / "image")
+
+
+def test_a_child_that_is_there_before_it_is_named_is_made_twice(tmp_path: Path) -> None:
+    with KinGround(tmp_path, "early") as ground:
+        desk, host = begin(ground, "call", 1)
+        until(lambda: children(host, desk.cases[0].run_id) or None, "the child")
+        host.kill()
+        with pytest.raises(AssertionError, match="names 0 children, and there are 1"):
+            check_kin(ground.data, tmp_path / "image")
+        with pytest.raises(AssertionError, match="names 1 children, and there are 2"):
+            audit(ground.start(), desk)
+
+
+@pytest.mark.parametrize("mischief", ["mute", "vague"])
+def test_word_that_is_in_nobodys_store_is_missed(tmp_path: Path, mischief: str) -> None:
+    with KinGround(tmp_path, mischief) as ground:
+        desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
+        check_killed_at(host, "kin.deliver")
+        with pytest.raises(AssertionError, match=r"the word of .* is lost"):
+            check_kin(ground.data, tmp_path / "image")
+        with pytest.raises(AssertionError, match="did not go on"):
+            audit(ground.start(), desk, patience=2.0)
+
+
+def test_word_that_nobody_takes_up_is_missed(tmp_path: Path) -> None:
+    with KinGround(tmp_path, "deaf") as ground:
+        desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
+        check_killed_at(host, "kin.deliver")
+        check_kin(ground.data, tmp_path / "image")
+        with pytest.raises(AssertionError, match="did not go on"):
+            audit(ground.start(), desk, patience=2.0)
+
+
+def test_word_that_counts_twice_is_seen(tmp_path: Path) -> None:
+    with KinGround(tmp_path, "again") as ground:
+        _, host = begin(ground, "fan", 1, "kin.deliver:2:kill")
+        check_killed_at(host, "kin.deliver")
+        known = last_sequence(ground.data)
+        host = ground.start()
+        until(lambda: last_sequence(ground.data) > known, "the parent to hear it again")
+        host.kill()
+        with pytest.raises(AssertionError, match="heard the end of a child twice"):
+            check_kin(ground.data, tmp_path / "image")
+
+
+def test_a_cancel_that_is_in_nobodys_store_is_missed(tmp_path: Path) -> None:
+    with KinGround(tmp_path, "lax") as ground:
+        desk, host = begin(ground, "fell")
+        host.kill()
+        with pytest.raises(AssertionError, match="has no order"):
+            check_kin(ground.data, tmp_path / "image")
+        with pytest.raises(AssertionError, match="did not go on"):
+            audit(ground.start(), desk, patience=2.0)
+
+
+def test_orders_that_stay_when_they_are_done_are_seen(tmp_path: Path) -> None:
+    with KinGround(tmp_path, "stubborn") as ground:
+        desk, host = begin(ground, "fell")
+        with pytest.raises(AssertionError, match="news and orders to be gone"):
+            audit(host, desk, patience=2.0)

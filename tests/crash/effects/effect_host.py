@@ -1,0 +1,129 @@
+"""Hosts that send effects to a sink, runs that want them, and a person who looks at the sink before answering."""
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.crash.client import BROKEN
+from tests.crash.effects.effect_sink import Sink
+from tests.crash.oracle import Log
+from tests.crash.restartable_host import Ground
+from tests.harness.definitions import node
+from tests.live import Host, write_workflows
+from tests.live.host import KEYS, command, environment
+from tests.live.steering import events, flow, reply
+from weftwork.protocol.run.effects import UNKNOWN, effect_key
+
+HERE = Path(__file__).parent
+ITEMS = 3
+
+Identity = tuple[str, str]
+"""Node, with its item in a map, and step."""
+
+ONCE: list[Identity] = [
+    ("pay", ""),
+    ("book", "flight"),
+    ("book", "room"),
+    ("post", "request"),
+    *((f"map[{item}]", "") for item in range(ITEMS)),
+]
+IDEMPOTENT: list[Identity] = [("put", "request")]
+EFFECTS = len(ONCE) + len(IDEMPOTENT)
+
+ANSWERED = {"status": 204, "ok": True, "url": "", "headers": {}, "body": "", "binary": False}
+"""What an HTTP request node makes of the sink's answer."""
+
+
+def key_of(run_id: str, identity: Identity) -> str:
+    node_id, step = identity
+    return effect_key("acme", run_id, node_id, 0, f"step:{step}" if step else "node")
+
+
+def effectful(url: str) -> dict[str, Any]:
+    """A run with effects of all kinds, all at the same time."""
+    to_sink = {"config": {"url": url}}
+    post = {"url": url, "method": "POST", "json": {}}
+    body = {"typeId": "test.pay", "config": {"url": url}, "inputs": {}}
+    return flow(
+        "effects",
+        [
+            node("pay", "test.pay", **to_sink),
+            node("book", "test.book", **to_sink),
+            node("post", "core.http.request", config=post),
+            node("put", "core.http.request", config={**post, "effect": "idempotent"}),
+            node("map", "core.flow.map", config={"items": list(range(ITEMS)), "body": body, "concurrency": 2}),
+        ],
+    )
+
+
+class EffectGround(Ground):
+    """A data folder whose hosts know the nodes and reach the sink."""
+
+    def __init__(self, folder: Path, sink: Sink, claimed: bool = True) -> None:
+        super().__init__(folder)
+        self._sink = sink
+        self._flows = write_workflows(folder / "effects", effectful(sink.url), pays(sink.url))
+        self._program = command() if claimed else [sys.executable, str(HERE / "effect_sabotage.py")]
+
+    def launch(self, faults: str | None = None) -> Host:
+        assert all(host.process.poll() is not None for host in self._hosts)
+        number = len(self._hosts)
+        output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
+        line = [*self._program, "serve", "--port", "0", "--data", self.data, "--workflows", self._flows, *KEYS]
+        line += ["--nodes", "effect_nodes", "--allow-private-network"]
+        with output.open("wb") as out, errors.open("wb") as err:
+            process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(self.folder), cwd=HERE)
+        host = Host(process, output, errors, self.data)
+        self._hosts.append(host)
+        return host
+
+    def start(self, faults: str | None = None) -> Host:
+        """A host that listens, and a sink that has heard all of the ones before it."""
+        host = super().start(faults)
+        self._sink.settle()
+        return host
+
+
+def pays(url: str) -> dict[str, Any]:
+    """A run with one effect."""
+    return flow("pays", [node("pay", "test.pay", config={"url": url})])
+
+
+def unanswered(log: Log) -> list[dict[str, Any]]:
+    """Open questions about effects of unknown outcome."""
+    resolved = {event["interruptId"] for event in log if event["type"] == "interrupt.resolved"}
+    asked = [event for event in log if event["type"] == "interrupt.requested" and event["interruptId"] not in resolved]
+    return [event for event in asked if event["payload"]["data"]["customKind"] == UNKNOWN]
+
+
+def answer_truthfully(host: Host, sink: Sink, run_id: str) -> None:
+    """Say of each effect that is asked about whether the sink has seen it."""
+    for asked in unanswered(events(host, run_id)):
+        about, node_id = asked["payload"]["data"]["payload"], asked["nodeId"]
+        place = f"{node_id}[{about['item']}]" if "item" in about else node_id
+        seen = sink.counts[key_of(run_id, (place, about.get("step", "")))]
+        output = ANSWERED if about.get("step") == "request" else 204
+        value = {"outcome": "done", "output": output} if seen else {"outcome": "again"}
+        assert reply(host, run_id, node_id, value).status == 200
+
+
+def attend(host: Host, sink: Sink) -> None:
+    """Answer whatever is asked, until there is no host any more."""
+    with contextlib.suppress(*BROKEN):
+        while True:
+            answer_all(host, sink)
+
+
+def answer_all(host: Host, sink: Sink) -> bool:
+    """Answer whatever is asked now; whether all runs have ended."""
+    for run_id in _standing(host, "waiting-input"):
+        answer_truthfully(host, sink, run_id)
+    return not _standing(host, "pending,running,waiting-input")
+
+
+def _standing(host: Host, statuses: str) -> list[str]:
+    """Some of the runs that stand so."""
+    page = host.call("GET", f"/v1/runs?limit=200&status={statuses}").document
+    return [run["runId"] for run in page["runs"]]

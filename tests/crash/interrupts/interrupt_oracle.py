@@ -1,0 +1,174 @@
+"""The oracle of interrupts: given what people were told, what a host that was started again must show.
+
+Raises AssertionError.
+"""
+
+from collections import Counter
+from typing import Any
+
+from tests.crash.interrupts.interrupt_host import LONG_MS, LONG_REMINDERS, SHORT_MS, SHORT_REMINDERS
+from tests.crash.interrupts.scripted_clients import ANSWERED, Case, Desk, call
+from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, instant, listing
+from tests.live import Host
+from tests.live.steering import events
+from weftwork.protocol.run.events import REMINDER
+
+LIMITS = {"due": (SHORT_MS, SHORT_REMINDERS), "late": (LONG_MS, LONG_REMINDERS)}
+TIMED = tuple(LIMITS)
+"""Workflows that end by themselves."""
+WANTED = {"ask": "completed", "vote": "completed", "turns": "completed", "due": "failed", "drop": "cancelled"}
+MARKS = {"interrupt.resolved": "resumeValue", "approval.granted": "principal"}
+FOLLOWS = {"interrupt.resolved": ("approval.received",), "interrupt.requested": ("approval.requested",)}
+"""Of an approval: what comes with it, in the same commit."""
+
+
+def audit(host: Host, desk: Desk, patience: float = PATIENCE) -> dict[str, Log]:
+    """Look before anybody does anything; then bring all to its end, and look again. The logs by name of case."""
+    check_all_kept(host, desk)
+    desk.go_on(host)
+    runs = listing(host)
+    found = Counter(tag for run in runs.values() for tag in run["tags"])
+    assert found == Counter(case.name for case in desk.cases), "a run is missing or twice"
+    logs = {case.name: follow(host, case.run_id, patience) for case in desk.cases}
+    for case in desk.cases:
+        check_ended(host, case, logs[case.name])
+    assert not open_interrupts(host), "the inbox has what was answered"
+    return logs
+
+
+def agrees(host: Host, desk: Desk) -> bool:
+    """Whether all views agree by now: for a second, a run that was told of a failure that was none may lag behind."""
+    try:
+        check_all_kept(host, desk)
+    except AssertionError:
+        return False
+    return True
+
+
+def check_all_kept(host: Host, desk: Desk) -> None:
+    inbox = open_interrupts(host)
+    for case in desk.cases:
+        if case.run_id:
+            check_kept(host, case, inbox)
+
+
+def open_interrupts(host: Host) -> dict[str, set[str]]:
+    """By run, what the inbox shows of it; in its order, and each once."""
+    found: dict[str, set[str]] = {}
+    query, before = "?limit=200", ""
+    while query:
+        page = call(host, "GET", f"/v1/host/weftwork/interrupts{query}").document
+        for row in page["interrupts"]:
+            assert before <= row["requestedAt"], "the inbox is not in order"
+            assert row["interruptId"] not in found.setdefault(row["runId"], set()), "the inbox has something twice"
+            found[row["runId"]].add(row["interruptId"])
+            before = row["requestedAt"]
+        query = f"?limit=200&cursor={page['nextCursor']}" if "nextCursor" in page else ""
+    return found
+
+
+def asked(log: Log) -> dict[str, str]:
+    """Every interrupt of a log, and how it stands: open, resolved or cancelled."""
+    standing: dict[str, str] = {}
+    for event in log:
+        if event["type"] == "interrupt.requested":
+            standing[event["interruptId"]] = "open"
+        elif event["type"] == "interrupt.resolved":
+            assert standing[event["interruptId"]] == "open", "an interrupt was resolved twice"
+            standing[event["interruptId"]] = "resolved"
+        elif event["type"] == "run.cancelled":
+            standing = {name: "cancelled" if how == "open" else how for name, how in standing.items()}
+    return standing
+
+
+def marks(log: Log) -> list[Any]:
+    """Which answers and votes a log has, in order; what ended a quorum is known by its last vote."""
+    found = [(event["type"], event["payload"].get(MARKS[event["type"]])) for event in log if event["type"] in MARKS]
+    return [mark for kind, mark in found if kind == "approval.granted" or isinstance(mark, str)]
+
+
+def check_kept(host: Host, case: Case, inbox: dict[str, set[str]]) -> None:
+    """What was acknowledged is there once, what was not is there as a whole or not at all, and every view agrees."""
+    log = events(host, case.run_id)
+    check_whole(case, log)
+    sent = [wish.mark for wish in case.wishes if wish.mark]
+    told = [wish.mark for wish in case.wishes if wish.mark and wish.answer is not None]
+    kept = marks(log)
+    assert kept[: len(told)] == told, f"{case.name}: {told} was acknowledged and is lost: {kept}"
+    assert kept == sent[: len(kept)], f"{case.name}: nobody said {kept}, but {sent}"
+    if any(wish.path.endswith("/cancel") and wish.answer is not None for wish in case.wishes):
+        assert "cancelled" in asked(log).values(), f"{case.name}: the cancel is lost"
+    if case.workflow not in TIMED:
+        # Of those the clock may have changed something in the meantime.
+        check_views(host, case, log, inbox.get(case.run_id, set()))
+
+
+def check_whole(case: Case, log: Log) -> None:
+    """No gap, nothing after the end, and no half of what belongs together."""
+    assert log, f"{case.name} was acknowledged and is lost"
+    assert [event["sequence"] for event in log] == list(range(len(log))), f"{case.name} has a gap"
+    kinds = [event["type"] for event in log]
+    ends = [kind for kind in kinds if kind in TERMINAL]
+    assert ends in ([], kinds[-1:]), f"{case.name}: something comes after the end"
+    asked(log)
+    for at, event in enumerate(log):
+        if event["type"] in FOLLOWS and event["payload"]["kind"] == "approval":
+            assert kinds[at + 1] in FOLLOWS[event["type"]], f"{case.name}: half of {event['type']} is there"
+    waiting = [name for name, how in asked(log).items() if how == "open"]
+    assert waiting or ends, f"{case.name}: it waits for nobody and has not ended"
+
+
+def check_views(host: Host, case: Case, log: Log, listed: set[str]) -> None:
+    """The inbox, the snapshot and the links say what the log says."""
+    standing = asked(log)
+    waiting = {name for name, how in standing.items() if how == "open"}
+    assert listed == waiting, f"{case.name} waits for {waiting}, and the inbox has {listed}"
+    shown = {row["interruptId"]: row for row in host.snapshot(case.run_id).get("interrupts", ())}
+    assert set(shown) == waiting, f"{case.name} is shown with {set(shown)}"
+    voted = [event["payload"]["principal"] for event in log if event["type"] == "approval.granted"]
+    for row in shown.values():
+        assert [vote["voter"] for vote in row.get("votes", ())] == (voted if row["nodeId"] == "gate" else [])
+    for token in case.links:
+        status = {"open": 200, "resolved": 409, "cancelled": 410}[standing["gate.1"]]
+        answer = call(host, "GET", f"/v1/interrupts/{token}", key=None)
+        assert answer.status == status, f"{case.name}: its link leads nowhere: {answer.body!r}"
+
+
+def check_ended(host: Host, case: Case, log: Log) -> None:
+    check_whole(case, log)
+    assert log[-1]["type"] in TERMINAL
+    status = TERMINAL[log[-1]["type"]]
+    assert status == WANTED.get(case.workflow, "failed"), f"{case.name} is {status}"
+    assert host.snapshot(case.run_id)["status"] == status
+    standing = asked(log)
+    resolved = Counter(event["interruptId"] for event in log if event["type"] == "interrupt.resolved")
+    if case.cancelled:
+        assert not resolved, f"{case.name} was answered after its cancel"
+        return
+    assert resolved == Counter(standing.keys()), f"{case.name}: {resolved} of {standing}"
+    if case.workflow in ANSWERED:
+        assert marks(log) == [wish.mark for wish in case.wishes], f"{case.name}: not every answer counts once"
+    else:
+        check_times(case, log)
+
+
+def check_times(case: Case, log: Log) -> None:
+    """Nobody answered: people were reminded in time and once, and the end came when the time was up."""
+    limit, reminders = LIMITS[case.workflow]
+    (begun,) = [instant(event) for event in log if event["type"] == "interrupt.requested"]
+    (ended,) = [event for event in log if event["type"] == "interrupt.resolved"]
+    assert ended["payload"]["reason"] == "timeout"
+    assert instant(ended) >= begun + limit, f"{case.name} ended too early"
+    said = [event for event in log if event["type"] == REMINDER]
+    numbers = [event["payload"]["number"] for event in said]
+    assert numbers == sorted(set(numbers)), f"{case.name}: somebody was reminded twice: {numbers}"
+    for event, number in zip(said, numbers, strict=True):
+        assert instant(event) >= begun + reminders[number - 1], f"{case.name}: a reminder came too early"
+
+
+def check_not_anew(log: Log, restart: int) -> None:
+    """No wait began anew with the host."""
+    for event in log:
+        if event["type"] in (REMINDER, "interrupt.resolved"):
+            waits = LONG_MS if event["type"] != REMINDER else LONG_REMINDERS[event["payload"]["number"] - 1]
+            assert instant(event) - restart < waits, f"the wait for {event['type']} began anew"

@@ -1,0 +1,165 @@
+"""Paused, waiting and retrying runs outlive a killed host, and what was said to those who steer them holds."""
+
+import contextlib
+import os
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.crash.client import Gone
+from tests.crash.interrupts.steering_history import Steerer, check_retry, steerers
+from tests.crash.oracle import check_log, follow, instant
+from tests.crash.restartable_host import Ground, check_killed_at, stop
+from tests.crash.store_image import check_image
+from tests.live import Host
+from tests.live.steering import await_status, cancel, code, events, kinds, pause, reply, resume, tokenless
+
+pytestmark = pytest.mark.slow
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+NOW = {"drainPolicy": "immediate"}
+POINTS = ["append.begin", "append.durable", "append.published", "writer.begin", "writer.commit", "writer.committed"]
+BOOT = 20
+"""How often the points of the writer may have been passed when a host has started."""
+TIMES = [1, 2, 3, 5, 8, 13, 21, 34] if FULL else [11]
+LIVES = 20 if FULL else 3
+DELAY = 3000
+"""How long the workflow `delay` waits."""
+
+
+@pytest.mark.rule("run-12", "run-13", "int-06", "node-12")
+def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None:
+    with Ground(tmp_path) as ground:
+        host = ground.start()
+        paused, draining, resumed = (host.create("delay") for _ in range(3))
+        waiting, answered, retrying = host.create("asks"), host.create("asks"), host.create("retries")
+        assert pause(host, draining).status == 202
+        assert pause(host, paused, NOW).status == 202
+        assert pause(host, resumed, NOW).status == 202
+        assert resume(host, resumed).status == 202
+        assert reply(host, answered, "ask", "before").status == 200
+        assert host.snapshot(draining)["status"] == "running"
+        shown = {run_id: tokenless(host.snapshot(run_id)) for run_id in (paused, waiting, answered)}
+        seen = {run_id: events(host, run_id) for run_id in (*shown, draining, resumed, retrying)}
+        assert [event["type"] for event in seen[retrying]][-1] == "node.retried"
+        host.kill()
+        check_image(ground.data, tmp_path / "image")
+
+        restart = int(time.time() * 1000)
+        host = ground.start()
+        for run_id, before in shown.items():
+            assert tokenless(host.snapshot(run_id)) == before
+            assert events(host, run_id) == seen[run_id]
+        assert shown[answered]["outputs"] == {"last": {"given": "before"}}
+        assert code(reply(host, answered, "ask", "again")) == (409, "interrupt_already_resolved")
+        assert pause(host, paused, NOW).document["details"]["runStatus"] == "paused"
+
+        await_status(host, draining, "paused")
+        assert kinds(host, draining)[-2:] == ["node.completed", "run.paused"]
+        logs = {run_id: follow(host, run_id) for run_id in (resumed, retrying)}
+        check_retry(logs[retrying], restart)
+        for log in (events(host, draining), logs[resumed]):
+            begun = [instant(event) for event in log if event["type"] == "node.started"]
+            (ended,) = [instant(event) for event in log if event["type"] == "node.completed"]
+            assert ended - begun[-1] >= DELAY
+            assert ended - restart < DELAY, "the wait began anew"
+        assert host.snapshot(paused)["status"] == "paused"
+        assert host.snapshot(waiting)["status"] == "waiting-input"
+
+        assert reply(host, waiting, "ask", "after").document["status"] == "completed"
+        assert resume(host, paused).status == 202
+        assert resume(host, draining).status == 202
+        for run_id, before in seen.items():
+            log = logs.get(run_id) or follow(host, run_id)
+            assert log[: len(before)] == before
+            check_log(run_id, host.snapshot(run_id)["workflowId"], log)
+        assert [kinds(host, run_id).count("interrupt.resolved") for run_id in (waiting, answered)] == [1, 1]
+        assert [event["payload"]["attempt"] for event in events(host, paused) if event["type"] == "node.started"] == [
+            1,
+            2,
+        ]
+        stop(host)
+
+
+def work(host: Host, all_of_them: list[Steerer], count: int) -> bool:
+    """All steer at once; whether the host lived through it."""
+
+    def steer(each: Steerer) -> bool:
+        with contextlib.suppress(Gone):
+            each.work(host, count)
+            return True
+        return False
+
+    with ThreadPoolExecutor(len(all_of_them)) as pool:
+        return all(pool.map(steer, all_of_them))
+
+
+def finish(host: Host, all_of_them: list[Steerer]) -> None:
+    for each in all_of_them:
+        each.check(host)
+        cancel(host, each.run_id)
+        assert follow(host, each.run_id)[-1]["type"] == "run.cancelled"
+
+
+@pytest.mark.rule("idem-03", "int-06", "run-12", "run-13")
+@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("nth", TIMES)
+def test_what_was_acknowledged_is_never_lost(tmp_path: Path, name: str, nth: int) -> None:
+    """The host dies at a point while several steer; whatever they were told holds, and what they ask again is one."""
+    with Ground(tmp_path) as ground:
+        host = ground.start()
+        busy = steerers(host, random.Random(nth))
+        assert work(host, busy, 3)
+        host.kill()
+        host = ground.start(f"{name}:{nth + BOOT if name.startswith('writer.') else nth}:kill")
+        assert not work(host, busy, 40)
+        check_killed_at(host, name)
+        check_image(ground.data, tmp_path / "image")
+        host = ground.start()
+        finish(host, busy)
+        stop(host)
+
+
+@pytest.mark.rule("idem-03", "int-06")
+def test_killed_at_any_moment_a_host_keeps_its_word(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    with Ground(tmp_path) as ground:
+        host = ground.start()
+        busy = steerers(host, chance)
+        for _ in range(LIVES):
+            with ThreadPoolExecutor(1) as pool:
+                working = pool.submit(work, host, busy, 1000)
+                time.sleep(chance.uniform(0.05, 0.4))
+                host.kill()
+                assert not working.result(60)
+            host = ground.start()
+            for each in busy:
+                each.check(host)
+        assert sum(len(each.wishes) for each in busy) > LIVES * len(busy)
+        finish(host, busy)
+
+
+def test_an_answer_that_is_acknowledged_too_early_is_missed(tmp_path: Path) -> None:
+    with Ground(tmp_path, "rash") as ground:
+        host = ground.start()
+        busy = steerers(host, random.Random(1))
+        assert work(host, busy, 1)
+        host.kill()
+        host = ground.start()
+        for each in busy:
+            with pytest.raises(AssertionError, match=r"is lost|is refused now"):
+                each.check(host)
+
+
+def test_a_node_that_is_tried_again_too_early_is_seen(tmp_path: Path) -> None:
+    with Ground(tmp_path, "restless") as ground:
+        host = ground.start()
+        run_id = host.create("retries")
+        host.kill()
+        restart = int(time.time() * 1000)
+        host = ground.start()
+        with pytest.raises(AssertionError, match="too early"):
+            check_retry(follow(host, run_id), restart)

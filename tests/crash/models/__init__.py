@@ -1,0 +1,1 @@
+"""Model calls under SIGKILL."""

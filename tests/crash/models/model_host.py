@@ -1,0 +1,161 @@
+"""Hosts whose runs talk to a model that asks, and a person who answers it."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.crash.client import BROKEN
+from tests.crash.restartable_host import Ground
+from tests.harness.definitions import edge, node
+from tests.live import Host, write_workflows
+from tests.live.host import KEYS, environment, until
+from tests.live.steering import events, flow, reply
+from tests.simulation.models import model_oracle as oracle
+from weftwork.engine.models.generation import STRUCTURED
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import Fact
+
+SABOTEUR = Path(__file__).with_name("model_sabotage.py")
+PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
+SHAPE = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
+ASKS = {"questions": [{"id": "who", "question": "Who?"}]}
+SAID: list[Any] = [
+    {"type": "clarification.request", "correlationId": "1", "payload": ASKS},
+    [
+        {"type": "schema.request", "correlationId": "1", "payload": {"envelopeType": PLAN}},
+        {"type": NOTE, "payload": {"text": "Aside."}},
+    ],
+    {"type": PLAN, "correlationId": "1", "payload": {"steps": ["pay"]}},
+]
+TALK = "To be, or not to be, that is the question: whether it is nobler in the mind to suffer."
+SCRIPT: dict[str, Any] = {
+    "nodes": {
+        "plan": [{"content": json.dumps(each), "delayMsPerToken": 1} for each in SAID],
+        "talk": [{"content": TALK, "delayMsPerToken": 1}],
+        "again": [{"content": '{"steps": 1}'}, {"content": '{"steps": [1]}'}],
+    },
+    "default": {"content": '{"steps": []}', "delayMsPerToken": 3},
+}
+TALKS = flow(
+    "talks",
+    [
+        node(
+            "plan",
+            "core.ai.generateEnvelope",
+            config={"envelopeType": PLAN, "userMessage": "Plan it."},
+            envelopeContract={"accepts": [PLAN, NOTE], "artifacts": [NOTE, PLAN]},
+        ),
+        node("talk", "core.ai.callPrompt", config={"prompt": "Well?"}),
+        node(
+            "map",
+            "core.flow.map",
+            config={
+                "items": [1, 2, 3],
+                "concurrency": 2,
+                "body": {"typeId": "core.ai.structuredOutput", "config": {"prompt": "Fill it.", "outputSchema": SHAPE}},
+            },
+        ),
+        node("again", "core.ai.structuredOutput", config={"prompt": "Fill it.", "outputSchema": SHAPE}),
+    ],
+    [edge("plan", "again")],
+    metadata={"envelopeKinds": {PLAN: {"version": 1, "schema": SHAPE}, NOTE: {"version": 1, "schema": {}}}},
+)
+TEXTS = [TALK, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json.dumps, SAID)]
+
+
+class EnvelopeGround(Ground):
+    """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
+
+    def __init__(self, folder: Path, mischief: str | None = None) -> None:
+        super().__init__(folder)
+        self._flows = write_workflows(folder / "talking", TALKS)
+        self._script = folder / "script.json"
+        self._script.write_text(json.dumps(SCRIPT))
+        if mischief is not None:
+            self._program = [sys.executable, str(SABOTEUR), mischief]
+
+    def launch(self, faults: str | None = None) -> Host:
+        assert all(host.process.poll() is not None for host in self._hosts)
+        number = len(self._hosts)
+        output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
+        line = [*self._program, "serve", "--port", "0", "--data", self.data, "--workflows", self._flows, *KEYS]
+        line += ["--model-script", self._script]
+        env = environment(self.folder, {"WEFTWORK_FAULTS": faults} if faults else None)
+        with output.open("wb") as out, errors.open("wb") as err:
+            process = subprocess.Popen([*map(str, line)], stdout=out, stderr=err, env=env)
+        host = Host(process, output, errors, self.data)
+        self._hosts.append(host)
+        return host
+
+
+class Person:
+    """Starts runs and answers what their models ask, for as long as there is a host."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+
+    def begin(self, host: Host, count: int) -> None:
+        with contextlib.suppress(*BROKEN):
+            for _ in range(count):
+                answer = host.call("POST", "/v1/runs", {"workflowId": "talks"})
+                if answer.status == 201:
+                    self.runs.append(answer.document["runId"])
+
+    def use_up(self, host: Host) -> None:
+        """One run after the other, until the host dies: how many commits one takes depends on how busy it is."""
+        for _ in range(5):
+            if host.process.poll() is None:
+                self.begin(host, 1)
+                self.work(host)
+
+    def work(self, host: Host) -> None:
+        """Until all runs have ended, or the host has."""
+
+        def look() -> bool:
+            if host.process.poll() is not None:
+                return True
+            return all(tuple(self._see_to(host, run_id) for run_id in self.runs))
+
+        with contextlib.suppress(*BROKEN):
+            until(look, "the runs to end")
+
+    def _see_to(self, host: Host, run_id: str) -> bool:
+        answer = host.call("GET", f"/v1/runs/{run_id}")
+        status = answer.document.get("status") if answer.status == 200 else None
+        if status == "waiting-input":
+            reply(host, run_id, "plan", {"answers": {"who": "Ann"}})
+        return status in ("completed", "failed", "cancelled")
+
+
+def audit(host: Host, person: Person, told: bool = True) -> None:
+    """Every run comes to its end as if nothing had happened, and nothing in its log happened twice.
+
+    `told`: the store told of all that it has stored.
+    """
+    person.work(host)
+    for run_id in person.runs:
+        log = events(host, run_id)
+        assert log[-1]["type"] == "run.completed", log[-1]
+        for each in log:
+            assert schema.check_payload(each["type"], each["payload"]) == [], each
+        check(log, told)
+
+
+def check(log: list[dict[str, Any]], told: bool) -> None:
+    nodes = {each["id"]: each for each in TALKS["nodes"]}
+    facts = [Fact(each["sequence"], each["type"], each["payload"], 0, each.get("nodeId")) for each in log]
+    causes: list[Any] = [SimpleNamespace(causation_id=each.get("causationId")) for each in log]
+    oracle.check_records(causes, facts, nodes)
+    oracle.check_answers(facts, TEXTS * 50)
+    if told:
+        oracle.check_chunks(facts, nodes)
+    oracle.check_outputs(facts, nodes)
+    found = Counter(each["payload"]["type"] for each in log if each["type"] == "weftwork.envelope.recorded")
+    # A process that is new begins its script anew: then the model may ask, want and note the same once more.
+    assert found.keys() == {"clarification.request", "schema.request", NOTE, PLAN, STRUCTURED}
+    assert (found[PLAN], found[STRUCTURED]) == (1, 4), found

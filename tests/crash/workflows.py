@@ -1,0 +1,63 @@
+"""The workflows of these proofs, and how long each of their nodes must take at least."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.harness.definitions import edge, node
+from tests.live import delays, echoes, write_workflows
+from tests.live.child_workflows import calling
+from tests.live.steering import QUESTION, asking, flow
+
+LONG = 3_600_000
+"""A run that nobody cancels does not end within a test."""
+BULK_NODES = 8
+
+WAITS: dict[str, dict[str, int]] = {
+    "quick": {"e000": 0, "e001": 0, "e002": 0},
+    "waits": {"n0": 0, "n1": 30, "n2": 60, "n3": 0, "n4": 20},
+    "fork": {"start": 0, "short": 40, "middle": 90, "far": 150, "join": 0},
+    "long": {"n0": LONG},
+    "bulk": {f"e{at:03}": 0 for at in range(BULK_NODES)},
+    "delay": {"n0": 3000},
+    "chain": {"n0": 0, "n1": 400, "n2": 1500, "n3": 300},
+    "branches": {"start": 0, "short": 300, "middle": 1400, "far": 2500, "join": 0},
+    "asks": {"ask": 0, "last": 0},
+    "due": {"ask": 100},
+    "retries": {"try": 0},
+    "calls": {"call": 0},
+    "drops": {"call": LONG},
+}
+"""Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
+
+
+def fork(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
+    """The first node, then all the inner ones at the same time, then the last."""
+    first, *inner, last = lengths
+    document = delays(workflow_id, *lengths.values())
+    for each, name in zip(document["nodes"], lengths, strict=True):
+        each["id"] = each["name"] = name
+    pairs = [(first, name) for name in inner] + [(name, last) for name in inner]
+    document["edges"] = [{"id": f"{a}-{b}", "sourceNodeId": a, "targetNodeId": b} for a, b in pairs]
+    return document
+
+
+DUE = {"timeoutMs": 100, "remindAfterMs": [40], "defaultValue": "nobody"}
+AGAIN = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
+QUESTIONS = [
+    flow("asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
+    flow("due", [node("ask", "core.interrupt", config={**QUESTION, **DUE})]),
+    flow("rounds", [asking("ask")], [edge("ask", "ask", condition=AGAIN)], settings={"maxLoopbackIterations": 100_000}),
+    flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
+]
+"""One that asks once, one that nobody answers, one that asks until it has had enough, and one that is tried again."""
+PARENTS = [flow("calls", [calling("call", "quick")]), flow("drops", [calling("call", "long")])]
+"""One whose child ends, and one whose child has to be cancelled with it."""
+
+
+def write_flows(folder: Path) -> Path:
+    """A folder for --workflows that holds them all."""
+    chains = [delays(name, *WAITS[name].values()) for name in ("waits", "long", "delay", "chain")]
+    forks = [fork(name, WAITS[name]) for name in ("fork", "branches")]
+    return write_workflows(
+        folder, *chains, *forks, *QUESTIONS, *PARENTS, echoes("quick", 3), echoes("bulk", BULK_NODES)
+    )

@@ -1,0 +1,183 @@
+"""What a run hides stays hidden in what is said of it, and its readers are told what was said."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.engine.api.test_annotations import FLAG, GATE, listed, refusal, say
+from tests.harness.definitions import node, variable, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run
+from weftwork.engine.api.annotations import RUNS_KEPT, Learner
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.privacy.redaction import COPY, Redactor
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import Owner, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow
+
+CANARY = "canary-7b1d"
+GUARDED = workflow(
+    [
+        node("a", "core.identity", inputs={"x": {"type": "variable", "variableName": "secret"}}),
+        node("b", "test.gate"),
+    ],
+    None,
+    [variable("secret", sensitive=True), variable("open")],
+)
+SAYING = {
+    "signal": {"kind": "correction", "correction": f"not {CANARY}", "label": CANARY},
+    "note": f"<{CANARY}> and {CANARY}",
+}
+
+
+async def guarded(bench: Bench) -> RunKey:
+    key = await bench.start(GUARDED, inputs={"secret": CANARY, "open": "plain"})
+    await quiet()
+    return key
+
+
+@pytest.mark.rule("hide-03", "fb-02")
+@pytest.mark.parametrize("when", ["live", "ended", "restarted"])
+def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await guarded(bench)
+        if when == "ended":
+            bench.stage.release("b")
+            await bench.end(key)
+        if when == "restarted":
+            await bench.crash()
+            bench = bench.again()
+            await bench.executor.recover()
+        shown = await say(bench, key, SAYING)
+        assert CANARY not in json.dumps([shown, await listed(bench, key)])
+        assert shown["signal"]["label"] == mask("secret")
+        assert shown["note"] == f"<{mask('secret')}> and {mask('secret')}"
+        assert (await say(bench, key, {**FLAG, "note": "plain"}))["note"] == "plain"
+        free = await bench.start(GATE)
+        assert (await say(bench, free, SAYING))["note"] == SAYING["note"], "another run hides nothing"
+        await bench.close()
+
+    run(work)
+
+
+@pytest.mark.rule("hide-03")
+def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Redactor, "shown_value", lambda self, value: value)
+
+    async def work() -> str:
+        bench = Bench()
+        return json.dumps(await say(bench, await guarded(bench), SAYING))
+
+    assert CANARY in run(work)
+
+
+@pytest.mark.rule("hide-03")
+def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await guarded(bench)
+        learner = Learner(bench.log)
+        reads = 0
+        honest = bench.log.hidden
+
+        async def hidden(run: RunKey) -> Any:
+            nonlocal reads
+            reads += 1
+            return await honest(run)
+
+        bench.log.hidden = hidden
+
+        async def shown() -> Any:
+            stored = await bench.stored(key)
+            plan = await bench.catalog.pinned(stored.header.workflow_id, stored.header.definition)
+            return await learner.shown(stored, plan, {"note": CANARY})
+
+        assert [await shown() for _ in range(3)] == [{"note": mask("secret")}] * 3
+        assert reads == 1
+        bench.stage.release("b")
+        await bench.end(key)
+        assert [await shown() for _ in range(3)] == [{"note": mask("secret")}] * 3
+        assert reads == 2
+        for _ in range(RUNS_KEPT + 5):
+            key = await guarded(bench)
+            await shown()
+        assert len(learner._kept) == RUNS_KEPT
+        await bench.close()
+
+    run(work)
+
+
+@pytest.mark.rule("fb-05", "hide-03")
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
+    hides: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        bench = Bench()
+        await bench.store.open()
+        key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
+        monkeypatch.setattr(bench.catalog, "pinned", _unreadable)
+        shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
+        texts = [shown["note"], shown["signal"]["label"], shown["signal"]["correction"]]
+        assert texts == ([mask(COPY)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])
+        fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "nobody"}})
+        assert fault.details == {"pointer": "/target/nodeId"}
+        await bench.close()
+
+    run(work)
+
+
+async def _unreadable(*_: Any) -> Any:
+    raise HostFault("this host cannot run it")
+
+
+async def _foreign(bench: Bench) -> RunKey:
+    """A run that no definition here belongs to, with the state of one node."""
+    header = RunHeader("foreign", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
+    event = Event("foreign", 0, "event-of-foreign", "run.failed", 1_000, b'{"error":{"code":"x","message":"x"}}')
+    projection = Projection("failed", 0, 1_000, 1_000)
+    rows = (StateRow("node", "a", b'{"status":"failed"}'), StateRow("variable", "nobody", b"1"))
+    await bench.store.log.create(header, first=Batch((event,), projection, rows))
+    return header.key
+
+
+@pytest.mark.rule("sse-13")
+def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key, other = await bench.start(GATE), await bench.start(GATE)
+        await quiet()
+        last = (await bench.events(key))[-1].sequence
+        readers = [bench.feeds.join(each, last) for each in (key, other)]
+        for reader in readers:
+            reader.hears = True
+        shown = await say(bench, key, {**FLAG, "note": "now"})
+        (note,) = readers[0].told()
+        document = json.loads(note.frame.data)
+        assert (document["payload"], document["sequence"], note.sequence) == (shown, last, last)
+        assert readers[1].told() == []
+        await say(bench, key, key="k")
+        await say(bench, key, key="k")
+        assert len(readers[0].told()) == 1, "a repeat is not told again"
+        await refusal(bench, key, {})
+        assert readers[0].told() == []
+
+    run(work)
+
+
+@pytest.mark.rule("sse-13")
+def test_a_run_without_events_has_nothing_to_come_behind() -> None:
+    async def work() -> None:
+        bench = Bench()
+        await bench.store.open()
+        header = RunHeader("empty", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
+        await bench.store.log.create(header)
+        reader = bench.feeds.join(header.key, -1)
+        reader.hears = True
+        await say(bench, header.key)
+        assert reader.told() == []
+
+    run(work)

@@ -1,0 +1,205 @@
+"""The facade of annotations: what is refused and when, one key one annotation, and what a run hides stays hidden."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run
+from weftwork.engine.api import annotations as module
+from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.keyring import Principal
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.review import annotations
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
+from weftwork.protocol.wire.v1.routes import SCOPES
+
+OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
+SECOND = Principal.of("key_3", "acme", "live", frozenset(SCOPES))
+FLAG: dict[str, Any] = {"signal": {"kind": "flag"}}
+GATE = workflow([node("a", "test.gate")])
+
+
+def facade(bench: Bench) -> Annotations:
+    return Annotations(bench.runtime, bench.catalog, bench.executor, bench.store.annotations)
+
+
+async def say(bench: Bench, about: RunKey, document: Any = FLAG, **more: Any) -> dict[str, Any]:
+    said = await facade(bench).create(more.pop("caller", CALLER), about.run_id, document, **more)
+    shown = json.loads(said.document)
+    assert schema.check("annotation", shown) == []
+    return shown
+
+
+async def listed(bench: Bench, key: RunKey) -> list[dict[str, Any]]:
+    page = await facade(bench).page(CALLER, key.run_id, None, 1000)
+    return [json.loads(each.document) for each in page.annotations]
+
+
+async def refusal(bench: Bench, about: RunKey, document: Any = FLAG, **more: Any) -> ClientFault:
+    before = await bench.store.annotations.page(about, None, 1000, 2**30)
+    with pytest.raises(ClientFault) as caught:
+        await say(bench, about, document, **more)
+    assert await bench.store.annotations.page(about, None, 1000, 2**30) == before, "a refusal keeps nothing"
+    return caught.value
+
+
+@pytest.mark.rule("fb-02")
+def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(GATE)
+        await quiet()
+        log = await bench.events(key)
+        first = await say(bench, key, {"signal": {"kind": "rating", "rating": 2}, "note": "slow"})
+        assert await bench.events(key) == log, "it is not in the log"
+        bench.stage.release("a")
+        ended = await bench.end(key)
+        second = await say(bench, key, caller=SECOND)
+        assert await bench.events(key) == ended
+        assert await listed(bench, key) == [first, second]
+        assert first["target"] == {"runId": key.run_id}
+        assert [each["actor"] for each in (first, second)] == [{"principalRef": "key_1"}, {"principalRef": "key_3"}]
+        assert first["annotationId"] != second["annotationId"]
+
+    run(work)
+
+
+@pytest.mark.rule("fb-05")
+def test_what_is_meant_must_be_there() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key, other = await bench.start(GATE), await bench.start(GATE)
+        await quiet()
+        event, theirs = [(await bench.events(each))[0].event_id for each in (key, other)]
+        for target in ({}, {"nodeId": "a"}, {"eventId": event}, {"eventId": event, "nodeId": "a"}):
+            shown = await say(bench, key, {**FLAG, "target": target})
+            assert shown["target"] == {"runId": key.run_id, **target}
+        for name, value in (("nodeId", "b"), ("nodeId", ""), ("eventId", theirs), ("eventId", ""), ("eventId", "x")):
+            fault = await refusal(bench, key, {**FLAG, "target": {name: value}})
+            assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/target/{name}"})
+            assert value == "" or value not in fault.message
+        fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "a", "eventId": "x"}})
+        assert fault.details == {"pointer": "/target/eventId"}
+
+    run(work)
+
+
+@pytest.mark.rule("fb-05")
+def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(GATE)
+        await quiet()
+        events = await bench.events(key)
+        monkeypatch.setattr(module, "EVENTS_SEARCHED", 1)
+        await say(bench, key, {**FLAG, "target": {"eventId": events[0].event_id}})
+        fault = await refusal(bench, key, {**FLAG, "target": {"eventId": events[1].event_id}})
+        assert "among the first 1 of the run" in fault.message
+
+    run(work)
+
+
+def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(GATE)
+        theirs = RunKey("live:other", key.run_id)
+        for given, caller in ((theirs, OTHER), (RunKey(key.partition, "nobody"), CALLER)):
+            assert (await refusal(bench, given, caller=caller)).code == "not_found"
+            with pytest.raises(ClientFault, match="not_found"):
+                await facade(bench).page(caller, given.run_id, None, 10)
+        assert await listed(bench, key) == []
+
+    run(work)
+
+
+def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a")]))
+        honest = bench.store.annotations.add
+
+        async def late(*arguments: Any) -> Any:
+            assert await bench.store.log.delete(key, 0)
+            return await honest(*arguments)
+
+        monkeypatch.setattr(bench.store.annotations, "add", late)
+        with pytest.raises(ClientFault, match="not_found"):
+            await say(bench, key)
+
+    run(work)
+
+
+@pytest.mark.rule("fb-03")
+def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 3)
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(GATE)
+        for at in range(3):
+            await say(bench, key, key=f"k{at}")
+        fault = await refusal(bench, key, key="k3")
+        assert (fault.code, fault.status, fault.details) == ("annotation_limit_reached", 409, {"maxAnnotations": 3})
+        assert await say(bench, key, key="k0") == (await listed(bench, key))[0], "a repeat is no new one"
+        await say(bench, await bench.start(GATE))
+
+    run(work)
+
+
+@pytest.mark.rule("idem-02", "idem-03")
+def test_one_key_is_one_annotation() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key, other = await bench.start(GATE), await bench.start(GATE)
+        said = facade(bench)
+        many = await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
+        assert len({each.document for each in many}) == 1
+        assert [each.replayed for each in many].count(False) == 1
+        assert len(await listed(bench, key)) == 1
+        fault = await refusal(bench, key, {**FLAG, "note": "x"}, key="k")
+        assert fault.code == "idempotency_key_mismatch"
+        assert (await refusal(bench, key, key="no key")).code == "validation_error"
+        await say(bench, other, key="k")
+        assert len(await listed(bench, other)) == 1, "the key counts for one run"
+        bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
+        await say(bench, key, {**FLAG, "note": "x"}, key="k")
+        assert len(await listed(bench, key)) == 2
+
+    run(work)
+
+
+@pytest.mark.rule("idem-02")
+def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> int:
+        bench = Bench()
+        key = await bench.start(GATE)
+        honest = bench.store.annotations.add
+
+        async def slotless(run: RunKey, new: Any, most: int, record: Any = None, assets: Any = ()) -> Any:
+            return await honest(run, new, most)
+
+        monkeypatch.setattr(bench.store.annotations, "add", slotless)
+        said = facade(bench)
+        await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
+        return len(await listed(bench, key))
+
+    assert run(work) == 8
+
+
+def test_a_repeat_after_the_run_is_gone_has_nothing_to_show() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a")]))
+        await say(bench, key, key="k")
+        assert await bench.store.log.delete(key, 0)
+        bench.executor.forget(key)
+        with pytest.raises(ClientFault, match="not_found"):
+            await say(bench, key, key="k")
+
+    run(work)

@@ -1,0 +1,251 @@
+"""Bundles from the log: page by page, for the owner alone, and honest when the run goes away meanwhile."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, Witness
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.engine.api import bundles as module
+from weftwork.engine.api import test_endpoints
+from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.test_endpoints import EventQuery, Observation
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Draft, Event
+from weftwork.protocol.run.header import Owner, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.wire.v1.routes import SCOPES
+
+OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
+TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
+
+
+def bundles(bench: Bench) -> Bundles:
+    return Bundles(bench.runtime, bench.service, "0.1.0")
+
+
+async def whole(bench: Bench, key: RunKey, **more: Any) -> tuple[dict[str, Any], list[bytes]]:
+    pieces = await bundles(bench).begin(CALLER, key.run_id, **more)
+    parts: list[bytes] = []
+    while (piece := await pieces.next()) is not None:
+        parts.append(piece)
+    assert await pieces.next() is None
+    document = json.loads(b"".join(parts))
+    assert schema.check("debug-bundle", document) == []
+    return document, parts
+
+
+async def long_run(store: MemoryStore, count: int, size: int) -> RunKey:
+    """An ended run of so many events."""
+    await store.open()
+    header = RunHeader("long-run-0000000000", CALLER.partition, Owner("acme", "key_1"), "w", "d", 1_000)
+    kinds = ["run.started", *["acme.thing"] * (count - 2), "run.completed"]
+    payload = msgspec.json.encode({"text": "x" * size})
+    events = tuple(Event(header.run_id, at, f"e-{at:08}", kind, 1_000, payload) for at, kind in enumerate(kinds))
+    await store.log.create(header, first=Batch(events, Projection("completed", count - 1, 1_000, 1_000)))
+    return header.key
+
+
+class Pages:
+    """A log that counts what is read of it."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.read_at: list[tuple[int, int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def read(self, key: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
+        found = await self._log.read(key, after, limit, budget)
+        self.read_at.append((len(found), sum(event.weight for event in found)))
+        return found
+
+
+@pytest.mark.rule("bundle-01")
+def test_a_bundle_is_the_log_and_the_snapshot() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate"), node("b", "core.noop")]))
+        await until(lambda: bench.stage.waiting)
+        live, _ = await whole(bench, key)
+        assert (live["run"]["status"], live["run"]["endedAt"]) == ("running", None)
+        bench.stage.release("a")
+        await bench.end(key)
+        document, _ = await whole(bench, key)
+        assert document["events"] == [json.loads(event.document) for event in await bench.events(key)]
+        assert document["run"]["status"] == "completed"
+        assert document["metrics"]["nodeCount"] == 2
+        spans = json.loads(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
+        assert document["spans"] == spans
+
+    run(work)
+
+
+@pytest.mark.rule("bundle-07")
+@pytest.mark.parametrize(("count", "size"), [(3_000, 20), (300, 5_000), (3, 300_000)])
+def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await long_run(bench.store, count, size)
+        pages = Pages(bench.runtime.log)
+        made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
+        pieces = await made.begin(CALLER, key.run_id)
+        assert pages.read_at == [], "nothing is read before it is wanted"
+        largest = size + 2_000
+        sizes: list[int] = []
+        while (piece := await pieces.next()) is not None:
+            # What is given on is what was just read, and no more was read for it.
+            assert len(pages.read_at) <= len(sizes)
+            sizes.append(len(piece))
+        assert sum(each for each, _ in pages.read_at) == count
+        assert max(each for each, _ in pages.read_at) <= module.PAGE
+        assert max(weight for _, weight in pages.read_at) <= module.PAGE_BYTES + largest
+        assert max(sizes) <= module.PAGE_BYTES + largest
+
+    run(work)
+
+
+@pytest.mark.rule("bundle-04", "bundle-07")
+def test_nothing_is_read_behind_the_cap() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await long_run(bench.store, 12_000, 1_000)
+        pages = Pages(bench.runtime.log)
+        made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
+        pieces = await made.begin(CALLER, key.run_id)
+        body = await _rest(pieces)
+        document = json.loads(body)
+        assert MAX_BYTES - 5_000 < len(body) <= MAX_BYTES
+        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+        assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
+        seen = sum(each for each, _ in pages.read_at)
+        assert seen < len(document["events"]) + module.PAGE
+
+    run(work)
+
+
+async def _all(pieces: module.Pieces) -> AsyncIterator[bytes]:
+    while (piece := await pieces.next()) is not None:
+        yield piece
+
+
+async def _rest(pieces: module.Pieces) -> bytes:
+    return b"".join([piece async for piece in _all(pieces)])
+
+
+def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAGE", 10**9)
+    monkeypatch.setattr(module, "PAGE_BYTES", 10**12)
+
+    async def work() -> int:
+        bench = Bench()
+        key = await long_run(bench.store, 3_000, 1_000)
+        _, parts = await whole(bench, key)
+        return max(map(len, parts))
+
+    assert run(work) > 3_000_000
+
+
+@pytest.mark.rule("bundle-05")
+def test_a_run_of_others_has_no_bundle() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await long_run(bench.store, 3, 1)
+        for caller, run_id in ((OTHER, key.run_id), (TESTER, key.run_id), (CALLER, "nobody")):
+            with pytest.raises(ClientFault, match="no such run") as fault:
+                await bundles(bench).begin(caller, run_id)
+            assert fault.value.code == "not_found"
+
+    run(work)
+
+
+@pytest.mark.rule("bundle-05")
+def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await long_run(bench.store, 2_000, 1_000)
+        pieces = await bundles(bench).begin(CALLER, key.run_id)
+        assert await pieces.next()
+        assert await pieces.next()
+        assert await bench.store.log.delete(key, 2_000) is True
+        while await bench.store.log.purge():
+            pass
+        with pytest.raises(ClientFault):
+            await _rest(pieces)
+
+    run(work)
+
+
+def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        pieces = await bundles(bench).begin(CALLER, key.run_id)
+        bench.stage.release("a")
+        await bench.end(key)
+        document = json.loads(await _rest(pieces))
+        assert document["run"]["status"] == "running"
+        assert [event["type"] for event in document["events"]] == ["run.started", "node.started"]
+        assert document["truncated"] is False
+
+    run(work)
+
+
+@pytest.mark.rule("bundle-02", "hide-03")
+def test_what_the_log_hides_is_in_no_bundle() -> None:
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        await until(lambda: bench.stage.waiting)
+        shown = [json.dumps((await whole(bench, key))[0])]
+        bench.stage.release("gate")
+        await bench.end(key)
+        shown.append(json.dumps((await whole(bench, key))[0]))
+        for each in shown:
+            assert CANARY not in each
+            assert SECOND not in each
+        assert witness.given, "and yet a node was given it"
+
+    run(work)
+
+
+@pytest.mark.rule("seam-02", "bundle-06")
+def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "core.noop")]))
+        await bench.end(key)
+        await quiet()
+        log = test_endpoints.TestLog(bench.runtime.clock, bench.runtime.ids)
+        seen = Observation(bench.runtime, bench.service, bundles(bench), log)
+        real = [json.loads(event.document) for event in await bench.events(key)]
+        assert await seen.events(CALLER, key.run_id, EventQuery()) == real
+        assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == real[1:3]
+        added = log.append(CALLER.partition, key.run_id, [Draft("acme.thing", {}, "a", "corr")])
+        assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == [*real[1:3], *added]
+        for other in (OTHER, TESTER):
+            assert await seen.events(other, key.run_id, EventQuery()) == []
+            assert await seen.spans(other, key.run_id) == []
+            assert (await seen.export(other, key.run_id))["events"] == []
+        exported = await seen.export(CALLER, key.run_id)
+        assert exported["events"] == real
+        projected = log.append(CALLER.partition, "elsewhere", [Draft("acme.thing", {"text": "sk-" + "x" * 20}, "a")])
+        bare = await seen.export(CALLER, "elsewhere")
+        assert schema.check("debug-bundle", bare) == []
+        assert bare["metrics"]["eventCount"] == len(projected) == 1
+        assert bare["events"][0]["payload"] == {"text": "[REDACTED:credential]"}
+
+    run(work)

@@ -1,0 +1,149 @@
+"""Deleting runs by their age, on an engine without edges."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.retained_runs import GATE, keeper, long_run, opened
+from weftwork.engine.api import retention as module
+from weftwork.engine.api.retention import AT_ONCE, DAY_MS, SLICE, Pruned
+from weftwork.engine.host.sweeper import EVERY_MS, Sweeper
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.harness import NOW, batch, make_run
+
+
+async def make_ended(store: Any, count: int, partition: str = "live:acme", days: int = 40) -> list[RunKey]:
+    """Runs that ended so many days after 1970, one millisecond after the other."""
+    made: list[RunKey] = []
+    for number in range(count):
+        run_key = await make_run(store, f"run-{partition}-{number}", partition)
+        last = batch(run_key, -1, status="completed")
+        ended = replace(last.projection, completed_at=days * DAY_MS + number)
+        await store.log.append(run_key, -1, replace(last, projection=ended))
+        made.append(run_key)
+    return made
+
+
+@pytest.mark.rule("run-11")
+def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
+    async def work() -> None:
+        bench = Bench()
+        live = await bench.start(GATE)
+        old = await make_ended(bench.store, 5, days=10)
+        young = await make_ended(bench.store, 3, "test:acme", days=20)
+        theirs = await make_ended(bench.store, 2, "live:other", days=10)
+        retention = keeper(bench)
+        assert await retention.count(10 * DAY_MS + 3) == 5
+        assert await retention.prune(10 * DAY_MS + 3, "acme") == Pruned(3, False)
+        assert await retention.count(10 * DAY_MS + 99, "acme") == 2
+        assert await retention.prune(30 * DAY_MS, "acme") == Pruned(5, False)
+        left = [key for key in (*old, *young, *theirs, live) if await bench.store.log.stored(key)]
+        assert left == [*theirs, live]
+        assert await retention.prune(NOW * 2) == Pruned(2, False)
+        assert await bench.status(live) == "running"
+        with pytest.raises(ClientFault) as caught:
+            await retention.prune(0, "no tenant")
+        assert caught.value.code == "validation_error"
+
+    run(work)
+
+
+@pytest.mark.rule("run-11")
+@pytest.mark.parametrize("limit", [1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, SLICE])
+def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
+    async def work() -> None:
+        bench = Bench()
+        await bench.store.open()
+        await make_ended(bench.store, 2 * AT_ONCE + 3)
+        retention = keeper(bench)
+        counts: list[int] = []
+        more = True
+        while more:
+            pruned = await retention.prune(NOW, None, limit)
+            assert pruned.deleted <= limit
+            counts.append(pruned.deleted)
+            more = pruned.more
+        assert sum(counts) == 2 * AT_ONCE + 3
+        assert await retention.count(NOW) == 0
+        assert len(counts) <= (2 * AT_ONCE + 3) // limit + 1
+
+    run(work)
+
+
+@pytest.mark.rule("run-11")
+@pytest.mark.parametrize("days", [0, 7])
+def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "weftwork.retention")
+
+    async def work() -> None:
+        bench = Bench()
+        await bench.store.open()
+        today = bench.clock.now() // DAY_MS
+        await make_ended(bench.store, SLICE + 5, days=today)
+        bench.clock.advance((today + 7) * DAY_MS - bench.clock.now())
+        sweeper = Sweeper(bench.store.log, bench.clock, keeper(bench, days).tidy)
+        sweeper.start()
+        await quiet()
+        assert await bench.store.log.count_ended(NOW * 2) == SLICE + 5, "not before its time"
+        for _ in range(2):
+            bench.clock.advance(EVERY_MS)
+            for _ in range(5000):
+                await asyncio.sleep(0)
+        left = await bench.store.log.count_ended(NOW * 2)
+        await sweeper.stop()
+        assert left == (0 if days else SLICE + 5)
+
+    run(work)
+    said = [record for record in caplog.records if record.message == "runs past their time deleted"]
+    assert [record.__dict__["count"] for record in said] == ([SLICE + 5] if days else [])
+
+
+def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        bench = Bench()
+        await bench.store.open()
+        retention = keeper(bench, 1)
+        real, calls = retention.prune, 0
+
+        async def prune(*arguments: Any) -> Pruned:
+            nonlocal calls
+            calls += 1
+            if calls == 1:
+                raise StoreUnavailable("gone")
+            return await real(*arguments)
+
+        retention.prune = prune  # type: ignore[method-assign]
+        sweeper = Sweeper(bench.store.log, bench.clock, retention.tidy)
+        sweeper.start()
+        await until(lambda: calls == 1)
+        await quiet()
+        bench.clock.advance(EVERY_MS)
+        await until(lambda: calls == 2)
+        await sweeper.stop()
+
+    run(work)
+    assert "store unavailable, sweeping later" in caplog.text
+
+
+def test_a_prune_clears_long_runs_away_in_bounded_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLICE", 3)
+
+    async def work() -> None:
+        store, retention = await opened(tmp_path)
+        for number in range(3):
+            await long_run(store, f"run-{number}")
+        slices: list[Pruned] = []
+        while not slices or slices[-1].more:
+            slices.append(await retention.prune(NOW * 2, None, 3))
+        assert sum(each.deleted for each in slices) == 3
+        assert len(slices) > 5, "each of them did a little"
+        assert await store.log.purge() is False
+        await store.close()
+
+    run(work)

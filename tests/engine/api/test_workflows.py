@@ -1,0 +1,295 @@
+"""Registering workflows: versions, tenants, keys, limits, and what runs make of a new version."""
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import CALLER, Bench, run
+from weftwork.engine.api import workflows as workflows_module
+from weftwork.engine.api.keyring import Principal
+from weftwork.protocol.errors import ClientFault, error_document
+from weftwork.protocol.json import schema
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.protocol.workflow.registration import GATED, MAX_DESCRIPTION, MAX_LISTED
+
+OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
+TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
+V1 = workflow([node("one")], version="1")
+V2 = workflow([node("two")], version="2")
+
+
+async def opened(**made: Any) -> Bench:
+    bench = Bench(**made)
+    await bench.store.open()
+    return bench
+
+
+async def refused(bench: Bench, document: Any, key: str | None = None, caller: Principal = CALLER) -> ClientFault:
+    with pytest.raises(ClientFault) as caught:
+        await bench.workflows.register(caller, document, key)
+    fault = caught.value
+    assert schema.check("error-envelope", error_document(fault.code, fault.message, fault.details)) == []
+    return fault
+
+
+async def read(bench: Bench, version: str | None = None, caller: Principal = CALLER) -> Any:
+    try:
+        return msgspec.json.decode(await bench.workflows.get(caller, "sample", version))
+    except ClientFault as fault:
+        return fault.code
+
+
+async def nodes_run(bench: Bench, caller: Principal = CALLER) -> list[str]:
+    outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
+    stored = await bench.executor.stored(caller.run(outcome.run_id))
+    assert stored is not None
+    plan = await bench.catalog.pinned("sample", stored.header.definition)
+    return list(plan.nodes)
+
+
+@pytest.mark.rule("wf-11")
+def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable() -> None:
+    async def work() -> None:
+        bench = await opened()
+        first = await bench.workflows.register(CALLER, V1)
+        assert (first.workflow_id, first.version, first.created, first.replayed) == ("sample", "1", True, False)
+        assert await nodes_run(bench) == ["one"]
+        bench.clock.advance(1000)
+        second = await bench.workflows.register(CALLER, V2)
+        assert second.created_at == first.created_at + 1000
+        assert second.digest != first.digest
+        assert await nodes_run(bench) == ["two"]
+        assert [await read(bench, version) for version in (None, "1", "2", "3")] == [V2, V1, V2, "not_found"]
+
+    run(work)
+
+
+@pytest.mark.rule("wf-11")
+def test_a_version_says_one_thing_for_ever() -> None:
+    async def work() -> None:
+        bench = await opened()
+        first = await bench.workflows.register(CALLER, V1)
+        await bench.workflows.register(CALLER, V2)
+        bench.clock.advance(1000)
+        again = await bench.workflows.register(CALLER, dict(reversed(V1.items())))
+        assert again == msgspec.structs.replace(first, created=False)
+        conflict = await refused(bench, {**V1, "name": "Other"})
+        assert (conflict.code, conflict.status) == ("workflow_version_conflict", 409)
+        assert conflict.details == {"pointer": "/version"}
+        assert await read(bench) == V2
+        assert await nodes_run(bench) == ["two"]
+
+    run(work)
+
+
+@pytest.mark.rule("wf-11")
+def test_of_two_who_register_the_same_version_at_once_one_is_first() -> None:
+    async def work() -> None:
+        bench = await opened()
+        same = await asyncio.gather(*(bench.workflows.register(CALLER, V1) for _ in range(5)))
+        assert sorted(each.created for each in same) == [False] * 4 + [True]
+        assert len({each.digest for each in same}) == 1
+        other = [workflow([node(name)], version="3") for name in "abcde"]
+        ends = await asyncio.gather(*(bench.workflows.register(CALLER, each) for each in other), return_exceptions=True)
+        assert [getattr(end, "code", "made") for end in ends].count("workflow_version_conflict") == 4
+        (won,) = [each for each, end in zip(other, ends, strict=True) if not isinstance(end, BaseException)]
+        assert await read(bench) == won
+
+    run(work)
+
+
+@pytest.mark.rule("wf-08", "wf-11")
+def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
+    async def work() -> None:
+        bench = await opened()
+        await bench.workflows.register(TESTER, V1)
+        assert [await read(bench, None, caller) for caller in (CALLER, TESTER, OTHER)] == [V1, V1, "not_found"]
+        assert await nodes_run(bench) == ["one"]
+        with pytest.raises(ClientFault) as missing:
+            await bench.service.create_run(OTHER, {"workflowId": "sample"})
+        assert missing.value.details == {"pointer": "/workflowId"}
+        await bench.workflows.register(OTHER, {**V1, "nodes": [node("theirs")]})
+        assert await nodes_run(bench, OTHER) == ["theirs"]
+        assert await nodes_run(bench) == ["one"]
+
+    run(work)
+
+
+@pytest.mark.rule("wf-11")
+def test_a_definition_names_the_callers_tenant_or_none() -> None:
+    async def work() -> None:
+        bench = await opened()
+        for tenant in ("other", "", "ACME", "live:acme"):
+            fault = await refused(bench, {**V1, "tenantId": tenant})
+            assert (fault.code, fault.details) == ("forbidden", {"pointer": "/tenantId"})
+        assert await read(bench, None, OTHER) == "not_found"
+        own = {**V1, "tenantId": "acme"}
+        await bench.workflows.register(CALLER, own)
+        assert await read(bench) == own
+
+    run(work)
+
+
+@pytest.mark.rule("wf-10")
+def test_every_violation_is_listed_up_to_a_bound() -> None:
+    async def work() -> None:
+        bench = await opened()
+        bad = workflow([node("a", "no.such"), node("a"), node("b", "core.delay", config={"delayMs": "x"})])
+        fault = await refused(bench, bad)
+        details = fault.details or {}
+        assert [(each["pointer"], each["keyword"]) for each in details["violations"]] == [
+            ("/nodes/0/typeId", "known"),
+            ("/nodes/1/id", "unique"),
+            ("/nodes/2/config/delayMs", "type"),
+        ]
+        assert details["pointer"] == "/nodes/0/typeId"
+        many = await refused(bench, workflow([node(str(number), "no.such") for number in range(300)]))
+        assert len((many.details or {})["violations"]) == MAX_LISTED
+        for nothing in (None, [], "x", {}):
+            assert (await refused(bench, nothing)).code == "validation_error"
+        assert await read(bench) == "not_found"
+        assert (await refused(bench, {**V1, "version": "v" * 129})).details == {
+            "pointer": "/version",
+            "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "takes 128 or fewer characters"}],
+        }
+
+    run(work)
+
+
+def without(bench: Bench, *types: str) -> None:
+    """As a host that never had these types."""
+    for each in types:
+        del cast(dict[str, Any], bench.catalog.types)[each]
+
+
+@pytest.mark.rule("wf-09")
+@pytest.mark.parametrize("type_id", GATED)
+def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
+    """Whoever creates it learns what is missing, and where it is."""
+
+    async def work() -> None:
+        bench = await opened()
+        document = workflow([node("a"), node("b", type_id)])
+        await bench.workflows.register(CALLER, document)
+        later = bench.again()
+        without(later, type_id)
+        with pytest.raises(ClientFault) as caught:
+            await later.service.create_run(CALLER, {"workflowId": document["id"]})
+        assert (caught.value.code, caught.value.status) == ("capability_required", 422)
+        assert caught.value.details == {
+            "pointer": "/workflowId",
+            "requiredCapability": GATED[type_id],
+            "offendingTypeId": type_id,
+            "nodeId": "b",
+        }
+
+    run(work)
+
+
+@pytest.mark.rule("wf-09")
+def test_a_gated_type_is_refused_before_anything_else() -> None:
+    async def work() -> None:
+        bench = await opened()
+        without(bench, "core.dispatch")
+        fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
+        assert (fault.code, fault.status) == ("capability_required", 422)
+        body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
+        with pytest.raises(ClientFault) as caught:
+            await bench.workflows.register_sample(CALLER, body)
+        assert (caught.value.details or {})["nodeId"] == "n"
+
+    run(work)
+
+
+def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
+    async def work() -> None:
+        bench = await opened(limits=Limits(max_workflows_per_tenant=2))
+        await bench.workflows.register(CALLER, V1)
+        await bench.workflows.register(CALLER, V2)
+        fault = await refused(bench, {**V1, "version": "3"})
+        assert (fault.code, fault.status, fault.details) == ("workflow_limit_reached", 409, {"limit": 2})
+        assert (await bench.workflows.register(CALLER, V1)).created is False
+        assert (await bench.workflows.register(OTHER, V1)).created is True
+        assert await bench.catalog.register(workflow([node("a")], id="file")) == []
+
+    run(work)
+
+
+def test_a_list_shows_what_can_be_started() -> None:
+    async def work() -> None:
+        bench = await opened()
+        await bench.catalog.register(workflow([node("a")], id="file", description="x" * 600))
+        await bench.workflows.register(CALLER, V1)
+        await bench.workflows.register(CALLER, {**V2, "name": "Second", "description": "y" * 600})
+        page = await bench.workflows.list(CALLER, None, 50)
+        made = page["workflows"][1].pop("createdAt")
+        assert made.endswith("Z")
+        long = MAX_DESCRIPTION
+        assert page == {
+            "workflows": [
+                {"workflowId": "file", "name": "Sample", "version": "1.0.0", "versions": ("1.0.0",)}
+                | {"description": "x" * long},
+                {"workflowId": "sample", "name": "Second", "version": "2", "versions": ("2", "1")}
+                | {"description": "y" * long},
+            ]
+        }
+        first = await bench.workflows.list(CALLER, None, 1)
+        assert first["nextCursor"] == "file"
+        assert [each["workflowId"] for each in (await bench.workflows.list(OTHER, None, 50))["workflows"]] == ["file"]
+
+    run(work)
+
+
+@pytest.mark.rule("wf-08")
+def test_what_describes_a_definition_changes_nothing_about_its_course() -> None:
+    async def work() -> None:
+        bench = await opened()
+        for version, more in enumerate(
+            ({"status": "inactive"}, {"status": "draft"}, {"status": "archived"}, {"isActive": False})
+        ):
+            document = {**workflow([node("a")]), "version": str(version), **more}
+            await bench.workflows.register(CALLER, document)
+            assert await read(bench) == document
+            assert await nodes_run(bench) == ["a"]
+
+    run(work)
+
+
+def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
+    async def work() -> None:
+        before = await opened()
+        first = await before.workflows.register(CALLER, V1, "k")
+        await before.workflows.register(CALLER, V2)
+        after = before.again()
+        assert await nodes_run(after) == ["two"]
+        assert [await read(after, version) for version in (None, "1")] == [V2, V1]
+        again = await after.workflows.register(CALLER, V1, "k")
+        assert again == msgspec.structs.replace(first, replayed=True)
+        assert (await refused(after, {**V2, "name": "Other"})).code == "workflow_version_conflict"
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("guard", "without", "proof"),
+    [
+        ("find_gate", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
+        ("_check_tenant", lambda *_: None, test_a_definition_names_the_callers_tenant_or_none),
+        ("check_version", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
+        (
+            "_same",
+            lambda there, *_: workflows_module._outcome(there, created=False),
+            test_a_version_says_one_thing_for_ever,
+        ),
+    ],
+)
+def test_a_guard_that_is_taken_away_is_missed(
+    monkeypatch: pytest.MonkeyPatch, guard: str, without: Any, proof: Any
+) -> None:
+    monkeypatch.setattr(workflows_module, guard, without)
+    with pytest.raises((AssertionError, AttributeError, pytest.fail.Exception)):
+        proof()

@@ -1,0 +1,211 @@
+"""A map over child runs in real runs: order, bound, failures, restarts, cancellation."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples, node, variable
+from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.run_tree import ACCEPT, begin, children, ended, flow, gate, restarted, shown
+from weftwork.adapters.nodes.flow import map_children
+from weftwork.ports.node_outcome import Failed
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.header import TERMINAL, RunKey
+
+DECLARED = [variable("item", "number")]
+GATED = gate("child", variables=DECLARED)
+DOUBLING = flow(
+    "child",
+    node(
+        "twice",
+        "core.setVariable",
+        config={"name": "result"},
+        inputs={"value": {"type": "expression", "expression": "variables.item * 2.0"}},
+    ),
+    variables=[*DECLARED, variable("result", "number")],
+)
+
+
+def mapping(items: list[Any], concurrency: int = 8, more: dict[str, Any] | None = None, **body: Any) -> dict[str, Any]:
+    config = {"items": items, "concurrency": concurrency, "body": {"workflowId": "child", **body}}
+    return flow("parent", node("map", "core.flow.map", config=config, **(more or {})))
+
+
+async def opened(bench: Bench, key: RunKey) -> list[RunKey]:
+    return [each for each in await children(bench, key) if await bench.status(each) not in TERMINAL]
+
+
+@pytest.mark.rule("kin-13")
+def test_a_list_is_worked_through_by_children() -> None:
+    async def work() -> None:
+        bench = Bench()
+        found = await ended(bench, await begin(bench, mapping(list(range(25)), 4, output="result"), DOUBLING))
+        assert found["outputs"] == {"map": {"results": [2 * each for each in range(25)], "count": 25}}
+        assert len(found["childRuns"]) == 25
+        assert {each["status"] for each in found["childRuns"]} == {"completed"}
+        bench = Bench()
+        found = await ended(bench, await begin(bench, mapping([3]), DOUBLING))
+        assert found["outputs"]["map"]["results"] == [{"twice": {"output": 6}}]
+        bench = Bench()
+        found = await ended(bench, await begin(bench, mapping([]), DOUBLING))
+        assert (found["outputs"], "childRuns" in found) == ({"map": {"results": [], "count": 0}}, False)
+
+    run(work)
+
+
+def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
+    async def work() -> None:
+        bench = Bench()
+        held = flow("child", node("hold", "test.gate"), variables=DECLARED)
+        key = await begin(bench, mapping(list(range(9)), 1, output="item"), held)
+        for _ in range(2):
+            bench.stage.release("hold")
+            await quiet()
+        bench.stage.release("hold", Failed("down", "Down."))
+        error = (await ended(bench, key))["error"]
+        line = await children(bench, key)
+        assert len(line) == 3
+        assert (error["code"], error["details"]) == (
+            "map_item_failed",
+            {"index": 2, "code": "down", "childRunId": line[2].run_id},
+        )
+
+    run(work)
+
+
+@pytest.mark.rule("kin-08")
+def test_a_child_that_somebody_cancels_ends_the_others() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, mapping(list(range(9)), 3, {"settings": {"maxRetries": 3}}), GATED)
+        line = await children(bench, key)
+        await bench.cancel(line[1])
+        error = (await ended(bench, key))["error"]
+        await quiet()
+        assert (error["details"]["index"], error["details"]["code"]) == (1, "child_run_cancelled")
+        assert await children(bench, key) == line
+        assert [(await shown(bench, each))["status"] for each in line] == ["cancelled"] * 3
+        reasons = [(await bench.payloads(each, "run.cancelled"))[0].get("reason") for each in line]
+        assert reasons == ["parent-failed", None, "parent-failed"]
+
+    run(work)
+
+
+@pytest.mark.rule("kin-06")
+def test_children_of_a_map_are_cancelled_with_the_run() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, mapping(list(range(40)), 20), GATED)
+        line = await children(bench, key)
+        assert (len(line), await bench.status(key)) == (20, "waiting-approval")
+        await bench.cancel(key)
+        await bench.end(key)
+        for each in line:
+            await bench.end(each)
+            (told,) = await bench.payloads(each, "run.cancelled")
+            assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", key.run_id)
+        assert await children(bench, key) == line
+
+    run(work)
+
+
+def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
+    async def work() -> None:
+        bench = Bench()
+        held = flow("child", node("hold", "test.gate"), variables=DECLARED)
+        more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
+        key = await begin(bench, mapping([1, 2], 1, more, output="item"), held)
+        for outcome in (None, Failed("down", "Down."), None, None):
+            bench.stage.release("hold", outcome)
+            await quiet()
+            bench.clock.advance(1_000)
+            await quiet()
+        found = await ended(bench, key)
+        assert found["outputs"]["map"]["results"] == [1, 2]
+        assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("limits", "document", "code", "started"),
+    [
+        (Limits(max_descendants=5), DOUBLING, "child_limit_exceeded", 4),
+        (Limits(), flow("other", node("a")), "unknown_child_workflow", 0),
+        (Limits(), flow("child", node("a"), variables=[variable("item")]), "child_inputs_invalid", 0),
+    ],
+)
+def test_an_item_for_which_no_child_can_be_started_ends_the_map(
+    limits: Limits, document: Any, code: str, started: int
+) -> None:
+    async def work() -> None:
+        bench = Bench(limits=limits)
+        key = await begin(bench, mapping(list(range(9)), 2), document)
+        error = (await ended(bench, key))["error"]
+        assert (error["code"], error["details"]["code"]) == ("map_item_failed", code)
+        found = await children(bench, key)
+        assert started <= len(found) <= limits.max_descendants
+        assert bool(found) == bool(started)
+        for each in found:
+            await bench.end(each)
+
+    run(work)
+
+
+async def lived(seed: int, crashes: bool = True) -> None:
+    """Children wait for people, who answer in any order; the host dies and starts again in between."""
+    dice = random.Random(seed)
+    bench = Bench()
+    count, concurrency = dice.randint(1, 9), dice.randint(1, 4)
+    key = await begin(bench, mapping(list(range(count)), concurrency, output="item"), GATED)
+    for _ in range(200):
+        if await bench.status(key) in TERMINAL:
+            break
+        line = await opened(bench, key)
+        assert len(line) <= concurrency
+        items = [(await bench.stored(each)).header.inputs["item"] for each in await children(bench, key)]
+        assert items == list(range(len(items))), "not the items, in their order"
+        if line and dice.random() < 0.8:
+            await bench.answer(dice.choice(line), ACCEPT)
+        if crashes and dice.random() < 0.4:
+            for _ in range(dice.randint(0, 40)):
+                await asyncio.sleep(0)
+            bench = await restarted(bench, GATED)
+        await quiet()
+        bench.clock.advance(300)
+        await quiet()
+    found = await ended(bench, key)
+    assert found["status"] == "completed", found["error"]
+    assert found["outputs"] == {"map": {"results": list(range(count)), "count": count}}
+    assert len(await children(bench, key)) == count
+    started = await bench.payloads(key, "weftwork.child.started")
+    assert [each["key"] for each in started] == [str(index) for index in range(count)]
+
+
+@pytest.mark.rule("kin-13", "kin-02")
+@settings(max_examples=examples(25), deadline=None)
+@given(st.integers(0, 2**32))
+def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
+    run(lambda: lived(seed))
+
+
+def test_a_map_that_forgets_what_it_started_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = map_children.map_children
+
+    async def forgetting(call: Any, context: Any, items: Any) -> Any:
+        if call.open_children > 1:
+            items = [*items, None]
+        return await plain(call, context, items)
+
+    monkeypatch.setattr("weftwork.adapters.nodes.flow.map.map_children", forgetting)
+    with pytest.raises(AssertionError):
+        all_lived(30)
+
+
+def all_lived(count: int) -> None:
+    for seed in range(count):
+        run(lambda seed=seed: lived(seed, crashes=False))

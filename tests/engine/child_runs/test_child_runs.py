@@ -1,0 +1,236 @@
+"""Children of a run, as the engine sees them: made once, heard once, and nothing in memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.child_workflows import GATE, HELD, QUICK, SUB, begun, calls, kids, settled
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import Bench, run
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.inputs import ChildNews, Look, PauseAsked, ResumeAsked
+from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.run.live_run import bounds_of
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.batch import Batch, Told
+from weftwork.protocol.run.header import RunKey
+
+
+@pytest.mark.rule("kin-02")
+@pytest.mark.rule("park-01")
+def test_nothing_of_a_parent_is_in_memory_while_its_child_works() -> None:
+    async def work() -> None:
+        bench, key = await begun(calls("held"), HELD)
+        (child,) = await kids(bench, key)
+        assert list(bench.executor._live) == [child]
+        assert (await bench.stored(key)).projection.parked
+        assert await bench.status(key) == "running"
+        bench.stage.release("h")
+        await settled()
+        assert await bench.status(key) == "completed"
+        assert not bench.executor._live
+        expected = ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
+        assert await bench.kinds(key) == [*expected, "node.completed", "run.completed"]
+
+    run(work)
+
+
+class Refusing:
+    """A log that takes no child, once."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.refused = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+        if batch.spawns and not self.refused:
+            self.refused += 1
+            raise StoreUnavailable("full")
+        return await self._log.append(run, expected, batch)
+
+
+@pytest.mark.rule("kin-02")
+def test_a_child_that_could_not_be_stored_is_made_again_and_there_is_one() -> None:
+    async def work() -> None:
+        bench, key = await begun(calls("quick"), QUICK, bench=Bench(wrap=Refusing))
+        assert bench.log.refused == 1
+        assert await kids(bench, key) == []
+        await pass_time(bench, 2000)
+        assert await bench.status(key) == "completed"
+        assert len(await kids(bench, key)) == 1
+        assert len(await bench.payloads(key, "weftwork.child.started")) == 1
+
+    run(work)
+
+
+class Silent:
+    """A log that takes a child and says that it did not, once."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.lied = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+        taken = await self._log.append(run, expected, batch)
+        if batch.spawns and not self.lied:
+            self.lied += 1
+            raise StoreUnavailable("no word came back")
+        return taken
+
+
+def test_a_child_that_was_stored_without_a_word_is_found_and_executed() -> None:
+    async def work() -> None:
+        bench, key = await begun(calls("quick"), QUICK, bench=Bench(wrap=Silent))
+        assert bench.log.lied == 1
+        await pass_time(bench, 5000)
+        assert await bench.status(key) == "completed"
+        assert len(await kids(bench, key)) == 1
+
+    run(work)
+
+
+@pytest.mark.rule("kin-03")
+def test_parents_wait_as_their_children_do_and_go_on_with_them() -> None:
+    top = workflow([node("up", SUB, config={"workflowId": "calls-gate"})], id="top")
+
+    async def work() -> None:
+        bench, key = await begun(top, GATE, calls("gate"))
+        (middle,) = await kids(bench, key)
+        (low,) = await kids(bench, middle)
+        stored = await bench.stored(key)
+        assert (stored.projection.status, stored.projection.current_node) == ("waiting-approval", "up")
+        assert await bench.status(middle) == "waiting-approval"
+        assert not bench.executor._live
+        await bench.answer(low, {"action": "accept"}, "g")
+        await settled()
+        assert [await bench.status(each) for each in (key, middle, low)] == ["completed"] * 3
+
+    run(work)
+
+
+@pytest.mark.rule("kin-03")
+def test_a_parent_runs_again_when_its_child_does_for_a_while() -> None:
+    then = workflow([*GATE["nodes"], node("h", "test.gate")], [edge("g", "h")], id="gate")
+
+    async def work() -> None:
+        bench, key = await begun(calls("gate"), then)
+        (child,) = await kids(bench, key)
+        await bench.answer(child, {"action": "accept"}, "g")
+        await settled()
+        assert await bench.status(child) == "running"
+        assert await bench.status(key) == "waiting-approval"
+        await pass_time(bench, 300)
+        assert await bench.status(key) == "running"
+        bench.stage.release("h")
+        await settled()
+        assert await bench.status(key) == "completed"
+        said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
+        assert said == ["waiting-approval", "running"]
+
+    run(work)
+
+
+def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
+    twice = workflow([*GATE["nodes"], node("h", "test.gate"), {**GATE["nodes"][0], "id": "g2"}], id="gate")
+    twice["edges"] = [edge("g", "h"), edge("h", "g2")]
+
+    async def work() -> None:
+        bench, key = await begun(calls("gate"), twice)
+        (child,) = await kids(bench, key)
+        await bench.answer(child, {"action": "accept"}, "g")
+        await settled()
+        bench.stage.release("h")
+        await settled()
+        await pass_time(bench, 1000)
+        assert await bench.status(child) == "waiting-approval"
+        assert len(await bench.payloads(key, "weftwork.child.status")) == 1
+        assert await bench.store.log.news(None, 10) == []
+
+    run(work)
+
+
+@pytest.mark.rule("kin-04")
+def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> int:
+        bench, key = await begun(calls("held"), HELD)
+
+        def deaf(kin: Kin, news: Any) -> None:
+            bench.mortal.dead = True
+
+        monkeypatch.setattr(Kin, "tell", deaf)
+        bench.stage.release("h")
+        await settled()
+        monkeypatch.undo()
+        assert await bench.status(key) == "running"
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await settled()
+        assert await after.status(key) == "completed"
+        await pass_time(after, 1000)
+        return len(await after.store.log.news(None, 10))
+
+    assert run(work) == 0
+
+
+def told(child: str, status: Any, key: str = "child", **outcome: Any) -> Told:
+    return Told(child, "call", key, 5, status, msgspec.json.encode(outcome))
+
+
+async def _heard(*tells: Callable[[str], Told]) -> tuple[list[str], int]:
+    """Types of what the parent appends when it hears this of its child, and how often its node is called for it."""
+    bench, key = await begun(calls("gate"), GATE)
+    (child,) = await kids(bench, key)
+    state = await bench.state(key)
+    given = ChildNews("call", tuple(each(child.run_id) for each in tells))
+    decision = transitions.decide(state, bounds_of(bench.runtime, state), given)
+    return [draft.type for draft in decision.events], decision.start == "call"
+
+
+@pytest.mark.rule("kin-04")
+def test_only_new_word_of_the_child_itself_counts() -> None:
+    async def work() -> None:
+        assert await _heard(lambda child: told(child, "completed")) == (["weftwork.child.ended"], True)
+        assert await _heard(lambda child: told(child, "running")) == (["weftwork.child.status"], False)
+        assert await _heard(lambda child: told(child, "waiting-approval")) == ([], False)
+        assert await _heard(lambda child: told("another", "completed")) == ([], False)
+        assert await _heard(lambda child: told(child, "completed", key="other")) == ([], False)
+
+    run(work)
+
+
+@pytest.mark.rule("kin-05")
+def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
+    async def work() -> None:
+        bench, key = await begun(calls("gate"), GATE)
+        before = await bench.kinds(key)
+        for _ in range(3):
+            await bench.executor.ask(key, Look("call"))
+            await settled()
+        assert await bench.kinds(key) == before
+        assert not bench.executor._live
+
+    run(work)
+
+
+def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterwards() -> None:
+    async def work() -> None:
+        bench, key = await begun(calls("held"), HELD)
+        assert await bench.executor.ask(key, PauseAsked("immediate")) == "paused"
+        bench.stage.release("h")
+        await settled()
+        assert await bench.status(key) == "paused"
+        assert await bench.executor.ask(key, ResumeAsked()) in ("running", "completed")
+        await settled()
+        assert await bench.status(key) == "completed"
+
+    run(work)

@@ -1,0 +1,204 @@
+"""A node that waits for children is called again whenever it may have something to do, also after a crash."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.child_workflows import GATE, HELD, QUICK, begun, calls, kids, settled
+from tests.harness.crash_log import ending, restarted
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench, run
+from weftwork.engine.decide.decision import NOTHING
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, EmitEvent, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+
+async def _after_the_end() -> str:
+    bench, key = await begun(calls("held"), HELD, bench=ending("weftwork.child.ended"))
+    bench.stage.release("h")
+    await settled()
+    assert bench.log.reached
+    assert await bench.kinds(key) == ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
+    return await (await restarted(bench)).status(key)
+
+
+@pytest.mark.rule("kin-05")
+def test_a_node_whose_child_has_ended_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(_after_the_end) == "completed"
+    monkeypatch.setattr("weftwork.engine.decide.transitions.look", lambda *_: NOTHING)
+    assert run(_after_the_end) == "running"
+
+
+def scripted(script: Any) -> WaitingNode:
+    return WaitingNode(NodeDeclaration("test.script", "As the test says.", instant=False), script)
+
+
+SCRIPT = workflow([node("call", "test.script")], id="script")
+
+
+async def new(context: NodeContext, key: str, workflow_id: str = "gate", **more: Any) -> StartChild:
+    made = await context.child(key, workflow_id, {}, **more)
+    assert isinstance(made, NewChild)
+    return StartChild(made)
+
+
+async def _cancels_one(call: NodeCall, context: NodeContext) -> Outcome:
+    """Two children; one is dropped with a word, the other one is enough."""
+    if not call.children:
+        return Awaits((await new(context, "a"), await new(context, "b")))
+    if call.children["a"].status not in ("cancelling", "cancelled"):
+        return Awaits((CancelChild("a"), EmitEvent("acme.dropped", {})))
+    return Completed({}) if not call.open_children else Awaits()
+
+
+def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() -> None:
+    async def work() -> None:
+        node_type = scripted(_cancels_one)
+        bench, key = await begun(SCRIPT, GATE, bench=ending("acme.dropped", node_type, dies=False))
+        _, second = await kids(bench, key)
+        assert bench.log.reached
+        await pass_time(bench, 5000)
+        assert len(await bench.payloads(key, "acme.dropped")) == 1
+        await bench.answer(second, {"action": "accept"}, "g")
+        await settled()
+        assert await bench.status(key) == "completed"
+        said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
+        assert said.count("cancelling") == 1
+
+    run(work)
+
+
+def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> None:
+    async def alone(call: NodeCall, context: NodeContext) -> Outcome:
+        return Completed({}, (await new(context, "a", "quick", awaited=False),))
+
+    async def work() -> None:
+        bench, key = await begun(SCRIPT, QUICK, bench=ending("weftwork.child.started", scripted(alone), dies=False))
+        await pass_time(bench, 5000)
+        (child,) = await kids(bench, key)
+        assert await bench.status(child) == "completed"
+
+    run(work)
+
+
+async def _misused(outcome: Any) -> str:
+    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+        return await outcome(context)
+
+    bench, key = await begun(SCRIPT, GATE, bench=Bench(scripted(script)))
+    (failed,) = await bench.payloads(key, "node.failed")
+    return failed["error"]["message"]
+
+
+def test_children_that_nobody_could_wait_for_are_not_started() -> None:
+    async def same(context: NodeContext) -> Outcome:
+        return Awaits((await new(context, "a"), await new(context, "a")))
+
+    async def left(context: NodeContext) -> Outcome:
+        return Completed({}, (await new(context, "a"),))
+
+    async def work() -> None:
+        assert await _misused(same) == "Two child runs of the node have the same key."
+        assert await _misused(left) == "A node that completes waits for no child run."
+
+    run(work)
+
+
+def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:
+    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+        return Failed("acme", "No.", effects=(EmitEvent("acme.said", {"a": 1}),))
+
+    async def work() -> None:
+        bench, key = await begun(SCRIPT, bench=Bench(scripted(script)))
+        assert await bench.kinds(key) == ["run.started", "node.started", "acme.said", "node.failed", "run.failed"]
+
+    run(work)
+
+
+def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> None:
+    both = workflow(
+        [node("call", "core.subWorkflow", config={"workflowId": "quick"}), node("h", "test.gate"), node("z")],
+        [edge("call", "z"), edge("h", "z")],
+        id="both",
+    )
+
+    async def work() -> None:
+        bench, key = await begun(both, QUICK)
+        assert isinstance(bench.executor._live[key], LiveRun)
+        assert "weftwork.child.ended" in await bench.kinds(key)
+        bench.stage.release("h")
+        await settled()
+        assert await bench.status(key) == "completed"
+
+    run(work)
+
+
+def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
+    document = calls("held")
+    document["variables"] = [variable("secret", sensitive=True)]
+
+    async def work() -> None:
+        bench, _ = await begun(HELD)
+        key = await bench.start(document, inputs={"secret": "hunter2-hunter2"})
+        await settled()
+        kept = bench.executor._loader._resting[True][key]
+        assert kept.redactor is not None
+        assert "hunter2" not in kept.redactor.shown_value("it is hunter2-hunter2")
+        await bench.close()
+
+    run(work)
+
+
+async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> Outcome:
+    if not call.children:
+        return Awaits((await new(context, "a"), await new(context, "b", "quick")))
+    if call.children["b"].ended:
+        await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
+        if call.children["a"].status not in ("cancelling", "cancelled"):
+            return Awaits((CancelChild("a"),))
+    return Awaits() if call.open_children else Completed({})
+
+
+def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash() -> None:
+    async def work() -> str:
+        node_type = scripted(_asks_with_an_open_child)
+        bench, key = await begun(SCRIPT, GATE, QUICK, bench=ending("node.resumed", node_type))
+        await pass_time(bench, 1000)
+        asking = asyncio.create_task(bench.answer(key, "yes", "call"))
+        await settled()
+        assert bench.log.reached
+        asking.cancel()
+        return await (await restarted(bench)).status(key)
+
+    assert run(work) == "completed"
+
+
+def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+        if not call.children:
+            return Awaits((await new(context, "a", "quick"),))
+        if call.open_children:
+            return Awaits()
+        await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
+        return Completed({})
+
+    declared = NodeDeclaration("test.script", "As the test says.", effect="idempotent", instant=False, continued=False)
+
+    async def work() -> int:
+        bench, key = await begun(SCRIPT, QUICK, bench=ending("node.resumed", WaitingNode(declared, script)))
+        await pass_time(bench, 1000)
+        asking = asyncio.create_task(bench.answer(key, "yes", "call"))
+        await settled()
+        asking.cancel()
+        after = await restarted(bench)
+        assert len(await kids(after, key)) == 1
+        return (await after.kinds(key)).count("node.started")
+
+    assert run(work) == 1
+    monkeypatch.setattr("weftwork.engine.run.activity.Activity._runs_again", lambda *_: True)
+    assert run(work) == 2

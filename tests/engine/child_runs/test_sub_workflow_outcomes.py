@@ -1,0 +1,265 @@
+"""How a child ends, and what that does to the node that waits for it; and how the node ends first."""
+
+from typing import Any
+
+import pytest
+
+from tests.engine.run.test_pause import pause, resume
+from tests.harness.definitions import edge, node, variable
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.retained_runs import keeper
+from tests.harness.run_tree import (
+    ACCEPT,
+    begin,
+    calling,
+    children,
+    ended,
+    flow,
+    gate,
+    only_child,
+    restarted,
+    shown,
+    waits,
+)
+from weftwork.engine.decide import transitions
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.protocol.errors import ClientFault
+
+FAILING = flow("fail", node("f", "core.fail", config={"code": "bolts_missing", "message": "There are no bolts."}))
+LATE = [variable("v", defaultValue="late")]
+HELD = flow("held", node("hold", "test.gate"), variables=LATE)
+RETRIED = {"maxRetries": 2, "retryDelayMs": 10}
+
+
+def test_a_child_that_fails_fails_the_parent_by_name() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, flow("parent", calling("fail", outputMapping={"v": "v"})), FAILING)
+        found = await ended(bench, key)
+        child = await only_child(bench, key)
+        assert (found["status"], found["variables"]) == ("failed", {})
+        assert found["error"] == {
+            "code": "child_run_failed",
+            "message": f"The child run {child.run_id} failed with bolts_missing.",
+            "details": {
+                "childRunId": child.run_id,
+                "childStatus": "failed",
+                "error": {"code": "bolts_missing", "message": "There are no bolts."},
+            },
+        }
+
+    run(work)
+
+
+def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
+    async def work() -> None:
+        bench = Bench()
+        after = node(
+            "after",
+            "core.identity",
+            inputs={
+                "status": {"type": "connection", "nodeId": "call", "outputKey": "childStatus"},
+                "code": {"type": "expression", "expression": "nodes.call.outputs.error.code"},
+            },
+        )
+        parent = flow("parent", calling("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
+        found = await ended(bench, await begin(bench, parent, FAILING))
+        assert (found["status"], found["variables"]) == ("completed", {})
+        assert found["outputs"] == {"after": {"status": "failed", "code": "bolts_missing"}}
+
+    run(work)
+
+
+def test_a_failure_can_take_another_way() -> None:
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")])
+        assert (await ended(bench, await begin(bench, parent, FAILING)))["status"] == "completed"
+
+    run(work)
+
+
+def test_a_retry_starts_another_child() -> None:
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("held", settings=RETRIED, outputMapping={"v": "v"}))
+        key = await begin(bench, parent, HELD)
+        for tries in (1, 2):
+            await until(lambda: bench.stage.waiting)
+            assert len(await children(bench, key)) == tries
+            bench.stage.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
+            await quiet()
+            bench.clock.advance(1_000)
+            await quiet()
+        found = await ended(bench, key)
+        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+        statuses = [(await shown(bench, each))["status"] for each in await children(bench, key)]
+        assert statuses == ["failed", "completed"]
+        assert [each["status"] for each in found["childRuns"]] == statuses
+
+    run(work)
+
+
+@pytest.mark.parametrize("absorb", [False, True])
+def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
+    async def work() -> None:
+        bench = Bench()
+        more = {"onChildFailure": "absorb"} if absorb else {}
+        key = await begin(bench, flow("parent", calling("gate", settings=RETRIED, **more)), gate())
+        child = await only_child(bench, key)
+        assert await waits(bench, key, child)
+        await bench.cancel(child, "by hand")
+        found = await ended(bench, key)
+        assert await children(bench, key) == [child]
+        told = {"childRunId": child.run_id, "childStatus": "cancelled"}
+        if absorb:
+            assert found["outputs"] == {"call": told}
+        else:
+            assert (found["error"]["code"], found["error"]["details"]) == ("child_run_cancelled", told)
+
+    run(work)
+
+
+def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
+    """Once the parent has heard of its end, and not before."""
+
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("held", outputMapping={"v": "v"}), node("then", "test.gate"))
+        key = await begin(bench, parent, HELD)
+        child = await only_child(bench, key)
+        with pytest.raises(ClientFault) as caught:
+            await keeper(bench).delete_run(CALLER, child.run_id)
+        assert caught.value.status == 409
+        bench.stage.release("hold")
+        await until(lambda: "then" in bench.stage.waiting)
+        bench.clock.advance(1_000)
+        await quiet()
+        assert await keeper(bench).delete_run(CALLER, child.run_id) is False
+        assert "childRuns" not in await shown(bench, key)
+        after = await restarted(bench)
+        after.stage.release("then")
+        found = await ended(after, key)
+        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+
+    run(work)
+
+
+@pytest.mark.parametrize("policy", ["immediate", "drain-current-node"])
+def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, flow("parent", calling("held", outputMapping={"v": "v"}), node("then")), HELD)
+        await pause(bench, key, drainPolicy=policy)
+        assert await bench.status(key) == "paused"
+        bench.stage.release("hold")
+        await quiet()
+        child = await only_child(bench, key)
+        assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
+        assert (await shown(bench, key))["variables"] == {}
+        await resume(bench, key)
+        found = await ended(bench, key)
+        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+        assert await children(bench, key) == [child]
+
+    run(work)
+
+
+async def out_of_time(bench: Bench, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A node whose time is up while its child waits for a person: the parent and the child."""
+    key = await begin(bench, flow("parent", calling("gate", settings={"timeoutMs": 5_000}, **more)), gate())
+    child = await only_child(bench, key)
+    assert await waits(bench, key, child)
+    bench.clock.advance(6_000)
+    parent = await ended(bench, key)
+    await quiet()
+    return parent, await shown(bench, child)
+
+
+def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
+    async def work() -> None:
+        parent, child = await out_of_time(Bench())
+        assert (parent["status"], parent["error"]["code"]) == ("failed", "node_timeout")
+        assert child["status"] == "cancelled"
+
+    run(work)
+
+
+@pytest.mark.rule("kin-08")
+@pytest.mark.parametrize("sabotaged", [False, True])
+def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
+    sabotaged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sabotaged:
+        monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
+
+    async def work() -> None:
+        bench = Bench()
+        settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
+        key = await begin(bench, flow("parent", calling("gate", settings=settings)), gate())
+        bench.clock.advance(6_000)
+        await quiet()
+        bench.clock.advance(1_000)
+        await quiet()
+        first, second = await children(bench, key)
+        assert await waits(bench, key, second)
+        assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
+        await bench.answer(second, ACCEPT)
+        found = await ended(bench, key)
+        assert (found["status"], found["outputs"]["call"]["childRunId"]) == ("completed", second.run_id)
+
+    run(work)
+
+
+def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
+    """As with nodes of any type: the run fails when all of them have ended."""
+
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("gate", outputMapping={"v": "v"}), calling("fail", "other"), edges=[])
+        key = await begin(bench, parent, gate(variables=LATE), FAILING)
+        child, _ = await children(bench, key)
+        assert await waits(bench, key, child)
+        await bench.answer(child, ACCEPT)
+        found = await ended(bench, key)
+        assert (found["error"]["code"], found["variables"]) == ("child_run_failed", {"v": "late"})
+
+    run(work)
+
+
+def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("gate", propagateCancellation=False), settings={"timeout": 5_000})
+        key = await begin(bench, parent, gate())
+        child = await only_child(bench, key)
+        assert await waits(bench, key, child)
+        bench.clock.advance(6_000)
+        assert (await ended(bench, key))["error"]["code"] == "run_timeout"
+        await bench.end(child)
+        (told,) = await bench.payloads(child, "run.cancelled")
+        assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
+
+    run(work)
+
+
+@pytest.mark.parametrize("when", ["waiting", "answered", "ended"])
+def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, flow("parent", calling("gate", outputMapping={"v": "v"})), gate(variables=LATE))
+        child = await only_child(bench, key)
+        assert await waits(bench, key, child)
+        if when != "waiting":
+            await bench.answer(child, ACCEPT)
+        if when == "ended":
+            await quiet()
+        bench = await restarted(bench)
+        if when == "waiting":
+            assert await waits(bench, key, child)
+            await bench.answer(child, ACCEPT)
+        found = await ended(bench, key)
+        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+        assert await children(bench, key) == [child]
+
+    run(work)

@@ -1,0 +1,137 @@
+"""Secrets and child runs: what a parent hides its child hides, and what a child hides its parent does not get."""
+
+from typing import Any
+
+import pytest
+
+from tests.engine.privacy.test_sensitive_values import everything_shown
+from tests.harness.definitions import node, variable
+from tests.harness.engine_harness import Bench, run
+from tests.harness.run_tree import begin, calling, children, ended, flow, only_child
+from weftwork.protocol.run.header import RunKey
+
+SECRET = "canary-7311"
+GIVEN: dict[str, Any] = {"inputs": {"secret": SECRET, "open": "in the open"}}
+DECLARED = [variable("secret", sensitive=True), variable("open")]
+
+
+def parent(**config: Any) -> dict[str, Any]:
+    return flow("parent", calling("child", **config), variables=DECLARED)
+
+
+def child(*names: str, hidden: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    declared = [variable(name, sensitive=name in hidden) for name in names]
+    return flow("child", node("a"), variables=declared, **more)
+
+
+async def all_shown(bench: Bench, key: RunKey) -> str:
+    return "".join([await everything_shown(bench, each) for each in (key, *await children(bench, key))])
+
+
+@pytest.mark.rule("hide-03")
+def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
+    async def work() -> None:
+        bench = Bench()
+        keeps = flow("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
+        key = await begin(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
+        assert (await ended(bench, key))["status"] == "completed"
+        assert SECRET not in await all_shown(bench, key)
+        # The child has the value itself, and not its mask.
+        state = await bench.state(await only_child(bench, key))
+        assert state.nodes["a"].outputs == {"s": SECRET}
+
+    run(work)
+
+
+READ = {"s": {"type": "variable", "variableName": "s"}}
+
+
+def test_a_variable_of_the_child_that_would_show_a_secret_gets_none() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
+        assert (await ended(bench, key))["error"]["code"] == "child_input_hidden"
+        assert await children(bench, key) == []
+        assert SECRET not in await all_shown(bench, key)
+
+    run(work)
+
+
+def test_what_is_in_the_open_may_go_down_beside_a_secret() -> None:
+    async def work() -> None:
+        bench = Bench()
+        mapping = {"s": "secret", "o": "open"}
+        key = await begin(bench, parent(inputMapping=mapping), child("s", "o", hidden=("s",)), **GIVEN)
+        found = await ended(bench, key)
+        assert (found["status"], found.get("error")) == ("completed", None)
+        assert SECRET not in await all_shown(bench, key)
+
+    run(work)
+
+
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
+    """Not even into a variable that would hide it."""
+
+    async def work() -> None:
+        bench = Bench()
+        has = flow("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
+        wants = [variable("v", sensitive=sensitive)]
+        key = await begin(bench, flow("parent", calling("child", outputMapping={"v": "s"}), variables=wants), has)
+        error = (await ended(bench, key))["error"]
+        assert error["code"] == "child_output_hidden"
+        assert SECRET not in await all_shown(bench, key)
+
+    run(work)
+
+
+def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
+    async def work() -> None:
+        bench = Bench()
+        declared = [variable("s", sensitive=True, defaultValue=SECRET)]
+        tells = flow("child", node("a", "core.identity", inputs=READ), variables=declared)
+        key = await begin(bench, flow("parent", calling("child")), tells)
+        assert (await ended(bench, key))["status"] == "completed"
+        assert SECRET not in await all_shown(bench, key)
+        assert SECRET not in str((await bench.state(key)).nodes["call"].outputs)
+
+    run(work)
+
+
+@pytest.mark.parametrize("output", ["s", None])
+def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None:
+    async def work() -> None:
+        bench = Bench()
+        declared = [variable("s", sensitive=True, defaultValue=SECRET)]
+        tells = flow("child", node("a", "core.identity", inputs=READ), variables=declared)
+        body: dict[str, Any] = {"workflowId": "child", "inputs": {}, **({"output": output} if output else {})}
+        key = await begin(
+            bench, flow("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body})), tells
+        )
+        found = await ended(bench, key)
+        if output:
+            assert found["error"]["details"]["code"] == "child_output_hidden"
+        assert SECRET not in await all_shown(bench, key)
+        assert SECRET not in str((await bench.state(key)).nodes["m"].outputs)
+
+    run(work)
+
+
+def test_items_that_hold_a_secret_go_to_children_that_hide_them() -> None:
+    async def work() -> None:
+        for hidden in (True, False):
+            bench = Bench()
+            body = {"workflowId": "child", "inputs": {"s": {"type": "expression", "expression": "variables.secret"}}}
+            mapping = node("m", "core.flow.map", config={"items": [1], "body": body})
+            document = flow("parent", mapping, variables=DECLARED)
+            key = await begin(bench, document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
+            found = await ended(bench, key)
+            assert SECRET not in await all_shown(bench, key)
+            if hidden:
+                assert found["status"] == "completed"
+            else:
+                # Whatever such a node says of its failure beyond the code is hidden, too.
+                assert found["error"]["code"] == "map_item_failed"
+                assert await children(bench, key) == []
+
+    run(work)

@@ -1,0 +1,252 @@
+"""Workflows that call workflows: what goes down, what comes back, and who waits for whom."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.run_tree import ACCEPT, begin, calling, children, ended, flow, gate, only_child, shown, waits
+from weftwork.engine.host import child_start
+from weftwork.protocol.limits import Limits
+
+ADD = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
+
+
+def adding(workflow_id: str = "add") -> dict[str, Any]:
+    """A workflow that adds one to its variable n."""
+    return flow(workflow_id, node("add", "core.setVariable", config={"name": "n"}, inputs=ADD), variables=[number("n")])
+
+
+def number(name: str, *default: float) -> dict[str, Any]:
+    return variable(name, "number", **({"defaultValue": default[0]} if default else {}))
+
+
+@pytest.mark.rule("kin-01")
+@pytest.mark.parametrize(
+    ("parent", "inputs", "expected"),
+    [
+        ([variable("p", defaultValue="default of the parent")], {}, {"c": "default of the parent", "d": "kept"}),
+        ([variable("p", defaultValue="default")], {"p": "given"}, {"c": "given", "d": "kept"}),
+        ([variable("p")], {}, {"c": "default of the child", "d": "kept"}),
+        ([], {}, {"c": "default of the child", "d": "kept"}),
+        ([], {"p": None}, {"c": None, "d": "kept"}),
+    ],
+)
+def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
+    parent: list[Any], inputs: Any, expected: Any
+) -> None:
+    """A variable that is not set is never null in the child; one that is null stays so, where nothing forbids it."""
+
+    async def work() -> None:
+        bench = Bench()
+        declared = [variable("d", defaultValue="kept")]
+        if expected["c"] is not None:
+            declared.append(variable("c", defaultValue="default of the child"))
+        child = flow("child", node("a"), variables=declared)
+        key = await begin(
+            bench,
+            flow("parent", calling("child", inputMapping={"c": "p"}), variables=parent),
+            child,
+            inputs=inputs,
+        )
+        assert (await ended(bench, key))["status"] == "completed"
+        assert (await shown(bench, await only_child(bench, key)))["variables"] == expected
+
+    run(work)
+
+
+def test_a_variable_that_neither_has_is_absent() -> None:
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
+        key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c")]))
+        found = await ended(bench, key)
+        assert (found["status"], found["variables"]) == ("completed", {})
+        child = await shown(bench, await only_child(bench, key))
+        assert (child["variables"], child["inputs"]) == ({}, {})
+
+    run(work)
+
+
+def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
+        key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c")]))
+        error = (await ended(bench, key))["error"]
+        assert error["code"] == "child_inputs_invalid"
+        assert await children(bench, key) == []
+
+    run(work)
+
+
+def test_what_comes_back_has_the_type_of_the_variable() -> None:
+    async def work() -> None:
+        bench = Bench()
+        parent = flow("parent", calling("child", outputMapping={"p": "c"}), variables=[number("p")])
+        key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c", defaultValue="text")]))
+        found = await ended(bench, key)
+        assert (found["error"]["code"], found["variables"]) == ("variable_type_mismatch", {})
+
+    run(work)
+
+
+@pytest.mark.rule("kin-14")
+def test_three_deep_each_gives_back_what_it_got() -> None:
+    async def work() -> None:
+        bench = Bench()
+        both: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
+        adds = node("add", "core.setVariable", config={"name": "n"}, inputs=ADD)
+        middle = flow("middle", calling("inner", **both), adds, variables=[number("n")])
+        outer = flow("outer", calling("middle", **both), adds, variables=[number("n")])
+        root = flow("root", calling("outer", **both), variables=[number("n", 5)])
+        key = await begin(bench, root, outer, middle, adding("inner"))
+        found = await ended(bench, key)
+        assert (found["status"], found["variables"]) == ("completed", {"n": 8})
+        line, depth = key, 0
+        while below := await children(bench, line):
+            (line,) = below
+            depth += 1
+            parent = (await bench.stored(line)).header.parent
+            assert parent is not None
+            assert (parent.depth, parent.root, parent.node_id) == (depth, key.run_id, "call")
+        assert depth == 3
+
+    run(work)
+
+
+@pytest.mark.rule("kin-03")
+def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
+    async def work() -> None:
+        bench = Bench()
+        middle, outer = flow("middle", calling("gate", "in")), flow("outer", calling("middle", "on"))
+        key = await begin(bench, flow("root", calling("outer")), outer, middle, gate())
+        line = [key]
+        while below := await children(bench, line[-1]):
+            line += below
+        assert len(line) == 4
+        assert await waits(bench, *line)
+        assert [(await shown(bench, each))["currentNodeId"] for each in line] == ["call", "on", "in", "ask"]
+        # Nothing of them is in memory while they wait.
+        assert bench.executor._live == {}
+        await bench.answer(line[-1], ACCEPT)
+        assert (await ended(bench, key))["status"] == "completed"
+        for each in line:
+            assert await bench.status(each) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("kin-06")
+def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
+    async def work() -> None:
+        bench = Bench()
+        middle, outer = flow("middle", calling("gate")), flow("outer", calling("middle"))
+        key = await begin(bench, flow("root", calling("outer")), outer, middle, gate())
+        line = [key]
+        while below := await children(bench, line[-1]):
+            line += below
+        await waits(bench, *line)
+        await bench.cancel(key, "enough")
+        for above, each in zip([None, *line], line, strict=False):
+            await bench.end(each)
+            (told,) = await bench.payloads(each, "run.cancelled")
+            wanted = {"reason": "parent-cancelled", "parentRunId": above.run_id} if above else {"reason": "enough"}
+            assert {name: told.get(name) for name in ("reason", "parentRunId")} == {"parentRunId": None, **wanted}
+
+    run(work)
+
+
+def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
+    async def work() -> None:
+        bench = Bench()
+        loop = node("head", "core.loop", config={"times": 4})
+        call = calling("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
+        edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
+        parent = workflow([loop, call], edges, [number("n", 0)], id="parent")
+        key = await begin(bench, parent, adding())
+        found = await ended(bench, key)
+        assert (found["status"], found["variables"]) == ("completed", {"n": 4})
+        assert len({each.run_id for each in await children(bench, key)}) == 4
+        runs = [each["outputs"]["childRunId"] for each in await bench.payloads(key, "node.completed") if _is_call(each)]
+        assert runs == [each.run_id for each in await children(bench, key)]
+
+    run(work)
+
+
+def _is_call(payload: dict[str, Any]) -> bool:
+    return payload["nodeId"] == "call"
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
+    """Whoever is answered first: the variable that both write takes the value of the one later in the graph."""
+
+    async def work() -> None:
+        bench = Bench()
+        gates = [gate(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
+        nodes = [calling(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
+        key = await begin(bench, workflow(nodes, id="parent"), *gates)
+        found = await children(bench, key)
+        assert await waits(bench, key, *found)
+        await bench.answer(found[order[0]], ACCEPT)
+        assert await waits(bench, key)
+        waiting = (await shown(bench, key))["currentNodeId"]
+        assert waiting == ("left", "right")[order[1]]
+        await bench.answer(found[order[1]], ACCEPT)
+        done = await ended(bench, key)
+        assert done["variables"] == {"v": "right", "left": "left", "right": "right"}
+
+    run(work)
+
+
+def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> None:
+    async def work() -> None:
+        bench = Bench()
+        later = node("set", "core.setVariable", config={"name": "p", "value": "changed"})
+        nodes = [calling("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
+        parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
+        key = await begin(bench, parent, gate(variables=[variable("c", defaultValue="own")]))
+        child = await only_child(bench, key)
+        bench.stage.release("hold")
+        await quiet()
+        assert (await shown(bench, key))["variables"] == {"p": "changed"}
+        await bench.answer(child, ACCEPT)
+        assert (await ended(bench, key))["status"] == "completed"
+        assert (await shown(bench, child))["variables"] == {"c": "seeded"}
+
+    run(work)
+
+
+def test_an_unknown_workflow_fails_the_parent() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await begin(bench, flow("parent", calling("nowhere", onChildFailure="absorb")))
+        error = (await ended(bench, key))["error"]
+        assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
+        assert await children(bench, key) == []
+
+    run(work)
+
+
+async def dug(bench: Bench) -> list[str]:
+    """The errors of a workflow that calls itself, from the first run to the last."""
+    line = [await begin(bench, flow("self", calling("self")))]
+    await bench.end(line[0])
+    while below := await children(bench, line[-1]):
+        line += below
+    return [(await shown(bench, each))["error"]["code"] for each in line]
+
+
+def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the count of levels it goes on to the bound of the whole tree."""
+
+    async def work() -> list[str]:
+        return await dug(Bench(limits=Limits(max_run_depth=5, max_descendants=30)))
+
+    assert run(work) == ["child_run_failed"] * 5 + ["child_depth_exceeded"]
+    counted = child_start._parent
+    monkeypatch.setattr(child_start, "_parent", lambda *given: replace(counted(*given), depth=1))
+    assert run(work) == ["child_run_failed"] * 30 + ["child_limit_exceeded"]

@@ -1,0 +1,162 @@
+"""Workers side by side in the engine: joins, losers, and a host that dies in between."""
+
+import asyncio
+import os
+import random
+from typing import Any
+
+import pytest
+
+from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.child_workflows import begun, kids, settled
+from tests.harness.engine_harness import Bench, run
+from tests.harness.supervised_runs import WORKERS, found, let_go, parallel, story
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.protocol.run.header import TERMINAL
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+
+
+@pytest.mark.rule("orch-07")
+def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
+    async def work() -> None:
+        bench, key = await begun(parallel("a", "b", "c", joinMode="first"), *WORKERS)
+        assert sorted(bench.stage.waiting) == ["a", "b", "c"]
+        await let_go(bench, "b")
+        assert sorted(bench.stage.stopped) == ["a", "c"]
+        assert await bench.status(key) == "completed"
+        children = await kids(bench, key)
+        assert [await bench.status(each) for each in children] == ["cancelled", "completed", "cancelled"]
+        (told,) = await bench.payloads(children[0], "run.cancelled")
+        assert (told["reason"], told["parentRunId"]) == ("join-decided", key.run_id)
+        assert await found(bench, key) == "b"
+        assert (await story(bench, key))[6:] == [
+            *("child.cancelled a", "child.completed b", "output.harvested b", "child.cancelled c")
+        ]
+        assert not bench.executor._live
+
+    run(work)
+
+
+@pytest.mark.rule("orch-07")
+def test_a_quorum_and_its_bound() -> None:
+    async def work() -> None:
+        document = parallel("a", "b", "c", "d", joinMode="quorum", quorum=2, maxParallel=2)
+        bench, key = await begun(document, *WORKERS)
+        assert sorted(bench.stage.waiting) == ["a", "b"]
+        await let_go(bench, "a", Failed("busy", "No."))
+        assert sorted(bench.stage.waiting) == ["b", "c"]
+        await let_go(bench, "c")
+        assert sorted(bench.stage.waiting) == ["b", "d"]
+        await let_go(bench, "d")
+        assert await bench.status(key) == "completed"
+        assert bench.stage.stopped == ["b"]
+        assert await found(bench, key) == "d"
+
+    run(work)
+
+
+@pytest.mark.rule("orch-07")
+@pytest.mark.rule("kin-08")
+def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
+    async def work() -> None:
+        bench, key = await begun(parallel("a", "b", joinMode="race"), *WORKERS)
+        await let_go(bench, "b", Failed("busy", "No."))
+        assert await bench.status(key) == "failed"
+        assert bench.stage.stopped == ["a"]
+        assert (await story(bench, key))[-2:] == ["child.cancelled a", "child.failed b"]
+        (told,) = await bench.payloads((await kids(bench, key))[0], "run.cancelled")
+        assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
+        assert await found(bench, key) == ""
+
+    run(work)
+
+
+@pytest.mark.rule("orch-07")
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second: str) -> None:
+    async def work() -> None:
+        bench, key = await begun(parallel("a", "b", joinMode="race"), *WORKERS)
+        assert await bench.executor.ask(key, PauseAsked("immediate")) == "paused"
+        await let_go(bench, first, Failed("busy", "No."))
+        await let_go(bench, second)
+        assert await bench.status(key) == "paused"
+        await bench.executor.ask(key, ResumeAsked())
+        await settled()
+        assert await bench.status(key) == "failed"
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert failed["error"]["details"]["workerId"] == first
+        assert len([line for line in await story(bench, key) if line.startswith("child.")]) == 2
+
+    run(work)
+
+
+@pytest.mark.rule("orch-04")
+def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_fails() -> None:
+    async def work() -> None:
+        bench, key = await begun(parallel("a", "b", "nowhere", maxParallel=2), *WORKERS)
+        await let_go(bench, "a")
+        assert await bench.status(key) == "failed"
+        assert bench.stage.stopped == ["b"]
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert failed["error"]["code"] == "unknown_child_workflow"
+        assert (await story(bench, key))[4:] == [
+            *("child.completed a", "child.cancelled b", "dispatch.began nowhere", "dispatch.failed nowhere")
+        ]
+
+    run(work)
+
+
+async def after_crash(bench: Bench) -> Bench:
+    """The next host over the same store. Twice: what ends may begin something."""
+    await bench.crash()
+    await bench.crash()
+    later = bench.again()
+    for each in WORKERS:
+        assert await later.catalog.register(each) == []
+    await later.executor.recover()
+    return later
+
+
+@pytest.mark.rule("orch-04")
+@pytest.mark.parametrize("seed", range(200 if FULL else 20))
+def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
+    """Every mode, with deaths between any two things that happen; with workers that fail, or cannot be started."""
+    chance = random.Random(seed)
+    modes: list[dict[str, Any]] = [{}, {"joinMode": "first"}, {"joinMode": "quorum", "quorum": 2}, {"joinMode": "race"}]
+    mode = modes[seed % 4]
+    fails = 0.3 if seed % 3 == 1 else 0
+    third = "nowhere" if seed % 5 == 2 else "c"
+
+    async def work() -> None:
+        bench, key = await begun(parallel("a", "b", third, maxParallel=2, **mode), *WORKERS)
+        for _ in range(40):
+            if await bench.status(key) in TERMINAL:
+                break
+            if chance.random() < 0.4:
+                bench = await after_crash(bench)
+            elif held := sorted(name for name, gate in bench.stage.waiting.items() if not gate.done()):
+                bad = Failed("busy", "No.") if chance.random() < fails else None
+                bench.stage.release(chance.choice(held), bad)
+            for _ in range(chance.randrange(60)):
+                await asyncio.sleep(0)
+            if chance.random() < 0.3:
+                await pass_time(bench, 50)
+        for _ in range(20):
+            for gate in bench.stage.waiting.values():
+                if not gate.done():
+                    gate.set_result(Completed({}))
+            await settled()
+            await pass_time(bench, 1000)
+        status = await bench.status(key)
+        assert status == "completed" or (status == "failed" and (fails or third == "nowhere")), await bench.kinds(key)
+        told = await story(bench, key)
+        assert len(told) == len(set(told)), told
+        begun_well = [line.split()[1] for line in told if line.startswith("dispatch.succeeded ")]
+        assert sorted(begun_well) == sorted(line.split()[1] for line in told if line.startswith("child."))
+        started = await bench.payloads(key, "weftwork.child.started")
+        assert len(started) == len(await kids(bench, key)) == len({each["key"] for each in started})
+        assert {await bench.status(each) for each in await kids(bench, key)} <= TERMINAL
+
+    run(work)

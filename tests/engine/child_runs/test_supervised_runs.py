@@ -1,0 +1,168 @@
+"""Supervised runs in the engine: decisions, questions, limits, and what is hidden."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.child_workflows import begun, kids, settled
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench, run
+from tests.harness.supervised_runs import END, WORKERS, let_go, story, supervised, work_on
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.privacy import value_paths
+
+
+@pytest.mark.rule("orch-11")
+def test_the_newest_decision_counts() -> None:
+    async def work() -> None:
+        bench, key = await begun(supervised([work_on("a"), work_on("b"), END]), *WORKERS)
+        await let_go(bench, "a")
+        await let_go(bench, "b")
+        assert await bench.status(key) == "completed"
+        documents = [msgspec.json.decode(each.document) for each in await bench.events(key)]
+        decisions = [each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"]
+        sent = [each for each in documents if each["type"] == "node.dispatched"]
+        assert [each["payload"]["childWorkflowId"] for each in sent] == ["a", "b"]
+        assert [each["causationId"] for each in sent] == decisions[:2]
+
+    run(work)
+
+
+@pytest.mark.rule("orch-12")
+def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() -> None:
+    lead = "core.orchestrator.supervisor"
+    nodes = [
+        node("one", lead, config={"plan": [work_on("a")]}),
+        node("two", lead, config={"plan": [work_on("b")]}),
+        node("then"),
+        node("behind", "core.dispatch"),
+        node("apart", "core.dispatch"),
+    ]
+    edges = [edge("one", "two"), edge("two", "then"), edge("one", "behind"), edge("then", "behind")]
+
+    async def work() -> None:
+        bench, key = await begun(workflow(nodes, [*edges, edge("then", "apart")], id="two"), *WORKERS)
+        sent = [
+            (event["nodeId"], event["payload"]["childWorkflowId"])
+            for event in (msgspec.json.decode(each.document) for each in await bench.events(key))
+            if event["type"] == "node.dispatched"
+        ]
+        assert sorted(sent) == [("apart", "b"), ("behind", "a")]
+        await let_go(bench, "a")
+        await let_go(bench, "b")
+        assert await bench.status(key) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("orch-10")
+def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
+    decision = (
+        "has(ports.answer) ? {'kind': 'next-worker', 'nextWorkerIds': [ports.answer]} : "
+        "{'kind': 'ask-user', 'prompt': 'Who?'}"
+    )
+    nodes = [
+        node("lead", "core.orchestrator.supervisor", config={"decision": f"iteration > 1.0 ? {END} : ({decision})"}),
+        node("send", "core.dispatch", config={"askUserRouting": "clarification"}),
+    ]
+    back = edge("send", "lead", sourceOutput="answer", targetInput="answer")
+    document = workflow(nodes, [edge("lead", "send"), back], id="asks")
+
+    async def work() -> None:
+        bench, key = await begun(document, *WORKERS)
+        assert await bench.status(key) == "waiting-input"
+        await bench.answer(key, {"answers": {"answer": "c"}}, "send")
+        await settled()
+        assert list(bench.stage.waiting) == ["c"]
+        await let_go(bench, "c")
+        assert await bench.status(key) == "completed"
+        decided = await bench.payloads(key, "runOrchestrator.decided")
+        assert [each["decision"]["kind"] for each in decided] == ["ask-user", "next-worker", "terminate"]
+
+    run(work)
+
+
+@pytest.mark.rule("orch-10")
+@pytest.mark.rule("conv-01")
+def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() -> None:
+    document = supervised([{"kind": "ask-user", "prompt": "Which colour?"}, END])
+    document["nodes"][0]["agent"] = {"agentId": "host:lead"}
+
+    async def work() -> None:
+        bench, key = await begun(document)
+        await bench.answer(key, "blue", "send")
+        await settled()
+        assert await bench.status(key) == "completed"
+        assert await story(bench, key) == []
+        (opened,) = await bench.payloads(key, "conversation.opened")
+        (exchanged,) = await bench.payloads(key, "conversation.exchanged")
+        turn = opened["initialTurn"]
+        assert (turn["content"], turn["role"], turn["from"]) == ("Which colour?", "agent", "host:lead")
+        assert opened["agentId"] == turn["speakerId"] == "host:lead"
+        assert (exchanged["turn"]["content"], exchanged["turn"]["role"]) == ("blue", "user")
+
+    run(work)
+
+
+@pytest.mark.rule("lim-14")
+@pytest.mark.parametrize(
+    ("limits", "configurable", "cap", "limit"),
+    [
+        (Limits(max_loop_iterations=3), {}, {}, 3),
+        (Limits(), {"maxLoopIterations": 2}, {}, 2),
+        (Limits(), {}, {"iterationCap": 2}, 2),
+    ],
+)
+def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: Any, limit: int) -> None:
+    quick = workflow([node("q")], id="quick")
+
+    async def work() -> None:
+        bench = Bench(limits=limits)
+        await bench.store.open()
+        assert await bench.catalog.register(quick) == []
+        key = await bench.start(supervised([work_on("quick")] * 9, cap), configurable=configurable)
+        await settled()
+        assert await bench.status(key) == "failed"
+        (breach,) = await bench.payloads(key, "cap.breached")
+        assert (breach["kind"], breach["limit"], breach["observed"]) == ("loop-iterations", limit, limit + 1)
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "loop_limit_exceeded"
+        assert "maxLoopIterations of the run, or iterationCap of the dispatch" in failed["error"]["message"]
+        assert len(await kids(bench, key)) == limit
+
+    run(work)
+
+
+@pytest.mark.rule("hide-03")
+@pytest.mark.parametrize("routing", ["clarification", "conversation"])
+def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
+    routing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decision = "iteration > 0.0 ? {'kind': 'terminate'} : {'kind': 'ask-user', 'prompt': 'Is it ' + variables.pin}"
+    nodes = [
+        node("lead", "core.orchestrator.supervisor", config={"decision": decision}),
+        node("send", "core.dispatch", config={"askUserRouting": routing}),
+    ]
+    said = "4711-secret, yes"
+    pin = [variable("pin", sensitive=True)]
+    document = workflow(nodes, [edge("lead", "send"), edge("send", "lead")], pin, id="hushed")
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(document, inputs={"pin": "4711-secret"})
+        await settled()
+        await bench.answer(key, {"answers": {"answer": said}} if routing == "clarification" else said, "send")
+        await settled()
+        assert await bench.status(key) == "completed"
+        assert await story(bench, key) == []
+        assert b"4711" not in b"".join(event.document for event in await bench.events(key))
+        # Who said it stays to be seen.
+        turns = [each["initialTurn"] for each in await bench.payloads(key, "conversation.opened")]
+        assert [each["speakerId"] for each in turns] == ["host:supervisor"] * (routing == "conversation")
+
+    run(work)
+    for table in (value_paths.MADE, value_paths.VALUES):
+        monkeypatch.delitem(table, "runOrchestrator.decided")
+    with pytest.raises(AssertionError):
+        run(work)

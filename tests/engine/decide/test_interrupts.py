@@ -1,0 +1,261 @@
+"""The suspension core: a question is asked, the run waits, one answer counts, and nothing is lost on the way."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import ANSWERER, CALLER, Bench, quiet, run, until
+from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.run_control import Control, Steered, steer
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt, answer_refusal
+from weftwork.protocol.run.projection import Stored, snapshot
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+ASK = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "pick", "payload": [1, 2]}})
+WAITS = workflow([node("first"), ASK, node("last")], [edge("first", "ask"), edge("ask", "last")])
+
+
+async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "ask", idem: str | None = None) -> Any:
+    claim = Claim(bench.log, bench.clock, CALLER, f"answer/{node_id}", idem, value)
+    if (known := await claim.known(Steered)) is not None:
+        return known
+    given = AnswerGiven(node_id, value, ANSWERER, bench.clock.now())
+    outcome = Steered(key.run_id, "", claim.now, node_id)
+
+    def late(stored: Stored) -> ClientFault:
+        rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
+        mine = [row["status"] for row in rows if row["nodeId"] == node_id]
+        return answer_refusal(mine[-1] if mine else None)
+
+    return await steer(bench.executor, key, claim, given, outcome, late)
+
+
+async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+    return msgspec.json.decode(msgspec.json.encode(snapshot(await bench.stored(key))))
+
+
+@pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")
+def test_a_run_waits_for_what_its_node_asked() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(WAITS)
+        await quiet()
+        document = await shown(bench, key)
+        assert (document["status"], document["currentNodeId"]) == ("waiting-input", "ask")
+        asked = document["interrupt"]
+        assert (asked["interruptId"], asked["nodeId"], asked["kind"], asked["key"]) == ("ask.1", "ask", "custom", "ask")
+        assert asked["data"] == {"customKind": "pick", "payload": [1, 2]}
+        assert document["nodeStates"]["ask"]["status"] == "suspended"
+        requested, suspended = (await bench.events(key))[-2:]
+        assert (requested.type, suspended.type) == ("interrupt.requested", "node.suspended")
+        told = msgspec.json.decode(requested.document)
+        assert (told["interruptId"], told["nodeId"]) == ("ask.1", "ask")
+        assert told["payload"] == {"kind": "custom", "key": "ask", "data": asked["data"]}
+        assert schema.check("run-event", told) == []
+        assert msgspec.json.decode(suspended.payload)["interruptId"] == "ask.1"
+        await bench.close()
+
+    run(work)
+
+
+@pytest.mark.rule("int-05", "int-06")
+def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(WAITS)
+        await quiet()
+        done = await answer(bench, key, {"choice": 2})
+        assert (done.run_id, done.node_id, done.status) == (key.run_id, "ask", "completed")
+        kinds = await bench.kinds(key)
+        assert kinds[4:8] == ["interrupt.requested", "node.suspended", "interrupt.resolved", "node.resumed"]
+        (resolved,) = await bench.payloads(key, "interrupt.resolved")
+        assert resolved == {
+            "nodeId": "ask",
+            "interruptId": "ask.1",
+            "kind": "custom",
+            "resumeValue": {"choice": 2},
+            "resolvedBy": "key_1",
+        }
+        (ended,) = [each for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "ask"]
+        assert ended["outputs"] == {"output": {"choice": 2}}
+        assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["first", "ask", "last"]
+
+    run(work)
+
+
+@pytest.mark.rule("int-06")
+def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(WAITS)
+        await quiet()
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        assert (await after.stored(key)).projection.status == "waiting-input"
+        ends = await asyncio.gather(*(answer(after, key, n) for n in range(64)), return_exceptions=True)
+        won = [each for each in ends if not isinstance(each, BaseException)]
+        lost = [each for each in ends if isinstance(each, ClientFault)]
+        assert (len(won), len(lost)) == (1, 63)
+        assert {each.code for each in lost} == {"interrupt_already_resolved"}
+        await after.end(key)
+        assert (await after.kinds(key)).count("interrupt.resolved") == 1
+
+    run(work)
+
+
+@pytest.mark.rule("int-06")
+def test_why_an_answer_is_not_taken() -> None:
+    async def refusal(bench: Bench, key: RunKey, node_id: str = "ask") -> tuple[int, str]:
+        with pytest.raises(ClientFault) as caught:
+            await answer(bench, key, 1, node_id)
+        return caught.value.status, caught.value.code
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(WAITS)
+        await quiet()
+        assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
+        assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
+        assert await refusal(bench, RunKey(key.partition, "gone")) == (404, "not_found")
+        await answer(bench, key, 1)
+        assert await refusal(bench, key) == (409, "interrupt_already_resolved")
+        assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
+        other = await bench.start(WAITS)
+        await quiet()
+        assert await bench.cancel(other) == "cancelled"
+        assert await refusal(bench, other) == (410, "interrupt_gone")
+        assert (await bench.kinds(other))[-2:] == ["node.cancelled", "run.cancelled"]
+        failed = await bench.start(WAITS, configurable={"runTimeoutMs": 50})
+        await quiet()
+        bench.clock.advance(51)
+        await bench.end(failed)
+        assert await refusal(bench, failed) == (409, "interrupt_already_resolved")
+
+    run(work)
+
+
+@pytest.mark.rule("idem-01")
+def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(WAITS)
+        await quiet()
+        first = await answer(bench, key, 1, idem="k")
+        assert await answer(bench, key, 1, idem="k") == msgspec.structs.replace(first, replayed=True)
+        with pytest.raises(ClientFault, match="idempotency_key_mismatch"):
+            await answer(bench, key, 2, idem="k")
+
+    run(work)
+
+
+def asks(wanted: dict[str, Any] | None = None) -> InstantNode:
+    def work(call: NodeCall) -> Outcome:
+        if "q" in call.answers:
+            return Completed({"output": call.answers["q"].value})
+        return Suspended(Interrupt("custom", "q", {"customKind": "x"}, wanted))
+
+    return InstantNode(NodeDeclaration("test.ask", "Asks.", config={"type": "object"}), work)
+
+
+@pytest.mark.rule("int-06")
+def test_a_value_that_does_not_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench(asks({"type": "object", "required": ["n"]}))
+        key = await bench.start(workflow([node("ask", "test.ask")]))
+        with pytest.raises(ClientFault) as caught:
+            await answer(bench, key, {"secret": 1})
+        assert (caught.value.status, caught.value.details) == (400, {"pointer": "/resumeValue"})
+        assert await bench.status(key) == "waiting-input"
+        assert (await answer(bench, key, {"n": 1})).status == "completed"
+
+    run(work)
+    monkeypatch.setattr("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
+    with pytest.raises(pytest.fail.Exception):
+        run(work)
+
+
+def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
+    gate = node("gate", "test.gate")
+    document = workflow(
+        [{**ASK, "id": "b"}, {**ASK, "id": "a"}, gate, node("z", "core.merge")],
+        [edge("a", "z"), edge("b", "z"), edge("gate", "z")],
+    )
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(document)
+        await until(lambda: bench.stage.waiting)
+        assert (await shown(bench, key))["currentNodeId"] == "a"
+        assert (await answer(bench, key, 1, "b")).status == "waiting-input"
+        assert (await answer(bench, key, 2, "a")).status == "running"
+        bench.stage.release("gate")
+        await bench.end(key)
+        (completed,) = await bench.payloads(key, "run.completed")
+        assert completed["outputs"]["z"]["output"] == {"a": 2, "b": 1}
+
+    run(work)
+
+
+def test_an_answer_to_a_paused_run_waits_with_it() -> None:
+    document = workflow([ASK, node("gate", "test.gate")])
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(document)
+        await until(lambda: bench.stage.waiting)
+        control = Control(bench.runtime, bench.executor)
+        with pytest.raises(ClientFault) as caught:
+            await control.pause_run(CALLER, key.run_id, {})
+        assert caught.value.details == {"runStatus": "waiting-input"}
+        await bench.close()
+
+    run(work)
+
+
+@pytest.mark.rule("hide-03")
+def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
+    ask = node("ask", "core.interrupt", config=ASK["config"], inputs={"x": {"type": "variable", "variableName": "pin"}})
+    document = workflow([ask], [], [variable("pin", sensitive=True)])
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(document, inputs={"pin": "4711-secret"})
+        text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(
+            await shown(bench, key)
+        )
+        assert b"4711" not in text
+        assert b'"payload":[1,2]' not in text
+        await answer(bench, key, "my 4711-secret answer")
+        await bench.end(key)
+        text = b"".join(event.document for event in await bench.events(key))
+        assert b"4711" not in text
+
+    run(work)
+
+
+def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
+    document = workflow(
+        [node("l", "core.loop", config={"times": 2}), ASK, node("end")],
+        [edge("l", "ask", sourceOutput="body"), edge("ask", "l"), edge("l", "end", sourceOutput="done")],
+    )
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(document)
+        assert (await answer(bench, key, "one")).status == "waiting-input"
+        assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"
+        assert (await answer(bench, key, "two")).status == "completed"
+        values = [each["resumeValue"] for each in await bench.payloads(key, "interrupt.resolved")]
+        assert values == ["one", "two"]
+
+    run(work)

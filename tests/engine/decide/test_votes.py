@@ -1,0 +1,288 @@
+"""Gates with one approver and with many: whose word counts, when it is decided, what the log says of each vote."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.decide.test_answers import GATE, asked, refused
+from tests.harness.engine_harness import Bench, run
+from weftwork.protocol.json import schema
+from weftwork.protocol.people.approvals import Answerer, tally
+from weftwork.protocol.run.header import RunKey
+
+ALL = ["accept", "reject", "refine", "edit-accept", "ask"]
+KEY = Answerer("key_1", frozenset({"alice"}))
+TRUSTED = Answerer("key_9", delegate=True)
+OWNER = Answerer("key_0", override=True)
+
+
+def gate(**more: Any) -> dict[str, Any]:
+    return {**GATE, **more}
+
+
+async def said(bench: Bench, key: RunKey, kind: str) -> list[dict[str, Any]]:
+    for event in await bench.events(key):
+        assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == [], event.type
+    return await bench.payloads(key, kind)
+
+
+@pytest.mark.rule("appr-02", "appr-08", "int-15")
+@pytest.mark.parametrize(
+    ("value", "outcome", "received"),
+    [
+        ({"action": "accept"}, "accepted", {"action": "accept"}),
+        ({"action": "accept", "comment": "fine"}, "accepted", {"action": "accept", "comment": "fine"}),
+        ({"action": "reject", "feedback": "no"}, "rejected", {"action": "reject", "feedback": "no"}),
+        (
+            {"action": "refine", "refineFeedback": {"scope": "section", "sectionPath": "/a"}},
+            "refined",
+            {"action": "refine", "refineFeedback": {"scope": "section", "sectionPath": "/a"}},
+        ),
+        (
+            {"action": "edit-accept", "editedArtifactData": None},
+            "accepted",
+            {"action": "edit-accept", "editedArtifactData": None},
+        ),
+        ({"decision": "approved"}, "accepted", {"action": "accept"}),
+        ({"decision": "rejected"}, "rejected", {"action": "reject"}),
+        (
+            {"decision": "rejected", "feedback": "shorter"},
+            "refined",
+            {"action": "refine", "feedback": "shorter", "refineFeedback": {"scope": "whole", "text": "shorter"}},
+        ),
+    ],
+)
+def test_what_an_approver_may_say(value: dict[str, Any], outcome: str, received: dict[str, Any]) -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(actions=ALL))
+        assert await bench.answer(key, value, by=KEY) == "completed"
+        (resolved,) = await said(bench, key, "interrupt.resolved")
+        assert (resolved["outcome"], resolved["resolvedBy"]) == (outcome, "key_1")
+        assert resolved["resumeValue"] == {
+            **{k: v for k, v in value.items() if k != "decision"},
+            **received,
+            "decidedBy": "key_1",
+        }
+        assert await said(bench, key, "approval.received") == [{"nodeId": "ask", "decidedBy": "key_1", **received}]
+        (asking,) = await said(bench, key, "approval.requested")
+        assert asking["actions"] == ["accept", "reject", "refine", "edit", "ask"]
+
+    run(work)
+
+
+@pytest.mark.rule("appr-02")
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"action": "maybe"},
+        {"action": "ask", "question": "why?"},
+        {"action": "edit-accept", "editedArtifactData": 1},
+        {"action": "refine"},
+        {"action": "refine", "refineFeedback": {}},
+        {"action": "accept", "comment": 1},
+        {"action": "accept", "voter": ""},
+        {"decision": "perhaps"},
+        {"action": "accept", "override": "yes"},
+    ],
+)
+def test_what_no_approver_may_say(value: Any) -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"]))
+        assert (await refused(bench, key, value))[:2] == (400, "validation_error")
+        assert await bench.answer(key, {"action": "accept"}) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("appr-01")
+def test_who_asks_back_leaves_the_gate_open() -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(actions=ALL))
+        assert (await refused(bench, key, {"action": "ask"}))[0] == 400
+        assert await bench.answer(key, {"action": "ask", "question": "Which account?"}, by=KEY) == "waiting-approval"
+        (remark,) = await said(bench, key, "weftwork.approval.remark")
+        assert remark == {"nodeId": "ask", "principal": "key_1", "action": "ask", "text": "Which account?"}
+        assert "approval.received" not in await bench.kinds(key)
+        assert await bench.answer(key, {"action": "accept"}) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("appr-04", "appr-09", "appr-10")
+def test_a_quorum_counts_each_vote_and_ends_with_the_last_that_is_needed() -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", approversList=[]))
+        for number, voter in enumerate(("a", "b"), 1):
+            assert await bench.answer(key, {"action": "accept", "voter": voter}) == "waiting-approval"
+            granted = (await said(bench, key, "approval.granted"))[-1]
+            progress = {"granted": number, "required": 3}
+            assert granted == {"gateId": "ask", "principal": voter, "quorumProgress": progress}
+        assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
+        assert len(await said(bench, key, "approval.granted")) == 2
+        bench = bench.again()
+        await bench.executor.recover()
+        assert await bench.answer(key, {"action": "accept", "voter": "c", "comment": "go"}) == "completed"
+        (received,) = await said(bench, key, "approval.received")
+        assert (received["decidedBy"], received["comment"]) == ("quorum:3-of-3", "go")
+        assert (await said(bench, key, "weftwork.approval.remark"))[0]["text"] == "go"
+
+    run(work)
+
+
+@pytest.mark.rule("appr-04")
+@pytest.mark.parametrize(("policy", "needed"), [("majority", 2), ("single-veto", 1)])
+def test_how_many_rejections_end_a_quorum(policy: str, needed: int) -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy=policy))
+        await bench.answer(key, {"action": "accept", "voter": "a"})
+        for number in range(1, needed + 1):
+            answer = {"action": "reject", "voter": f"r{number}", "feedback": "no"}
+            assert await bench.answer(key, answer) == ("waiting-approval" if number < needed else "completed")
+        (resolved,) = await said(bench, key, "interrupt.resolved")
+        assert (resolved["outcome"], resolved["resumeValue"]["decidedBy"]) == ("rejected", f"r{needed}")
+        rejected = await said(bench, key, "approval.rejected")
+        assert [each["principal"] for each in rejected] == [f"r{number}" for number in range(1, needed + 1)]
+        assert rejected[0]["reason"] == "no"
+
+    run(work)
+
+
+@pytest.mark.rule("appr-04")
+def test_a_vote_may_be_changed_while_the_gate_is_open() -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(requiredApprovals=2, rejectionPolicy="majority"))
+        assert await bench.answer(key, {"action": "reject", "voter": "a"}) == "waiting-approval"
+        assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
+        assert await bench.answer(key, {"action": "accept", "voter": "b"}) == "completed"
+        (resolved,) = await said(bench, key, "interrupt.resolved")
+        assert resolved["outcome"] == "accepted"
+
+    run(work)
+
+
+@pytest.mark.rule("appr-03")
+def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = gate(requiredApprovals=2, approversList=["alice", "bob", "carol"])
+
+    async def work() -> None:
+        bench, key = await asked("approval", named)
+        yes = {"action": "accept"}
+        assert (await refused(bench, key, yes, Answerer("key_2", frozenset({"mallory"}))))[:2] == (403, "forbidden")
+        assert (await refused(bench, key, {**yes, "voter": "bob"}, KEY))[:2] == (403, "forbidden")
+        assert (await refused(bench, key, {**yes, "voter": "mallory"}, TRUSTED))[:2] == (403, "forbidden")
+        link = Answerer("link:1", frozenset({"bob"}), bound="bob", bearer=False)
+        assert await bench.answer(key, {**yes, "voter": "carol"}, by=link) == "waiting-approval"
+        assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob"]
+        assert await bench.answer(key, yes, by=link) == "waiting-approval"
+        assert (await refused(bench, key, yes, Answerer("link:2", bearer=False)))[:2] == (403, "forbidden")
+        assert await bench.answer(key, yes, by=KEY) == "completed"
+        assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob", "alice"]
+        bench, key = await asked("approval", named)
+        await bench.answer(key, {**yes, "voter": "alice"}, by=TRUSTED)
+        assert await bench.answer(key, {**yes, "voter": "carol"}, by=TRUSTED) == "completed"
+
+    run(work)
+    monkeypatch.setattr(
+        "weftwork.engine.decide.interrupts.actor_of", lambda data, said, by: said.get("voter", by.principal)
+    )
+    with pytest.raises((pytest.fail.Exception, AssertionError)):
+        run(work)
+
+
+def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() -> None:
+    async def work() -> None:
+        names = ["a", "b", "c"]
+        bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", approversList=names))
+        for voter, action in (("a", "reject"), ("b", "accept"), ("c", "accept")):
+            status = await bench.answer(key, {"action": action, "voter": voter}, by=TRUSTED)
+        assert status == "completed"
+        (resolved,) = await said(bench, key, "interrupt.resolved")
+        assert (resolved["outcome"], resolved["reason"]) == ("rejected", "quorum-not-reached")
+
+    run(work)
+
+
+@pytest.mark.rule("appr-06")
+def test_a_gate_that_asks_for_a_key_takes_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(profile="openwop-interrupt-auth-required"))
+        link = Answerer("link:1", bearer=False)
+        assert (await refused(bench, key, {"action": "accept"}, link))[:2] == (403, "forbidden")
+        assert await bench.answer(key, {"action": "accept"}) == "completed"
+
+    run(work)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._check_profile", lambda *arguments: None)
+    with pytest.raises(pytest.fail.Exception):
+        run(work)
+
+
+@pytest.mark.rule("appr-07")
+def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = {"requiredApprovals": 2, "approversList": ["alice", "bob"]}
+    over = {"action": "accept", "override": True, "reason": "the office burns"}
+
+    async def work() -> None:
+        bench, key = await asked("approval", gate(**named))
+        assert (await refused(bench, key, over, OWNER))[:2] == (400, "validation_error")
+        bench, key = await asked("approval", gate(**named, override=True, overrideBypassesQuorum=True))
+        assert (await refused(bench, key, over, KEY))[:2] == (403, "forbidden")
+        assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (
+            400,
+            "validation_error",
+            "/resumeValue/reason",
+        )
+        assert await bench.answer(key, over, by=OWNER) == "completed"
+        (overridden,) = await said(bench, key, "approval.overridden")
+        assert overridden == {"gateId": "ask", "principal": "key_0", "reason": "the office burns"}
+        (received,) = await said(bench, key, "approval.received")
+        assert (received["action"], received["decidedBy"]) == ("accept", "key_0")
+        bench, key = await asked("approval", gate(**named, override=True))
+        assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
+        assert await bench.answer(key, {"action": "accept"}, by=KEY) == "completed"
+
+    run(work)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._check_override", lambda *arguments: None)
+    with pytest.raises(pytest.fail.Exception):
+        run(work)
+
+
+@pytest.mark.rule("appr-04")
+@given(
+    st.integers(1, 6),
+    st.sampled_from(["single-veto", "majority"]),
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["accept", "reject"])), max_size=30),
+)
+def test_votes_decide_as_they_are_counted_by_hand(required: int, policy: str, cast: list[tuple[str, str]]) -> None:
+    data = {"requiredApprovals": required, "rejectionPolicy": policy}
+    votes: dict[str, str] = {}
+    for voter, action in cast:
+        votes[voter] = action
+        yes = sorted(votes.values()).count("accept")
+        no = sorted(votes.values()).count("reject")
+        wanted = "accept" if yes >= required else None
+        if wanted is None and (no >= 1 if policy == "single-veto" else no > required // 2):
+            wanted = "reject"
+        found = tally(data, votes, action)
+        assert (found.action, found.granted, found.required) == (wanted, yes, required)
+        if wanted is not None:
+            return
+
+
+@pytest.mark.rule("appr-09")
+def test_an_override_that_is_one_voice_is_counted_once() -> None:
+    async def work() -> None:
+        many = gate(requiredApprovals=3, rejectionPolicy="majority", override=True)
+        bench, key = await asked("approval", many)
+        over = {"action": "reject", "override": True, "reason": "the office burns"}
+        for _ in range(3):
+            assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
+        assert len(await said(bench, key, "approval.overridden")) == 1
+        assert len(await said(bench, key, "approval.rejected")) == 1
+
+    run(work)

@@ -1,0 +1,213 @@
+"""Child runs that wait for room: each has its turn, and no tenant takes that of another."""
+
+import asyncio
+
+import pytest
+
+from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.child_workflows import begun, kids, settled
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import Bench, run
+from weftwork.engine.host.admission import SEAT_BYTES, Admission
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.testing.deterministic import ManualClock
+
+MANY = workflow(
+    [node("m", "core.flow.map", config={"items": list(range(6)), "body": {"workflowId": "held"}, "concurrency": 6})],
+    id="many",
+)
+HELD = workflow([node("h", "test.room")], id="held")
+
+
+class Room:
+    """The node type `test.room`: who is in it stays until the test lets one go."""
+
+    def __init__(self) -> None:
+        self.inside: list[asyncio.Future[Outcome]] = []
+        self.most = 0
+        self.type = WaitingNode(NodeDeclaration("test.room", "Waits for the test.", instant=False), self._run)
+
+    async def _run(self, call: NodeCall, context: NodeContext) -> Outcome:
+        gate: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.inside.append(gate)
+        self.most = max(self.most, len(self.inside))
+        try:
+            return await gate
+        finally:
+            self.inside.remove(gate)
+
+    async def let_go(self) -> None:
+        assert self.inside, "nobody works, and not all are done"
+        self.inside[0].set_result(Completed({}))
+        await settled()
+
+
+async def _most_at_once() -> int:
+    room = Room()
+    bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=2)))
+    for _ in range(6):
+        await room.let_go()
+    assert await bench.status(key) == "completed"
+    assert len(await kids(bench, key)) == 6
+    return room.most
+
+
+@pytest.mark.rule("lim-16")
+def test_so_many_children_are_executed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(_most_at_once) == 2
+    monkeypatch.setattr(Admission, "admit", lambda *_: True)
+    assert run(_most_at_once) == 6
+
+
+def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
+    async def work() -> None:
+        room = Room()
+        free = {**MANY["nodes"][0]["config"], "items": [1]}
+        bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=1)))
+        assert await bench.cancel(key) == "cancelled"
+        await settled()
+        assert [await bench.status(each) for each in await kids(bench, key)] == ["cancelled"] * 6
+        other = await bench.start(workflow([node("m", "core.flow.map", config=free)], id="one"))
+        await settled()
+        await room.let_go()
+        assert await bench.status(other) == "completed"
+
+    run(work)
+
+
+def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
+    async def work() -> None:
+        room = Room()
+        bench, key = await begun(MANY, HELD, bench=Bench(room.type))
+        assert room.most == 6
+        await bench.crash()
+        room.most = 0
+        after = bench.again(limits=Limits(max_live_runs=1, max_live_children=1))
+        # One after the other, so that each sees how full it is.
+        assert sum([await after.executor._recovered(each) for each in await kids(bench, key)]) == 6
+        await after.executor.recover()
+        await settled()
+        for _ in range(6):
+            await room.let_go()
+        assert await after.status(key) == "completed"
+        await after.close()
+
+    run(work)
+
+
+class Store:
+    """Wakes runs, in order, unless it is away."""
+
+    def __init__(self) -> None:
+        self.woken: list[str] = []
+        self.away = 0
+
+    async def wake(self, key: RunKey) -> object:
+        if self.away:
+            self.away -= 1
+            raise StoreUnavailable("away")
+        if key.run_id == "broken":
+            raise ValueError("no log")
+        self.woken.append(key.run_id)
+        return key
+
+
+def test_tenants_do_not_wait_for_each_other() -> None:
+    async def work() -> list[str]:
+        store = Store()
+        admission = Admission(1, ManualClock(), store.wake)
+        assert admission.admit(RunKey("a", "first"))
+        assert not admission.admit(RunKey("a", "a1"))
+        assert admission.admit(RunKey("b", "b1"))
+        assert not admission.admit(RunKey("b", "b2"))
+        for key in (RunKey("b", "b1"), RunKey("a", "first"), RunKey("a", "a1"), RunKey("b", "b2")):
+            admission.leave(key)
+            for _ in range(5):
+                await asyncio.sleep(0)
+        assert not admission._seats
+        return store.woken
+
+    assert run(work) == ["b2", "a1"]
+
+
+def test_a_large_child_takes_several_seats_and_one_that_is_larger_than_the_room_has_it_alone() -> None:
+    async def work() -> list[bool]:
+        admission = Admission(4, ManualClock(), Store().wake)
+        sizes = {"small": 10, "large": 2 * SEAT_BYTES, "another": 10}
+        admitted = [admission.admit(RunKey("a", name), weight) for name, weight in sizes.items()]
+        alone = Admission(4, ManualClock(), Store().wake)
+        admitted += [alone.admit(RunKey("a", "huge"), 99 * SEAT_BYTES), alone.admit(RunKey("a", "small"))]
+        return admitted
+
+    assert run(work) == [True, True, False, True, False]
+
+
+def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_their_turn() -> None:
+    async def work() -> list[str]:
+        store, clock = Store(), ManualClock()
+        admission = Admission(1, clock, store.wake)
+        assert admission.admit(RunKey("a", "first"))
+        for name in ("broken", "a1"):
+            admission.admit(RunKey("a", name))
+        store.away = 1
+        admission.leave(RunKey("a", "first"))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert store.woken == []
+        clock.advance(1000)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        admission.close()
+        return store.woken
+
+    assert run(work) == ["a1"]
+
+
+def test_nothing_is_let_in_once_the_host_closes() -> None:
+    async def work() -> None:
+        room = Room()
+        bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=1)))
+        await bench.close()
+        await pass_time(bench, 5000)
+        assert len([each for each in await kids(bench, key) if await bench.status(each) == "pending"]) == 5
+
+    run(work)
+
+
+def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> None:
+    async def work() -> list[str]:
+        store = Store()
+        admission = Admission(2, ManualClock(), store.wake)
+        admission.hold("doomed")
+        assert not admission.admit(RunKey("a", "d1"), 0, "doomed")
+        assert not admission.admit(RunKey("a", "d2"), 0, "doomed")
+        assert not admission.admit(RunKey("a", "other"), 0, "sound")
+        assert admission.admit(RunKey("b", "b1"), 0, "sound")
+        admission.leave(RunKey("b", "b1"))
+        admission._open("a", admission._seats["a"])
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert store.woken == ["other"]
+        admission.release()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return store.woken
+
+    assert run(work) == ["other", "d1"]
+
+
+def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> None:
+    async def work() -> None:
+        room = Room()
+        bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=1)))
+        waiting = (await kids(bench, key))[-1]
+        assert await bench.cancel(waiting) == "cancelled"
+        assert await bench.kinds(waiting) == ["run.cancelled"]
+        await bench.close()
+
+    run(work)

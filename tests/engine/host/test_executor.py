@@ -1,0 +1,250 @@
+"""Runs from start to end over a store in memory: what the log says, and how often it is written."""
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from weftwork.engine.run import live_run
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.json import schema
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.events import is_event_type
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+NOOP = workflow([node("a")])
+
+
+class Counting:
+    """A log that counts batches: those that come with a run, and appends."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.sizes: list[int] = []
+        self.rows: list[list[str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def create(self, *given: Any) -> Any:
+        self._count(given[-1])
+        return await self._log.create(*given)
+
+    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+        self._count(batch)
+        return await self._log.append(key, expected, batch)
+
+    def _count(self, batch: Any) -> None:
+        self.sizes.append(len(batch.events))
+        self.rows.append([row.name for row in batch.rows])
+
+
+async def finished(bench: Bench, document: dict[str, Any], **request: Any) -> RunKey:
+    key = await bench.start(document, **request)
+    events = await bench.end(key)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    for event in events:
+        assert is_event_type(event.type)
+        assert schema.check("run-event", msgspec.json.decode(event.document)) == []
+        assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
+    assert [event.type for event in events if event.terminal] == [events[-1].type]
+    return key
+
+
+def test_a_run_of_one_node() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await finished(bench, NOOP)
+        assert await bench.kinds(key) == ["run.started", "node.started", "node.completed", "run.completed"]
+        assert await bench.payloads(key, "run.completed") == [{"outputs": {"a": {}}}]
+        assert bench.executor.live_count == 0
+
+    run(work)
+
+
+def test_identity_gives_back_what_it_is_given() -> None:
+    async def work() -> None:
+        bench = Bench()
+        ports = {"x": {"type": "variable", "variableName": "v"}, "y": {"type": "static", "value": [1.0, None]}}
+        document = workflow([node("a", "core.identity", inputs=ports)], None, [variable("v", defaultValue="d")])
+        key = await finished(bench, document, inputs={"v": "given"})
+        assert await bench.payloads(key, "node.completed") == [
+            {"nodeId": "a", "outputs": {"x": "given", "y": [1.0, None]}}
+        ]
+
+    run(work)
+
+
+def test_a_failing_node_fails_the_run() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await finished(bench, workflow([node("a", "core.fail", config={"code": "boom", "message": "It broke."})]))
+        assert await bench.kinds(key) == ["run.started", "node.started", "node.failed", "run.failed"]
+        failure = {"code": "boom", "message": "It broke."}
+        assert await bench.payloads(key, "run.failed") == [{"error": failure, "failedNodeId": "a"}]
+        stored = await bench.stored(key)
+        assert stored.projection.error is not None
+        assert msgspec.json.decode(stored.projection.error) == failure
+
+    run(work)
+
+
+def test_nodes_run_in_the_order_of_the_edges() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
+        starts = [each["nodeId"] for each in await bench.payloads(key, "node.started")]
+        assert starts == ["c", "b", "a"]
+
+    run(work)
+
+
+def test_a_failure_can_be_handled() -> None:
+    async def work() -> None:
+        bench = Bench()
+        nodes = [node("a", "core.fail"), node("b"), node("c")]
+        key = await finished(bench, workflow(nodes, [edge("a", "b", "any_failed"), edge("b", "c")]))
+        assert (await bench.kinds(key))[-1] == "run.completed"
+        key = await finished(bench, workflow(nodes, [edge("a", "b"), edge("b", "c")]))
+        assert (await bench.kinds(key)).count("node.skipped") == 2
+        assert (await bench.kinds(key))[-1] == "run.failed"
+
+    run(work)
+
+
+@pytest.mark.rule("node-01", "node-02")
+def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
+    async def work() -> None:
+        bench = Bench(provided=frozenset({"conformance.never-provided"}))
+        key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
+        assert await bench.kinds(key) == ["run.started", "node.failed", "run.failed"]
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "capability_not_provided"
+        assert (await bench.stored(key)).projection.executions == 0
+
+    run(work)
+
+
+def test_a_node_runs_with_what_the_host_provides() -> None:
+    async def work() -> None:
+        declaration = NodeDeclaration("test.needs", "Needs two things.", requires=("one", "two"))
+        needs = InstantNode(declaration, lambda call: Completed({}))
+        bench = Bench(needs, provided=frozenset({"one", "two", "three"}))
+        assert (await bench.kinds(await finished(bench, workflow([node("a", "test.needs")]))))[-1] == "run.completed"
+        lacking = Bench(needs, provided=frozenset({"one"}))
+        (failed,) = await lacking.payloads(await finished(lacking, workflow([node("a", "test.needs")])), "node.failed")
+        assert failed["error"]["details"] == {"capability": "two"}
+
+    run(work)
+
+
+@pytest.mark.parametrize("port", [{"type": "variable", "variableName": "gone"}, {"type": "static", "value": -1}])
+def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any]) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await finished(bench, workflow([node("a", "core.delay", inputs={"delayMs": port})]))
+        (failed,) = await bench.payloads(key, "node.failed")
+        expected = "node_input_missing" if port["type"] == "variable" else "node_config_invalid"
+        assert failed["error"]["code"] == expected
+
+    run(work)
+
+
+def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Counting)
+        names = [f"n{index:02}" for index in range(50)]
+        edges = [edge(a, b) for a, b in pairwise(names)]
+        await finished(bench, workflow([node(n) for n in names], edges))
+        assert bench.log.sizes == [102]
+
+    run(work)
+
+
+def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "MAX_BATCH", 5)
+
+    async def work() -> None:
+        bench = Bench(wrap=Counting)
+        names = [f"n{index:02}" for index in range(20)]
+        edges = [edge(a, b) for a, b in pairwise(names)]
+        await finished(bench, workflow([node(n) for n in names], edges))
+        assert sum(bench.log.sizes) == 42
+        assert max(bench.log.sizes) == 5
+
+    run(work)
+
+
+def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Counting)
+        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
+        await until(lambda: bench.stage.calls)
+        assert await bench.kinds(key) == ["run.started", "node.started", "node.completed", "node.started"]
+        assert (await bench.stored(key)).projection.current_node == "b"
+        bench.stage.release("b", Completed({"o": 1}))
+        await bench.end(key)
+        assert bench.log.sizes == [4, 2]
+        assert bench.log.rows == [["a", "b"], ["b"]], "only what changed is written again"
+        assert await bench.payloads(key, "run.completed") == [{"outputs": {"b": {"o": 1}}}]
+
+    run(work)
+
+
+def test_branches_run_side_by_side_up_to_the_bound() -> None:
+    async def work() -> None:
+        bench = Bench(limits=Limits(max_parallel_nodes=3))
+        names = [f"n{index}" for index in range(7)]
+        key = await bench.start(workflow([node(n, "test.gate") for n in names]))
+        for released in range(7):
+            await quiet()
+            assert len(bench.stage.waiting) == min(3, 7 - released)
+            bench.stage.release(next(iter(bench.stage.waiting)))
+        await bench.end(key)
+        assert bench.stage.most == 3
+        assert (await bench.stored(key)).projection.executions == 7
+
+    run(work)
+
+
+def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
+    async def work() -> None:
+        bench = Bench()
+        nodes = [node("a", "test.gate"), node("b", "core.fail")]
+        key = await bench.start(workflow(nodes, None, [variable("v", defaultValue="d")]), tags=["t"])
+        for step in ("start", "gate", "end"):
+            if step == "end":
+                bench.stage.release("a", Failed("late", "Later."))
+                await bench.end(key)
+            shown = await bench.executor.stored(key)
+            stored = await bench.stored(key)
+            assert shown is not None
+            assert (shown.header, shown.projection) == (stored.header, stored.projection)
+            assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
+            await quiet()
+
+    run(work)
+
+
+def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.LogCaptureFixture) -> None:
+    canary = "canary-91c2"
+
+    def explode(call: NodeCall) -> Outcome:
+        raise RuntimeError(canary)
+
+    async def work() -> None:
+        bench = Bench(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
+        key = await finished(bench, workflow([node("a", "test.raise")]))
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "node_failed"
+        assert all(canary.encode() not in event.document for event in await bench.events(key))
+        assert canary not in repr(await bench.stored(key))
+
+    run(work)
+    assert canary in caplog.text

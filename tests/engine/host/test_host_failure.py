@@ -1,0 +1,120 @@
+"""When the host itself fails: the run ends as failed instead of hanging, and whoever waits is told."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.engine.host.test_store_failure import Flaky
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from weftwork.engine.run import live_run
+
+
+def raising(when: Callable[[int], bool]) -> Any:
+    """decide, until the count of calls says otherwise."""
+    calls = 0
+    real = live_run.decide
+
+    def decide(state: Any, bounds: Any, given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if when(calls):
+            raise RuntimeError("canary-5d5d")
+        return real(state, bounds, given)
+
+    return decide
+
+
+@pytest.mark.parametrize("call", range(1, 9))
+def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]), at_once=False)
+        await quiet()
+        for node_id in list(bench.stage.waiting):
+            bench.stage.release(node_id)
+        events = await bench.end(key)
+        assert [event.sequence for event in events] == list(range(len(events)))
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "host_invariant_broken"
+        assert all(b"canary-5d5d" not in event.document for event in events)
+        await quiet()
+        assert (bench.executor.live_count, bench.stage.waiting) == (0, {})
+
+    run(work)
+
+
+@pytest.mark.parametrize("call", range(1, 6))
+def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
+    monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    calls: list[int] = []
+
+    def broken(count: int) -> bool:
+        calls.append(count)
+        return len(calls) in (call, 2 * call)
+
+    monkeypatch.setattr(live_run, "decide", raising(broken))
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a"), node("b", "test.gate")]))
+        events = await bench.end(key)
+        assert [event.sequence for event in events] == list(range(len(events)))
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "host_invariant_broken"
+        await quiet()
+        assert (bench.executor.live_count, bench.stage.waiting) == (0, {})
+
+    run(work)
+
+
+def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
+
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.reads_down = 2
+        key = await bench.start(workflow([node("a")]), at_once=False)
+        await bench.end(key)
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "host_invariant_broken"
+        assert bench.log.reads_down == 0
+
+    run(work)
+
+
+def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
+        answers = await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)
+        assert len(answers) == 3
+        await bench.end(key)
+        assert bench.stage.stopped == ["a"]
+        assert await bench.cancel(key) == "failed"
+
+    run(work)
+
+
+def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a")]))
+        await until(lambda: bench.executor.live_count == 0)
+        await quiet()
+        assert await bench.kinds(key) == []
+        assert bench.executor.live_count == 0
+
+    run(work)
+    assert "left as it is" in caplog.text

@@ -1,0 +1,167 @@
+"""Two ways to the same run at the same time: it is executed once, and never forgotten."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes.node_runner import Performer
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.header import RunKey
+
+GATE = workflow([node("a", "test.gate")])
+AWAY = StoreUnavailable("no disk")
+
+
+def lose_one_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """The next run is stored, and its creator told otherwise."""
+    honest = bench.store.log.create
+
+    async def create(*given: Any) -> Any:
+        await honest(*given)
+        monkeypatch.setattr(bench.store.log, "create", honest)
+        raise error
+
+    monkeypatch.setattr(bench.store.log, "create", create)
+
+
+async def only_run(bench: Bench) -> RunKey:
+    (key,) = await bench.store.log.unfinished(None, 10)
+    return key
+
+
+def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the node of a run is called that a cancel and a doubt both wake."""
+
+    async def work() -> int:
+        bench = Bench()
+        lose_one_answer(bench, monkeypatch, AWAY)
+        with pytest.raises(StoreUnavailable):
+            await bench.start(GATE)
+        key = await only_run(bench)
+        await bench.executor._wake(key)
+        await until(lambda: bench.stage.calls)
+        bench.clock.advance(1000)
+        await quiet()
+        calls = len(bench.stage.calls)
+        bench.stage.release("a")
+        await bench.end(key)
+        return calls
+
+    return run(work)
+
+
+def test_a_run_that_is_woken_twice_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert woken_twice(monkeypatch) == 1
+
+
+def test_without_a_look_at_the_live_ones_it_would_be_executed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wake(executor: Executor, key: RunKey) -> Any:
+        return await executor._load(key)
+
+    monkeypatch.setattr(Executor, "_wake", wake)
+    assert woken_twice(monkeypatch) == 2
+
+
+def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        lose_one_answer(bench, monkeypatch, asyncio.CancelledError())
+        with pytest.raises(asyncio.CancelledError):
+            await bench.start(GATE)
+        key = await only_run(bench)
+        await quiet()
+        bench.clock.advance(1000)
+        await until(lambda: bench.stage.waiting)
+        bench.stage.release("a")
+        await bench.end(key)
+
+    run(work)
+
+
+def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+        honest, gate = bench.store.log.create, asyncio.Event()
+
+        async def create(*given: Any) -> Any:
+            created = await honest(*given)
+            await gate.wait()
+            return created
+
+        async def away(key: RunKey, *rest: Any) -> Any:
+            gate.set()
+            await quiet()
+            raise AWAY
+
+        monkeypatch.setattr(bench.store.log, "create", create)
+        creating = asyncio.create_task(bench.start(GATE))
+        await quiet()
+        key = await only_run(bench)
+        with monkeypatch.context() as broken:
+            broken.setattr(bench.store.log, "read", away)
+            with pytest.raises(StoreUnavailable):
+                await bench.executor._wake(key)
+        assert await creating == key
+        bench.clock.advance(1000)
+        await until(lambda: bench.stage.waiting)
+        bench.stage.release("a")
+        await bench.end(key)
+        assert len(bench.stage.calls) == 1
+
+    run(work)
+
+
+@pytest.mark.parametrize("woken", [False, True])
+def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.MonkeyPatch, woken: bool) -> None:
+    def broken(*given: Any) -> None:
+        raise RuntimeError("canary-77ab")
+
+    async def work() -> None:
+        bench = Bench()
+        if not woken:
+            monkeypatch.setattr(Performer, "launch", broken)
+        key = await bench.start(GATE)
+        if woken:
+            await bench.crash()
+            bench = bench.again()
+            monkeypatch.setattr(Performer, "launch", broken)
+            await bench.executor.recover()
+        await bench.end(key)
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "host_invariant_broken"
+        await quiet()
+        assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
+
+    run(work)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatch, stored: bool) -> None:
+    async def work() -> None:
+        bench = Bench()
+        honest, gate = bench.store.log.create, asyncio.Event()
+
+        async def create(*given: Any) -> Any:
+            await gate.wait()
+            created = await honest(*given)
+            if not stored:
+                raise AWAY
+            return created
+
+        monkeypatch.setattr(bench.store.log, "create", create)
+        creating = asyncio.create_task(bench.start(GATE))
+        await quiet()
+        await bench.close()
+        gate.set()
+        await asyncio.wait((creating,))
+        bench.clock.advance(1000)
+        await quiet()
+        assert (bench.stage.calls, bench.executor.live_count) == ([], 0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert (await only_run(bench)).partition == CALLER.partition
+
+    run(work)

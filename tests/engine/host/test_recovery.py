@@ -1,0 +1,48 @@
+"""Recovery is for every run that can go on, whatever became of the others."""
+
+from typing import Any
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import CALLER, Bench, run
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.projection import Projection
+
+
+def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
+    async def work() -> None:
+        bench = Bench()
+        good = await bench.start(workflow([node("wait", "core.delay", config={"ms": 50})]))
+        await bench.crash()
+        header = (await bench.stored(good)).header
+        bad = RunHeader("run-bad", CALLER.partition, CALLER.owner, "sample", header.definition, 1)
+        await bench.store.log.create(bad)
+        # A node.failed without its error is nothing that this host ever wrote.
+        broken = Event("run-bad", 0, "event-bad", "node.failed", 1, b"{}", node_id="wait")
+        await bench.store.log.append(bad.key, -1, Batch((broken,), Projection("running", 0, 1)))
+        later = bench.again()
+        assert await later.executor.recover() == 1
+        await later.end(good)
+        assert await later.status(good) == "completed"
+        assert await later.status(bad.key) == "running"
+
+    run(work)
+
+
+def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
+    async def work() -> None:
+        bench = Bench()
+        large = {"text": "x" * 20_000}
+        document = workflow([node("a")])
+        requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]
+        for request in requests:
+            key = await bench.start(document, **request)
+            await bench.end(key)
+            await bench.executor.stored(key)
+            assert bench.executor._recent.get(key) is None
+        key = await bench.start(document, inputs={"text": "small"})
+        await bench.end(key)
+        assert bench.executor._recent.get(key) is not None
+
+    run(work)

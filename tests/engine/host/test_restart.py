@@ -1,0 +1,218 @@
+"""After a restart every run goes on from its log: deadlines kept, nothing done twice, nothing forgotten."""
+
+import asyncio
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from tests.engine.nodes.test_waiting_nodes import Stubborn
+from tests.engine.run.test_cancel import Slow
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run import live_run
+from weftwork.ports.node_outcome import Completed
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.header import RunHeader
+
+DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edge("a", "b")])
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("away", [0, 500, 60_000])
+def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(DELAY)
+        await quiet()
+        started = bench.clock.now()
+        bench.clock.advance(400)
+        await (bench.crash() if crash else bench.close())
+        log = await bench.kinds(key)
+        assert log == ["run.started", "node.started"]
+        bench.clock.advance(away)
+        after = bench.again()
+        assert await after.executor.recover() == 1
+        await quiet()
+        assert bench.clock.next_wake == (started + 1000 if away < 600 else None)
+        await after.end(key)
+        assert await after.kinds(key) == [*log, "node.completed", "node.started", "node.completed", "run.completed"]
+        assert bench.clock.now() == started + max(1000, 400 + away)
+
+    run(work)
+
+
+def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
+    async def work() -> None:
+        bench = Bench()
+        ports = {"x": {"type": "static", "value": [1]}}
+        key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
+        await until(lambda: bench.stage.waiting)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await until(lambda: after.stage.waiting)
+        (again,), (first,) = after.stage.calls, bench.stage.calls
+        assert again == msgspec.structs.replace(first, scope=again.scope)
+        after.stage.release("a", Completed({"o": 1}))
+        await after.end(key)
+        assert await after.kinds(key) == ["run.started", "node.started", "node.completed", "run.completed"]
+        assert (await after.payloads(key, "node.started"))[0]["attempt"] == 1
+        assert (await after.stored(key)).projection.executions == 1
+
+    run(work)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> None:
+    stubborn = Stubborn()
+
+    async def work() -> None:
+        bench = Bench(waiting_type("test.stubborn", stubborn.run))
+        key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
+        await until(lambda: stubborn.end is not None)
+        if limited:
+            bench.clock.advance(101)
+        else:
+            assert await bench.cancel(key, "why") == "cancelling"
+        await quiet()
+        log = await bench.kinds(key)
+        assert log[2:] == ["cap.breached" if limited else "weftwork.run.cancel-requested"]
+        assert stubborn.end is not None
+        stubborn.end.set()
+        await bench.crash()
+        assert await bench.kinds(key) == log
+        after = bench.again()
+        await after.executor.recover()
+        await after.end(key)
+        assert stubborn.told <= 2
+        assert (await after.kinds(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
+
+    run(work)
+
+
+def test_a_run_that_was_only_created_is_started() -> None:
+    async def work() -> None:
+        bench = Bench()
+        await bench.store.open()
+        await bench.catalog.register(workflow([node("a")]))
+        plan = await bench.catalog.find("acme", "sample")
+        assert plan is not None
+        header = RunHeader("run-new", CALLER.partition, CALLER.owner, "sample", plan.workflow.digest, 1, {"x": 1})
+        await bench.store.log.create(header)
+        assert await bench.executor.recover() == 1
+        await bench.end(header.key)
+        assert (await bench.payloads(header.key, "run.started"))[0]["inputs"] == {"x": 1}
+
+    run(work)
+
+
+@pytest.mark.parametrize("appends", range(1, 10))
+def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
+    monkeypatch.setattr(live_run, "MAX_BATCH", 2)
+    names = [f"n{index}" for index in range(6)]
+    chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
+
+    async def work() -> None:
+        whole = Bench()
+        expected = await whole.start(chain)
+        await whole.end(expected)
+        bench = Bench()
+        append, forever = bench.store.log.append, asyncio.Event()
+        left = appends
+
+        async def cut(*arguments: object) -> object:
+            nonlocal left
+            if left == 0:
+                await forever.wait()
+            left -= 1
+            return await append(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(bench.store.log, "append", cut)
+        key = await bench.start(chain)
+        await quiet()
+        await bench.crash()
+        monkeypatch.setattr(bench.store.log, "append", append)
+        after = bench.again()
+        await after.executor.recover()
+        await after.end(key)
+        assert [event.payload for event in await after.events(key)] == [
+            event.payload for event in await whole.events(expected)
+        ]
+
+    run(work)
+
+
+def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
+    async def work() -> None:
+        bench = Bench()
+        done = await bench.start(workflow([node("a")]))
+        await bench.end(done)
+        future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
+        gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
+        for header in (future, gone):
+            await bench.store.log.create(header)
+        after = bench.again()
+        assert await after.executor.recover() == 0
+        assert await after.status(future.key) == await after.status(gone.key) == "pending"
+
+    run(work)
+
+
+def test_a_run_keeps_the_definition_it_started_with() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
+        await until(lambda: bench.stage.waiting)
+        await bench.crash()
+        after = bench.again()
+        assert await after.catalog.register(workflow([node("other")])) == []
+        await after.executor.recover()
+        await until(lambda: after.stage.waiting)
+        after.stage.release("a")
+        await after.end(key)
+        assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
+
+    run(work)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Slow)
+        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
+        bench.log.gate.clear()
+        asking = asyncio.create_task(bench.cancel(key))
+        await quiet()
+        if crash:
+            await bench.crash()
+        else:
+            closing = asyncio.create_task(bench.close())
+            await quiet()
+            bench.log.gate.set()
+            await asyncio.wait((closing, asking))
+            assert isinstance(asking.exception(), StoreUnavailable)
+        await quiet()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert bench.stage.calls == []
+
+    run(work)
+
+
+def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
+        await until(lambda: bench.stage.waiting)
+        log = await bench.kinds(key)
+        await bench.close()
+        assert bench.stage.stopped == ["a"]
+        bench.clock.advance(1000)
+        await quiet()
+        assert await bench.kinds(key) == log
+        assert bench.clock.next_wake is None
+
+    run(work)

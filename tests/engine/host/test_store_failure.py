@@ -1,0 +1,250 @@
+"""When the store fails: the run waits, folds its log again, and ends as it would have ended anyway."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from weftwork.engine.run import live_run
+from weftwork.ports.storage.event_log import Created, EventLog, SequenceConflict, StoreUnavailable
+from weftwork.protocol.run.header import RunKey
+
+DOWN = StoreUnavailable("no disk")
+CONFLICT = SequenceConflict("somebody else")
+
+
+class Flaky:
+    """A log that fails as told: `plan` maps the number of an append to what it does instead."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.plan: dict[int, str] = {}
+        self.appends = 0
+        self.reads_down = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+        self.appends += 1
+        fate = self.plan.get(self.appends)
+        if fate in ("down", "lost reads"):
+            self.reads_down = 2 if fate == "lost reads" else 0
+            raise DOWN
+        if fate == "conflict":
+            raise CONFLICT
+        result = await self._log.append(key, expected, batch)
+        if fate == "lost":
+            raise DOWN
+        return result
+
+    async def read(self, key: RunKey, *rest: int) -> Any:
+        if self.reads_down:
+            self.reads_down -= 1
+            raise DOWN
+        return await self._log.read(key, *rest)
+
+
+GATES = workflow(
+    [
+        node("a", "core.delay", config={"ms": 50}),
+        node("b", "core.delay", config={"ms": 90}),
+        node("c", "core.identity"),
+    ],
+    [edge("a", "c", "all_complete"), edge("b", "c")],
+)
+WORKFLOWS = {
+    "pure": workflow([node("a"), node("b")], [edge("a", "b")], [variable("v", defaultValue="d")]),
+    "failing": workflow([node("a", "core.fail"), node("b", "core.delay", config={"ms": 5})], [edge("a", "b")]),
+    "waiting": GATES,
+    "in pieces": workflow([node(f"n{index}") for index in range(6)], None, [variable("v", defaultValue="d")]),
+}
+
+
+async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str], at_once: bool) -> list[tuple[str, bytes]]:
+    """How the run ended and all that happened; independent nodes may take turns in another order."""
+    bench.log.plan = plan
+    key = await bench.start(document, at_once=at_once)
+    reader = bench.feeds.join(key, -1)
+    events = await bench.end(key)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    if bench.executor.live_count:
+        # The store has the end, and the run was told that it is away: it finds out a second later.
+        await quiet()
+        bench.clock.advance(1000)
+        await until(lambda: not bench.executor.live_count)
+    shown = await bench.executor.stored(key)
+    stored = await bench.stored(key)
+    assert shown is not None
+    assert shown.projection == stored.projection
+    assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
+    assert len({event.event_id for event in events}) == len(events)
+    seen = []
+    while not reader.ended:
+        seen += await reader.next(1)
+    assert [event.sequence for event in seen] == list(range(len(events)))
+    assert bench.executor.live_count == 0
+    return [(events[-1].type, b""), *sorted((event.type, event.payload) for event in events)]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+@pytest.mark.parametrize("fate", ["down", "lost", "lost reads", "conflict"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_run_ends_right_whichever_append_fails(
+    monkeypatch: pytest.MonkeyPatch, name: str, fate: str, at_once: bool
+) -> None:
+    if name == "in pieces":
+        monkeypatch.setattr(live_run, "MAX_BATCH", 2)
+
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        expected = await story(bench, WORKFLOWS[name], {}, at_once)
+        assert at_once or bench.log.appends
+        for number in range(1, bench.log.appends + 1):
+            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], {number: fate}, at_once) == expected, number
+            twice = {number: fate, number + 1: "down"}
+            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], twice, at_once) == expected, twice
+
+    run(work)
+
+
+def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = dict.fromkeys(range(1, 6), "down")
+        key = await bench.start(WORKFLOWS["pure"], at_once=False)
+        started = bench.clock.now()
+        await bench.end(key)
+        assert bench.clock.now() - started == 5000
+
+    run(work)
+
+
+def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = {1: "down", 2: "conflict"}
+        key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
+        await until(lambda: len(bench.stage.waiting) == 2)
+        bench.stage.release("a")
+        await quiet()
+        bench.clock.advance(1000)
+        await quiet()
+        bench.stage.release("b")
+        await bench.end(key)
+        assert [call.node_id for call in bench.stage.calls] == ["a", "b"]
+
+    run(work)
+
+
+@pytest.mark.parametrize("fate", ["down", "conflict"])
+def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = {1: fate}
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        with pytest.raises(StoreUnavailable):
+            await bench.cancel(key)
+        bench.stage.release("a")
+        await bench.end(key)
+        assert (await bench.kinds(key))[-1] == "run.completed"
+
+    run(work)
+
+
+def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
+        key = await bench.start(workflow([node("a")]), at_once=False)
+        await quiet()
+        asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
+        await quiet()
+        assert not any(task.done() for task in asking)
+        bench.clock.advance(1000)
+        await quiet()
+        assert all(isinstance(task.exception(), StoreUnavailable) for task in asking)
+        await bench.end(key)
+        assert (await bench.kinds(key))[-1] == "run.completed"
+
+    run(work)
+
+
+def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        assert await bench.cancel(key) == "cancelling"
+
+        async def refuse(record: Any) -> None:
+            raise DOWN
+
+        monkeypatch.setattr(bench.store.log, "remember", refuse)
+        with pytest.raises(StoreUnavailable):
+            await bench.service.cancel_run(CALLER, key.run_id, {}, "k")
+        await bench.end(key)
+
+    run(work)
+
+
+def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        bench = Bench()
+
+        async def refuse(*arguments: Any) -> Created:
+            raise DOWN
+
+        monkeypatch.setattr(bench.store.log, "create", refuse)
+        with pytest.raises(StoreUnavailable):
+            await bench.start(WORKFLOWS["pure"])
+        assert bench.executor.live_count == 0
+
+    run(work)
+
+
+def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        bench.log.plan = {1: "down"}
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        bench.stage.release("a")
+        await until(lambda: bench.log.appends)
+        await quiet()
+        looking = asyncio.create_task(bench.executor.stored(key))
+        await quiet()
+        assert looking.done(), "it waits for a commit that nobody is making"
+        await bench.end(key)
+
+    run(work)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
+    monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    async def work() -> None:
+        bench = Bench(wrap=Flaky)
+        honest = bench.store.log.create
+
+        async def lost(*given: Any) -> Any:
+            await honest(*given)
+            monkeypatch.setattr(bench.store.log, "create", honest)
+            bench.log.reads_down = 2
+            raise DOWN
+
+        monkeypatch.setattr(bench.store.log, "create", lost)
+        with pytest.raises(StoreUnavailable):
+            await bench.start(GATES, at_once=at_once)
+        (key,) = await bench.store.log.unfinished(None, 10)
+        events = await bench.end(key)
+        assert [event.type for event in events].count("node.started") == 3
+        assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
+        await quiet()
+        assert bench.clock.next_wake is None, "it goes on looking"
+
+    run(work)

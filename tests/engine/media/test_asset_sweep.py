@@ -1,0 +1,234 @@
+"""The sweep of assets: what is needed stays, whatever happens on the way, and the rest goes."""
+
+import hashlib
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tests.harness.engine_harness import run
+from weftwork.adapters.blobs.memory import MemoryBlobs
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.engine.media.asset_sweep import LOOK_MS, STRAY_MS, AssetSweep
+from weftwork.engine.media.assets import EMISSION_MS, Assets, BytesMissing
+from weftwork.engine.signer import Signer
+from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.header import RunKey
+from weftwork.testing.deterministic import ManualClock, SequentialIds
+from weftwork.testing.storage.harness import batch, header
+
+PLACE = "acme~live"
+
+
+class House:
+    """A store with assets, and runs that refer to them."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.clock, ids = ManualClock(), SequentialIds()
+        self.store = MemoryStore()
+        self.blobs = MemoryBlobs(self.clock, ids)
+        signer = Signer(self.store.signing, self.clock, ids)
+        self.assets = Assets(self.store.assets, self.blobs, signer, self.clock, limits or Limits())
+        self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unsure)
+
+    async def open(self) -> "House":
+        await self.store.open()
+        await self.blobs.open()
+        return self
+
+    async def referring(self, run_id: str, *assets: Asset) -> RunKey:
+        """A run that has ended, and whose inputs name these."""
+        made = header(run_id, PLACE, assets=tuple(each.sha256 for each in assets))
+        await self.store.log.create(made, first=batch(made.key, -1, status="completed"))
+        return made.key
+
+    async def keys(self) -> set[str]:
+        return {key async for key in self.blobs.keys(self.clock.now() + 1)}
+
+
+@pytest.mark.rule("media-80")
+def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
+    async def work() -> None:
+        house = await House().open()
+        needed = await house.assets.take(PLACE, b"needed")
+        idle = await house.assets.take(PLACE, b"idle")
+        await house.referring("run-0000000000000001", needed)
+        assert (await house.sweep.count()).count == 0
+        house.clock.advance(EMISSION_MS + 1)
+        assert (await house.sweep.count()).count == 1
+        swept = await house.sweep.prune()
+        assert (swept.deleted, swept.freed, swept.more) == (1, 4, False)
+        assert await house.keys() == {needed.key}
+        assert await house.assets.find(PLACE, f"weftwork-asset:{idle.sha256}") is None
+        assert (await house.store.assets.usage(PLACE)).size == len(b"needed")
+
+    run(work)
+
+
+@pytest.mark.rule("media-80")
+def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
+    async def work() -> None:
+        house = await House().open()
+        shared = await house.assets.take(PLACE, b"shared")
+        runs = [await house.referring(f"run-000000000000000{at}", shared) for at in (1, 2)]
+        house.clock.advance(EMISSION_MS + 1)
+        for left, key in enumerate(runs):
+            await house.sweep.prune()
+            assert await house.keys() == {shared.key}, left
+            assert await house.store.log.delete(key, house.clock.now()) is True
+            while await house.store.log.purge():
+                pass
+        await house.sweep.prune()
+        assert await house.keys() == set()
+
+    run(work)
+
+
+@pytest.mark.rule("media-80")
+def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        house = await House().open()
+        for text in (b"a", b"b", b"c"):
+            await house.assets.take(PLACE, text)
+        house.clock.advance(EMISSION_MS + 1)
+        real, left = house.blobs.delete, [1]
+
+        async def dying(key: str) -> None:
+            if not left[0]:
+                raise RuntimeError("dead")
+            left[0] -= 1
+            await real(key)
+
+        monkeypatch.setattr(house.blobs, "delete", dying)
+        with pytest.raises(RuntimeError):
+            await house.sweep.prune()
+        # The rows are gone, and the keys are written down.
+        assert (await house.sweep.count()).count == 0
+        assert len(await house.keys()) == 2
+        # The same bytes come again meanwhile: what is deleted now is not what was just written.
+        again = await house.assets.take(PLACE, b"c")
+        monkeypatch.setattr(house.blobs, "delete", real)
+        await house.sweep.prune()
+        assert await house.keys() == {again.key}
+        assert await house.assets.read(again) == b"c"
+
+    run(work)
+
+
+@pytest.mark.rule("media-80")
+def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
+    async def work() -> None:
+        house = await House().open()
+        kept = await house.assets.take(PLACE, b"kept")
+        await house.referring("run-0000000000000001", kept)
+        sink = await house.blobs.sink(PLACE)
+        await sink.write(b"stray")
+        stray = await sink.keep()
+        await house.sweep.tidy()
+        assert stray.key in await house.keys()
+        house.clock.advance(max(STRAY_MS, LOOK_MS) + 1)
+        await house.sweep.tidy()
+        assert await house.keys() == {kept.key}
+
+    run(work)
+
+
+def test_the_same_bytes_are_kept_once() -> None:
+    async def work() -> None:
+        house = await House().open()
+        first, second = await house.assets.take(PLACE, b"x"), await house.assets.take(PLACE, b"x")
+        assert first.key == second.key
+        assert await house.keys() == {first.key}
+        other = await house.assets.take("other~live", b"x")
+        assert other.key != first.key
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("limits", "cap", "code"),
+    [(Limits(max_asset_bytes_per_tenant=5), None, "quota"), (Limits(), 5, "limit")],
+    ids=["quota", "cap"],
+)
+def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int | None, code: str) -> None:
+    async def pieces() -> AsyncGenerator[bytes]:
+        for piece in (b"abc", b"def"):
+            yield piece
+
+    async def work() -> None:
+        house = await House(limits).open()
+        with pytest.raises(ClientFault) as refused:
+            await house.assets.take(PLACE, pieces(), cap=cap)
+        assert refused.value.status == 413
+        assert code in (refused.value.details or {})
+        assert await house.keys() == set()
+        assert (await house.store.assets.usage(PLACE)).count == 0
+        await house.assets.take(PLACE, b"abcde", cap=cap)
+
+    run(work)
+
+
+def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
+    async def work() -> None:
+        house = await House().open()
+        lost = await house.assets.take(PLACE, b"x")
+        await house.blobs.delete(lost.key)
+        with pytest.raises(BytesMissing):
+            await house.assets.read(lost)
+        found = await house.assets.take(PLACE, b"x")
+        assert found.key != lost.key
+        assert await house.assets.read(found) == b"x"
+        known = await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")
+        assert known is not None
+        assert known.key == found.key
+
+    run(work)
+
+
+def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        house = await House().open()
+        keep = house.store.assets.keep
+
+        async def lost(asset: Asset, quota: int = 0) -> Asset:
+            raise StoreUnavailable("away")
+
+        async def unheard(asset: Asset, quota: int = 0) -> Asset:
+            await keep(asset, quota)
+            raise StoreUnavailable("away")
+
+        for failing, text in ((lost, b"lost"), (unheard, b"there")):
+            monkeypatch.setattr(house.store.assets, "keep", failing)
+            with pytest.raises(StoreUnavailable):
+                await house.assets.take(PLACE, text)
+        assert len(await house.keys()) == 2
+        await house.sweep.prune()
+        (left,) = await house.keys()
+        found = await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}")
+        assert found is not None
+        assert found.key == left
+
+    run(work)
+
+
+def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        house = await House().open()
+        keep, waits = house.store.assets.keep, [3]
+
+        async def away() -> None:
+            waits[0] -= 1
+
+        async def flaky(asset: Asset, quota: int = 0) -> Asset:
+            if waits[0]:
+                raise StoreUnavailable("away")
+            return await keep(asset, quota)
+
+        monkeypatch.setattr(house.store.assets, "keep", flaky)
+        asset = await house.assets.take(PLACE, b"x", away=away)
+        assert await house.keys() == {asset.key}
+        assert house.assets.unsure == []
+
+    run(work)

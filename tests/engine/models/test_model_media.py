@@ -1,0 +1,261 @@
+"""Media that models send: converted, checked, and never megabytes in the log."""
+
+import threading
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from tests.harness.engine_harness import CALLER, run
+from tests.harness.media_host import (
+    BIG,
+    PNG,
+    SMALL,
+    asking,
+    bench_of,
+    ended,
+    envelope,
+    log_of,
+    opened,
+    outputs,
+    sending,
+)
+from tests.harness.scripted_model import Model
+from weftwork.engine.media import node_media
+from weftwork.ports.models import MadeMedia, Stop
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.inline_media import SAID_INLINE
+from weftwork.protocol.models.answers import Usage
+
+
+@pytest.mark.rule("media-84", "media-86")
+@pytest.mark.parametrize("want", [None, "media.image"])
+def test_an_oversized_image_of_a_model_is_converted_and_never_logged(want: str | None) -> None:
+    async def work() -> None:
+        text = envelope(BIG) if want else f"Here it is:\n```json\n{envelope(BIG)}\n```\n"
+        pieces = [text[at : at + 100] for at in range(0, len(text), 100)]
+        bench = bench_of(asking(want), limits=SMALL, models=Model(pieces))
+        key = await ended(bench)
+        assert await bench.status(key) == "completed"
+        (event,) = await bench.payloads(key, "media.image")
+        assert "base64" not in event
+        assert (event["bytes"], event["mimeType"]) == (len(BIG), "image/png")
+        assert await opened(bench, event["url"]) == BIG
+        assert b64encode(BIG)[600:690] not in await log_of(bench, key)
+        chunks = "".join([each["chunk"] for each in await bench.payloads(key, "output.chunk")])
+        assert b64encode(BIG).decode()[600:700] not in chunks
+        assert len(chunks) < 1_000
+
+    run(work)
+
+
+@pytest.mark.rule("media-84")
+def test_without_the_conversion_the_image_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        monkeypatch.setattr(node_media, "inline_media", lambda text, cap: [])
+        monkeypatch.setattr(node_media, "cut_inline", lambda text, cap, everywhere: text)
+        bench = bench_of(asking("media.image"), limits=SMALL, models=Model(envelope(BIG)))
+        key = await ended(bench)
+        assert b64encode(BIG)[600:700] in await log_of(bench, key)
+
+    run(work)
+
+
+@pytest.mark.rule("media-86")
+@pytest.mark.parametrize(("data", "inline"), [(PNG, True), (PNG + b"x", False)])
+def test_an_image_of_a_model_stays_inline_up_to_the_cap(data: bytes, inline: bool) -> None:
+    async def work() -> None:
+        bench = bench_of(asking("media.image"), limits=SMALL, models=Model(envelope(data)))
+        key = await ended(bench)
+        (event,) = await bench.payloads(key, "media.image")
+        assert ("base64" in event) is inline
+        assert event["bytes"] == len(data)
+
+    run(work)
+
+
+@pytest.mark.rule("media-83")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"bytes": 1},
+        {"bytes": 1, "url": "https://a.example/x.png", "base64": "AAAA"},
+        {"bytes": 1, "url": "data:image/png;base64,AAAA"},
+        {"bytes": 1, "url": "javascript:alert(1)"},
+        {"bytes": 1, "base64": "not base64!"},
+    ],
+)
+def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> None:
+    async def work() -> None:
+        bench = bench_of(sending({"type": "media.image", "schemaVersion": 1, "payload": payload}))
+        key = await ended(bench)
+        (outcome,) = await outputs(bench, key)
+        assert outcome["status"] == "invalid"
+        assert outcome["details"][0]["instancePath"].startswith("/payload")
+        assert "media.image" not in await bench.kinds(key)
+
+    run(work)
+
+
+@pytest.mark.rule("media-87")
+def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
+    async def work() -> None:
+        bench = bench_of()
+        await bench.open()
+        assets = bench.assets
+        assert assets is not None
+        theirs = await assets.take("other~live", PNG)
+        ours = await assets.take(CALLER.partition, PNG)
+        urls = {
+            "theirs": assets.url(theirs, "image/png", "run-x"),
+            "their host": assets.url(theirs, "image/png", "run-x").replace("flows.example", "127.0.0.1"),
+            "sample": assets.url(theirs, "image/png", "run-x").replace("/weftwork/", "/sample/"),
+            "query": assets.url(theirs, "image/png", "run-x").replace("flows.example", "localhost") + "?x=1",
+            "loud": assets.url(ours, "image/png", "run-x").upper(),
+            "forged": assets.url(ours, "image/png", "run-x")[:-1] + "x",
+            "ours": assets.url(ours, "image/png", "run-x"),
+            "elsewhere": "https://pictures.example/a.png",
+        }
+        documents = [
+            {"type": "media.image", "schemaVersion": 1, "payload": {"bytes": 1, "url": url}} for url in urls.values()
+        ]
+        limits = Limits(envelopes_per_turn=32)
+        again = bench.again(types=(sending(*documents),), limits=limits)
+        key = await ended(again)
+        said = dict(zip(urls, [each["status"] for each in await outputs(again, key)], strict=True))
+        assert said == {
+            "theirs": "invalid",
+            "their host": "invalid",
+            "sample": "invalid",
+            "query": "invalid",
+            "loud": "invalid",
+            "forged": "invalid",
+            "ours": "accepted",
+            "elsewhere": "accepted",
+        }
+
+    run(work)
+
+
+def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
+    async def work() -> None:
+        pieces = ["Look: ", MadeMedia("image", BIG, "image/png", "A dot."), "there.", Stop("stop", Usage(1, 1))]
+        bench = bench_of(asking(None), models=Model(pieces))  # type: ignore[arg-type]
+        key = await ended(bench)
+        (event,) = await bench.payloads(key, "media.image")
+        assert await opened(bench, event["url"]) == BIG
+        assert event["alt"] == "A dot."
+        (answered,) = await bench.payloads(key, "weftwork.model.answered")
+        assert answered["media"][0]["bytes"] == len(BIG)
+        kinds = await bench.kinds(key)
+        assert kinds.index("weftwork.model.answered") < kinds.index("media.image")
+
+    run(work)
+
+
+@pytest.mark.rule("media-84", "media-86")
+@pytest.mark.parametrize("data", [PNG[:9], PNG, BIG], ids=["tiny", "small", "big"])
+@pytest.mark.parametrize("want", [None, "media.image"])
+def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -> None:
+    async def work() -> None:
+        text = envelope(data) if want else f"Here:\n```json\n{envelope(data)}\n```\n"
+        bench = bench_of(asking(want), limits=Limits(max_inline_media_bytes=0), models=Model(text))
+        key = await ended(bench)
+        (event,) = await bench.payloads(key, "media.image")
+        assert "base64" not in event
+        assert await opened(bench, event["url"]) == data
+
+    run(work)
+
+
+@pytest.mark.rule("media-86")
+@pytest.mark.parametrize(("size", "inline"), [(SAID_INLINE, True), (SAID_INLINE + 1, False)])
+def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:
+    async def work() -> None:
+        bench = bench_of(asking("media.image"), models=Model(envelope(PNG.ljust(size, b"p"))))
+        key = await ended(bench)
+        (event,) = await bench.payloads(key, "media.image")
+        assert ("base64" in event) is inline
+
+    run(work)
+
+
+@pytest.mark.rule("media-84", "media-86")
+@pytest.mark.parametrize(
+    "text",
+    [
+        envelope(BIG).replace('"', "'"),
+        envelope(BIG).replace("base64", "base\\u0036\\u0034"),
+        envelope(BIG).replace('"base64": "', '"url": "data:image/png;base64,'),
+        envelope(BIG).replace("/", "\\/"),
+    ],
+    ids=["quotes", "escaped name", "data URL", "slashes"],
+)
+def test_however_a_model_writes_it_the_log_has_a_url(text: str) -> None:
+    async def work() -> None:
+        bench = bench_of(asking("media.image"), limits=SMALL, models=Model(text))
+        key = await ended(bench)
+        (event,) = await bench.payloads(key, "media.image")
+        assert await opened(bench, event["url"]) == BIG
+        assert event.keys() == {"url", "bytes", "mimeType", "alt"}
+        assert b64encode(BIG)[600:640] not in (await log_of(bench, key)).replace(b"\\", b"")
+
+    run(work)
+
+
+@pytest.mark.rule("media-84")
+def test_a_picture_in_a_text_is_an_asset_too() -> None:
+    async def work() -> None:
+        said = f"Look: ![dot](data:image/png;base64,{b64encode(BIG).decode()}) there."
+        bench = bench_of(asking(None), limits=SMALL, models=Model(said))
+        key = await ended(bench)
+        text = (await bench.payloads(key, "node.completed"))[0]["outputs"]["shown"]
+        assert text.startswith("Look: ![dot](https://flows.example/v1/host/weftwork/assets/")
+        assert await opened(bench, text[13 : text.index(")")]) == BIG
+        assert b64encode(BIG)[600:700] not in await log_of(bench, key)
+
+    run(work)
+
+
+@pytest.mark.rule("media-87")
+def test_what_a_run_shows_does_not_expire() -> None:
+    async def work() -> None:
+        bench = bench_of()
+        await bench.open()
+        assets = bench.assets
+        assert assets is not None
+        asset = await assets.take(CALLER.partition, PNG)
+        url = assets.url(asset, "image/png", name="a.png", expires_at=bench.clock.now() + 1)
+        sample = url.replace("/weftwork/", "/sample/")
+        payloads = [{"bytes": 1, "url": each, "alt": "A"} for each in (url, sample)]
+        documents = [{"type": "media.image", "schemaVersion": 1, "payload": each} for each in payloads]
+        again = bench.again(types=(sending(*documents),))
+        key = await ended(again)
+        bench.clock.advance(10**9)
+        for event in await again.payloads(key, "media.image"):
+            assert await opened(again, event["url"]) == PNG
+            assert event["bytes"] == len(PNG)
+
+    run(work)
+
+
+@pytest.mark.parametrize(("size", "aside"), [(node_media.LONG, False), (node_media.LONG + 1, True)])
+def test_a_long_answer_is_looked_through_while_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, size: int, aside: bool
+) -> None:
+    where: list[int] = []
+    search = node_media.inline_media
+
+    def inline_media(text: str, cap: int) -> list[Any]:
+        where.append(threading.get_ident())
+        return search(text, cap)
+
+    async def work() -> None:
+        bench = bench_of(asking(None), models=Model("Hello"))
+        state = await bench.state(await ended(bench))
+        monkeypatch.setattr(node_media, "inline_media", inline_media)
+        text = "x" * size
+        assert await node_media.EntryMedia(bench.runtime, state, None).externalised(text, True) == text
+        assert [each != threading.get_ident() for each in where] == [aside]
+
+    run(work)

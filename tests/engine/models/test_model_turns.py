@@ -1,0 +1,151 @@
+"""Turns of a model that are easily mistaken: look-alikes in texts, questions beside answers, wrong kinds."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.scripted_model import Model, Piece
+from weftwork.engine.models import generation, model_calls
+from weftwork.ports.models import Stop
+from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.run.header import TERMINAL, RunKey
+
+SECRET = "swordfish-9000"
+HIDES = [{"name": "word", "type": "string", "sensitive": True}]
+PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
+KINDS = {name: {"version": 1, "schema": {"type": "object"}} for name in (PLAN, NOTE)}
+ASKS = {"type": "clarification.request", "payload": {"questions": [{"id": "who", "question": "Who?"}]}}
+TEXT = workflow([node("a", "core.ai.callPrompt", config={"prompt": "Well?"})])
+TYPED = workflow(
+    [
+        node(
+            "a",
+            "core.ai.generateEnvelope",
+            config={"envelopeType": PLAN, "userMessage": "Plan."},
+            envelopeContract={"accepts": [PLAN, NOTE]},
+        )
+    ],
+    metadata={"envelopeKinds": KINDS},
+)
+
+
+def plan(step: str) -> dict[str, Any]:
+    return {"type": PLAN, "payload": {"step": step}}
+
+
+async def ended(bench: Bench, key: RunKey) -> None:
+    """Answer what is asked, and wait for the end."""
+    for _ in range(200):
+        status = await bench.status(key)
+        if status in TERMINAL:
+            return
+        if status == "waiting-input":
+            await bench.answer(key, {"answers": {"who": "Ann"}}, "a")
+        await quiet()
+    raise AssertionError("the run does not end")
+
+
+@pytest.mark.parametrize("kind", ["user.created", "vendor.z.z"])
+def test_what_only_looks_like_an_envelope_stays_text(kind: str) -> None:
+    async def work() -> None:
+        said = json.dumps({"type": kind, "payload": {"a": 1}})
+        bench = Bench(models=Model(said))
+        key = await bench.start(TEXT)
+        await ended(bench, key)
+        assert (await bench.payloads(key, "node.completed"))[0]["outputs"]["text"] == said
+        assert await bench.payloads(key, "weftwork.envelope.recorded") == []
+
+    run(work)
+
+
+@pytest.mark.parametrize("documents", [[ASKS, plan("early")], [plan("early"), ASKS]])
+def test_what_stands_beside_a_question_was_made_without_its_answer(documents: list[Any]) -> None:
+    async def work() -> None:
+        model = Model(json.dumps(documents), json.dumps(plan("late")))
+        bench = Bench(models=model)
+        key = await bench.start(TYPED)
+        await ended(bench, key)
+        assert (await bench.payloads(key, "node.completed"))[0]["outputs"]["payload"] == {"step": "late"}
+        assert "Ann" in model.requests[1].messages[-1].content
+
+    run(work)
+
+
+def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None:
+    async def work() -> None:
+        model = Model(*[json.dumps({"type": NOTE, "payload": {}})] * 9)
+        bench = Bench(models=model)
+        key = await bench.start(TYPED)
+        await ended(bench, key)
+        kinds = await bench.kinds(key)
+        assert kinds[-4:] == ["envelope.retry.exhausted", "cap.breached", "node.failed", "run.failed"]
+        assert (await bench.payloads(key, "envelope.retry.exhausted"))[0]["finalReason"] == "type-mismatch"
+        assert len(model.requests) == bench.runtime.limits.schema_rounds + 1
+
+    run(work)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> bool:
+        tools = ({"id": "1", "name": "send", "arguments": {"to": SECRET}},)
+        said: list[Piece] = ["a ", "b", Stop("stop", Usage(1, 1), f"m-{SECRET}", tool_calls=tools)]
+        bench = Bench(models=Model(said))
+        document = workflow([node("a", "core.ai.callPrompt", config={"prompt": "Well?"})], variables=HIDES)
+        key = await bench.start(document, inputs={"word": SECRET})
+        await ended(bench, key)
+        chunk = (await bench.payloads(key, "output.chunk"))[-1]
+        assert chunk["meta"]["toolCalls"][0]["name"] == "send"
+        return any(SECRET.encode() in event.payload for event in await bench.events(key))
+
+    if not guarded:
+        monkeypatch.setattr(model_calls.Speech, "shown_tools", lambda self, calls: calls)
+    assert run(work) is not guarded
+
+
+def test_what_a_provider_raises_is_not_repeated_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Model):
+        def find(self, request: Any) -> Any:
+            raise KeyError(f"key {SECRET}")
+
+    async def work() -> None:
+        bench = Bench(models=Broken())
+        key = await bench.start(TEXT)
+        await ended(bench, key)
+        assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "provider_unavailable"
+
+    with caplog.at_level(logging.DEBUG):
+        run(work)
+    (told,) = [each for each in caplog.records if each.message == "provider raised"]
+    assert "KeyError in " in told.__dict__["error"]
+    assert SECRET not in str([each.__dict__ for each in caplog.records])
+
+
+def test_the_end_of_all_attempts_is_told_of_an_item_too() -> None:
+    async def work() -> None:
+        body = {"typeId": "core.ai.structuredOutput", "config": {"outputSchema": {"type": "object"}, "prompt": "?"}}
+        items = {"items": {"type": "static", "value": [1]}}
+        bench = Bench(models=Model(*["[]"] * 9))
+        key = await bench.start(workflow([node("a", "core.flow.map", config={"body": body}, inputs=items)]))
+        await ended(bench, key)
+        assert len(await bench.payloads(key, "envelope.retry.exhausted")) == 1
+
+    run(work)
+
+
+def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> int:
+        model = Model(*[json.dumps([ASKS])] * 9)
+        bench = Bench(models=model)
+        key = await bench.start(TYPED)
+        await ended(bench, key)
+        assert await bench.status(key) == "failed"
+        return len(model.requests)
+
+    assert run(work) == 4
+    monkeypatch.setattr(generation, "MOST_TURNS", 2)
+    assert run(work) == 2

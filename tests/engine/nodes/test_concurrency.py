@@ -1,0 +1,97 @@
+"""Turns: no more nodes at once than may, in order, and without a loss to those who wait."""
+
+import asyncio
+
+import pytest
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.external_system import World, working
+from weftwork.engine.nodes.concurrency import Turns
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.limits import Limits
+
+ONE = workflow([node("a", "test.body")])
+
+
+@pytest.mark.rule("lim-12")
+@pytest.mark.parametrize("by", ["type", "tenant", "threads"])
+def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    async def work(guarded: bool) -> int:
+        now, most = 0, 0
+        gate = asyncio.Event()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await gate.wait()
+            now -= 1
+            return Completed({})
+
+        if not guarded:
+            monkeypatch.setattr("weftwork.engine.nodes.node_runner.turn_of", lambda *_: ())
+        limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
+        bench = Bench(
+            working("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"), limits=limits
+        )
+        keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]
+        await quiet()
+        gate.set()
+        for key in keys:
+            await bench.end(key)
+        assert bench.runtime.turns._busy == {}
+        return most
+
+    assert run(lambda: work(True)) == 3
+    assert run(lambda: work(False)) == 12
+
+
+def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.node(concurrency=1))
+        limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
+        first, second = await bench.start(limited), await bench.start(limited)
+        await until(lambda: world.seen)
+        bench.clock.advance(49)
+        await quiet()
+        world.held.set_result(None)
+        world.held = None
+        await bench.end(first)
+        await bench.end(second)
+        assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
+
+        world.held = asyncio.get_running_loop().create_future()
+        first, second = await bench.start(limited), await bench.start(limited)
+        await until(lambda: len(world.seen) == 3)
+        await bench.crash()
+        world.held = None
+        after = bench.again()
+        await after.executor.recover()
+        await quiet()
+        # The second one had not begun: nobody has to be asked about it.
+        assert (await after.status(first), await after.status(second)) == ("waiting-input", "completed")
+
+    run(work)
+
+
+def test_a_turn_is_handed_on_whoever_gives_up() -> None:
+    async def work() -> None:
+        turns = Turns()
+        mine = (("x", 1),)
+        assert not await turns.take(mine)
+        waiting = [asyncio.ensure_future(turns.take(mine)) for _ in range(3)]
+        await quiet()
+        waiting[0].cancel()
+        turns.give_back(mine)
+        # Handed over and cancelled before it could go on.
+        waiting[1].cancel()
+        await quiet()
+        assert await waiting[2]
+        turns.give_back(mine)
+        assert (turns._busy, turns._waiting) == ({}, {})
+
+    run(work)

@@ -1,0 +1,161 @@
+"""The effect ledger: claimed before it happens, recorded after, asked about when nobody knows, never twice."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.external_system import World, answer, working
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.effects import UNKNOWN
+
+PAY = workflow([node("a", "test.pay")])
+STEPS = workflow([node("a", "test.steps")])
+RETRY = {"maxRetries": 5, "retryDelayMs": 1}
+CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
+
+
+@pytest.mark.rule("eff-05", "eff-06")
+def test_a_step_is_claimed_before_and_recorded_after() -> None:
+    async def work() -> None:
+        world = World()
+        bench = Bench(world.steps("x", "y"))
+        key = await bench.start(STEPS)
+        world.held = asyncio.get_running_loop().create_future()
+        await until(lambda: world.seen)
+        assert (await bench.kinds(key))[-2:] == ["node.started", CLAIMED]
+        world.held.set_result(None)
+        await bench.end(key)
+        kinds = await bench.kinds(key)
+        assert kinds[2:] == [CLAIMED, RECORDED, CLAIMED, RECORDED, "node.completed", "run.completed"]
+        assert await bench.payloads(key, CLAIMED) == [{"nodeId": "a", "step": "x"}, {"nodeId": "a", "step": "y"}]
+        assert (await bench.payloads(key, RECORDED))[1] == {"nodeId": "a", "step": "y", "output": {"receipt": 2}}
+        assert len(set(world.seen)) == 2
+
+    run(work)
+
+
+@pytest.mark.rule("eff-05")
+def test_a_once_node_is_claimed_as_a_whole() -> None:
+    async def work() -> None:
+        world = World()
+        bench = Bench(world.node())
+        key = await bench.start(PAY)
+        await bench.end(key)
+        assert await bench.kinds(key) == [
+            *("run.started", "node.started", CLAIMED, "node.completed", "run.completed"),
+        ]
+        assert world.seen == [await key_of(bench, key)]
+
+    run(work)
+
+
+async def key_of(bench: Bench, key: Any, provider: str = "node", ordinal: int = 0) -> str:
+    """The recipe, written out once more."""
+    import base64
+    import hashlib
+
+    text = f"openwop:activity:v2\0acme\0{key.run_id}\0a\0{ordinal}\0{provider}"
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+
+
+@pytest.mark.rule("eff-01")
+def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> None:
+    async def work() -> None:
+        keys: list[tuple[int, str, str]] = []
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            keys.append((call.visit, context.effect_key(), context.effect_key("s")))
+            return Failed("busy", "Not now.") if call.attempt == 1 else Completed({"round": call.visit})
+
+        again = edge("a", "a", condition={"type": "expression", "expression": "nodes.a.outputs.round < 1.0"})
+        looped = workflow([node("a", "test.flaky", settings=RETRY)], [again])
+        bench = Bench(working("test.flaky", body))
+        key = await bench.start(looped)
+        await bench.end(key)
+        assert keys == [
+            (visit, await key_of(bench, key, "node", visit), await key_of(bench, key, "step:s", visit))
+            for visit in (0, 0, 1, 1)
+        ]
+
+    run(work)
+
+
+@pytest.mark.rule("eff-02", "eff-03", "node-14")
+def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.node())
+        key = await bench.start(PAY)
+        await until(lambda: world.seen)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await quiet()
+        assert (len(world.seen), await after.status(key)) == (1, "waiting-input")
+        (asked,) = await after.payloads(key, "interrupt.requested")
+        assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN)
+        with pytest.raises(ClientFault, match="does not fit"):
+            await answer(after, key, {"outcome": "maybe"})
+        await answer(after, key, {"outcome": "done", "output": {"receipt": 9}})
+        await after.end(key)
+        assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 9}
+        assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1]
+        assert len(world.seen) == 1
+
+    run(work)
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed", "again"])
+def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.steps("x"))
+        key = await bench.start(STEPS)
+        await until(lambda: world.seen)
+        await bench.crash()
+        world.held = None
+        after = bench.again()
+        await after.executor.recover()
+        await quiet()
+        assert (len(world.seen), await after.status(key)) == (1, "waiting-input")
+        await answer(after, key, {"outcome": outcome, "output": 5})
+        await after.end(key)
+        status = await after.status(key)
+        if outcome == "failed":
+            (failed,) = await after.payloads(key, "node.failed")
+            assert (status, failed["error"]["code"]) == ("failed", "effect_failed")
+        else:
+            (done,) = await after.payloads(key, "node.completed")
+            assert (status, done["outputs"]["x"]) == ("completed", 5 if outcome == "done" else {"receipt": 2})
+        assert len(world.seen) == (2 if outcome == "again" else 1)
+        # It was really executed again, so it is the next attempt.
+        assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1, 2]
+
+    run(work)
+
+
+def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.steps("x", effect="idempotent"))
+        key = await bench.start(STEPS)
+        await until(lambda: world.seen)
+        await bench.crash()
+        world.held = None
+        after = bench.again()
+        await after.executor.recover()
+        await after.end(key)
+        assert (len(world.seen), len(set(world.seen))) == (2, 1)
+        assert await after.payloads(key, "interrupt.requested") == []
+        # Whoever sends it again has claimed it again.
+        assert (await after.kinds(key)).count(CLAIMED) == 2
+
+    run(work)

@@ -1,0 +1,184 @@
+"""The effect ledger where processes die, two of them want the same, or a commit is thought lost."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.external_system import World, settle, working
+from weftwork.engine.decide import effect_claims
+from weftwork.engine.nodes import effect_ledger
+from weftwork.ports.node_outcome import Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.run.header import RunKey
+
+PAY = workflow([node("a", "test.pay")])
+STEPS = workflow([node("a", "test.steps")])
+RETRY = {"maxRetries": 5, "retryDelayMs": 1}
+CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
+
+
+class Cut:
+    """A log that dies with its process at the n-th append: before it is written, or after."""
+
+    def __init__(self, log: Any, at: int, written: bool) -> None:
+        self._log, self._left, self._written = log, at, written
+        self.cut = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, *arguments: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            if self._left == -1 and self._written:
+                await self._log.append(*arguments)
+            self.cut = True
+            await asyncio.get_running_loop().create_future()
+        return await self._log.append(*arguments)
+
+
+CASES = [(at, written) for at in range(8) for written in (False, True)]
+
+
+@pytest.mark.rule("eff-05", "eff-06")
+@pytest.mark.parametrize("effect", ["once", "idempotent"])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("at", "written"), CASES)
+def test_wherever_the_process_dies_nothing_happens_twice(at: int, written: bool, whole: bool, effect: Any) -> None:
+    assert asyncio.run(_die(at, written, whole, effect))
+
+
+async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
+    world = World()
+    types = world.node(effect) if whole else world.steps("x", "y", effect=effect)
+    bench = Bench(types, wrap=lambda log: Cut(log, at, written))
+    document = workflow([node("a", "test.pay" if whole else "test.steps"), node("b")], [edge("a", "b")])
+    key = await bench.start(document)
+    for _ in range(20):
+        await quiet()
+        if bench.log.cut:
+            break
+    await bench.crash()
+    before = len(world.seen)
+    after = bench.again(wrap=lambda log: log)
+    await after.executor.recover()
+    await quiet()
+    silent = len(world.seen)
+    asked = await settle(after, key, lambda _: _looked(world, after, key))
+    assert await after.status(key) == "completed"
+    effects_expected = 1 if whole else 2
+    if effect == "idempotent":
+        return len(set(world.seen)) == effects_expected and asked == 0
+    # Before a person said so, nothing that may have happened happened again.
+    assert silent - before <= effects_expected - len(set(world.seen[:before]))
+    return len(world.seen) == len(set(world.seen)) == effects_expected
+
+
+async def _looked(world: World, bench: Bench, key: RunKey) -> dict[str, Any]:
+    state = await bench.state(key)
+    (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
+    call = next(iter(state.interrupts.values()))
+    assert call.data["payload"].get("step", "") == open_one.step
+    from weftwork.protocol.run.effects import effect_key
+
+    provider = f"step:{open_one.step}" if open_one.step else "node"
+    mine = effect_key("acme", state.header.run_id, "a", 0, provider)
+    return {"outcome": "done", "output": {"receipt": "seen"}} if mine in world.seen else {"outcome": "again"}
+
+
+@pytest.mark.parametrize("broken", ["no claim", "no question"])
+def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    if broken == "no claim":
+
+        async def nothing(self: Any, place: Any) -> None: ...
+
+        monkeypatch.setattr(effect_ledger.Effects, "_claim", nothing)
+    else:
+        monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+    failed = 0
+    for at, written in CASES:
+        for whole in (True, False):
+            try:
+                failed += not asyncio.run(_die(at, written, whole, "once"))
+            except (AssertionError, KeyError):
+                failed += 1
+    assert failed
+
+
+@pytest.mark.rule("eff-05")
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("guarded", [True, False])
+def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, whole: bool, guarded: bool) -> None:
+    """Both have the run in memory and want to do the same thing; the log lets one of them."""
+    if not guarded:
+        real = effect_claims.holds
+        monkeypatch.setattr(
+            "weftwork.engine.run.pending_commit.holds", lambda state, given: real(state, given) is not None
+        )
+
+    async def work() -> None:
+        world = World()
+        gate = asyncio.Event()
+        node_type = world.node() if whole else world.steps("x")
+        body = node_type.run
+
+        async def waits(call: NodeCall, context: NodeContext) -> Outcome:
+            await gate.wait()
+            return await body(call, context)
+
+        held = working(node_type.declaration.type_id, waits, node_type.declaration.effect)
+        first = Bench(held)
+        key = await first.start(
+            workflow([node("g", "test.gate"), node("a", held.declaration.type_id)], [edge("g", "a")])
+        )
+        await until(lambda: first.stage.waiting)
+        second = first.again()
+        await second.executor.recover()
+        await until(lambda: second.stage.waiting)
+        gate.set()
+        # Both go on from the same place: the gate ends in both, and each appends what follows.
+        first.stage.release("g")
+        second.stage.release("g")
+        for _ in range(40):
+            await quiet()
+        assert (len(world.seen) == 1) == guarded
+        if guarded:
+            assert await first.status(key) == "completed"
+            assert [b.executor.live_count for b in (first, second)] == [0, 0]
+
+    run(work)
+
+
+def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim is durable, but the answer is not heard: the effect happens all the same, and once."""
+
+    class Lost:
+        def __init__(self, log: Any) -> None:
+            self._log, self.appends = log, 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._log, name)
+
+        async def append(self, *arguments: Any) -> Any:
+            taken = await self._log.append(*arguments)
+            self.appends += 1
+            if self.appends in lost:
+                raise StoreUnavailable("the answer is lost")
+            return taken
+
+    async def work(at: int) -> None:
+        world = World()
+        bench = Bench(world.steps("x", "y"), wrap=Lost)
+        lost.add(at)
+        key = await bench.start(STEPS)
+        await bench.end(key)
+        assert (await bench.status(key), len(world.seen)) == ("completed", 2)
+        assert await bench.payloads(key, "interrupt.requested") == []
+
+    for at in range(1, 7):
+        lost: set[int] = set()
+        run(lambda at=at: work(at))

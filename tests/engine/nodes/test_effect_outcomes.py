@@ -1,0 +1,234 @@
+"""How effects end: failures that come back, what did not happen, pauses, shutdowns, time limits."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.engine.run.test_pause import pause, resume
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.external_system import World, working
+from weftwork.engine.decide import transitions
+from weftwork.engine.nodes import effect_ledger
+from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome, StepFailed
+from weftwork.ports.nodes import NodeCall, NodeContext
+
+PAY = workflow([node("a", "test.pay")])
+STEPS = workflow([node("a", "test.steps")])
+RETRY = {"maxRetries": 5, "retryDelayMs": 1}
+CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
+
+
+@pytest.mark.rule("eff-06")
+def test_a_failure_is_recorded_and_comes_back() -> None:
+    async def work() -> None:
+        calls = 0
+
+        async def charge() -> Any:
+            nonlocal calls
+            calls += 1
+            raise StepFailed(Failed("declined", "No money.", {"limit": 5}))
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            try:
+                await context.step("x", "once", charge)
+            except StepFailed as failed:
+                return Failed("again", failed.failure.message)
+            raise AssertionError
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
+        await bench.end(key)
+        assert calls == 1
+        assert (await bench.payloads(key, RECORDED))[0]["error"] == {
+            "code": "declined",
+            "message": "No money.",
+            "details": {"limit": 5},
+        }
+
+    run(work)
+
+
+def test_what_did_not_happen_may_be_tried_again() -> None:
+    async def work() -> None:
+        calls = 0
+
+        async def charge() -> Any:
+            nonlocal calls
+            calls += 1
+            if calls < 3:
+                raise NotDone
+            return calls
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            return Completed({"n": await context.step("x", "once", charge)})
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
+        await bench.end(key)
+        assert (calls, (await bench.payloads(key, "node.completed"))[0]["outputs"]) == (3, {"n": 3})
+        assert (await bench.kinds(key)).count(CLAIMED) == 3
+
+    run(work)
+
+
+@pytest.mark.rule("eff-04")
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.node() if whole else world.steps("x", "y"))
+        key = await bench.start(PAY if whole else STEPS)
+        await until(lambda: world.seen)
+        await pause(bench, key, drainPolicy="immediate")
+        assert await bench.status(key) == "running"
+        world.held.set_result(None)
+        world.held = None
+        await quiet()
+        assert await bench.status(key) == "paused"
+        assert len(world.seen) == 1
+        await resume(bench, key)
+        await bench.end(key)
+        assert (await bench.status(key), len(world.seen)) == ("completed", 1 if whole else 2)
+        assert await bench.payloads(key, "interrupt.requested") == []
+
+    run(work)
+
+
+def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.steps("x", "y"))
+        key = await bench.start(STEPS)
+        await until(lambda: world.seen)
+        closing = asyncio.ensure_future(bench.close())
+        await quiet()
+        assert not closing.done()
+        world.held.set_result(None)
+        world.held = None
+        await closing
+        assert (await bench.kinds(key))[-1] == RECORDED
+        after = bench.again()
+        await after.executor.recover()
+        await after.end(key)
+        assert (len(world.seen), await after.payloads(key, "interrupt.requested")) == (2, [])
+
+    run(work)
+
+
+@pytest.mark.rule("eff-07")
+@pytest.mark.parametrize(("name", "status"), [("", "failed"), ("n" * 128, "completed"), ("n" * 129, "failed")])
+def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
+    async def work() -> None:
+        bench = Bench(World().steps(name))
+        key = await bench.start(STEPS)
+        await bench.end(key)
+        assert await bench.status(key) == status
+
+    run(work)
+
+
+def test_a_name_is_good_for_one_step() -> None:
+    async def work() -> None:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            async def one() -> int:
+                return 1
+
+            await context.step("x", "once", one)
+            return Completed({"n": await context.step("x", "once", one)})
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(workflow([node("a", "test.body")]))
+        await bench.end(key)
+        assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_misused"
+
+    run(work)
+
+
+def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.node())
+        key = await bench.start(workflow([node("a", "test.pay", settings={**RETRY, "timeoutMs": 50})]))
+        await until(lambda: world.seen)
+        bench.clock.advance(60)
+        await bench.end(key)
+        assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_timeout"
+        assert len(world.seen) == 1
+
+    run(work)
+
+
+def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
+    """The claim is being written while the time limit passes: nothing was sent, and whoever claimed it knows that."""
+
+    class Slow:
+        def __init__(self, log: Any) -> None:
+            self._log = log
+            self.gate: asyncio.Event | None = None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._log, name)
+
+        async def append(self, *arguments: Any) -> Any:
+            if self.gate is None and any(event.type == CLAIMED for event in arguments[2].events):
+                self.gate = asyncio.Event()
+                await self.gate.wait()
+            return await self._log.append(*arguments)
+
+    async def work() -> None:
+        world = World()
+        bench = Bench(world.steps("x"), wrap=Slow)
+        key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
+        await until(lambda: bench.log.gate)
+        bench.clock.advance(60)
+        await quiet()
+        bench.log.gate.set()
+        await bench.end(key)
+        assert (await bench.status(key), len(world.seen)) == ("completed", 1)
+        assert await bench.payloads(key, "interrupt.requested") == []
+
+    run(work)
+
+
+@pytest.mark.parametrize(("name", "least"), [("MOST_STEPS", 2), ("MOST_BYTES", 20)])
+def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatch, name: str, least: int) -> None:
+    async def work() -> str:
+        bench = Bench(World().steps("x", "y", "z"))
+        key = await bench.start(STEPS)
+        await bench.end(key)
+        return await bench.status(key)
+
+    assert run(work) == "completed"
+    monkeypatch.setattr(effect_ledger, name, least)
+    assert run(work) == "failed"
+
+
+@pytest.mark.rule("lim-13", "node-14")
+@pytest.mark.parametrize("age", [10, 61_000])
+def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_long(
+    monkeypatch: pytest.MonkeyPatch, age: int
+) -> None:
+    monkeypatch.setattr(transitions, "MAX_CRASHES", 2)
+
+    async def work() -> str:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            return await asyncio.get_running_loop().create_future()
+
+        bench = Bench(working("test.body", body))
+        config = {"items": [1, 2], "body": {"typeId": "test.body"}}
+        key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
+        for _ in range(5):
+            await quiet()
+            await bench.crash()
+            bench.clock.advance(age)
+            bench = bench.again()
+            await bench.executor.recover()
+        await quiet()
+        return await bench.status(key)
+
+    assert run(work) == ("failed" if age < 60_000 else "running")

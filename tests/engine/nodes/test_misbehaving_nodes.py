@@ -1,0 +1,286 @@
+"""Nodes that end in odd ways: whatever they do, the run hears of it, and the host goes on."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.external_system import World, answer, working
+from weftwork.engine.decide import transitions
+from weftwork.engine.nodes.node_runner import STOP_GRACE
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.interrupts import Interrupt
+
+ONE = workflow([node("a", "test.body")])
+
+
+class Own(BaseException):
+    """What nobody expects."""
+
+
+async def cancels_itself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def raises(error: type[BaseException]) -> None:
+    await asyncio.sleep(0)
+    raise error
+
+
+ENDS: dict[str, Any] = {
+    "a base exception": lambda: raises(Own),
+    "an interrupt from the keyboard": lambda: raises(KeyboardInterrupt),
+    "an exit": lambda: raises(SystemExit),
+    "the end of a generator": lambda: raises(GeneratorExit),
+    "a cancel of itself": cancels_itself,
+    "a cancel from below": lambda: raises(asyncio.CancelledError),
+}
+
+
+@pytest.mark.parametrize("place", ["a node", "a node with a time limit", "an item of a map", "a step"])
+@pytest.mark.parametrize("name", ENDS)
+def test_however_it_ends_the_run_hears_of_it(name: str, place: str) -> None:
+    async def work() -> None:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            await (context.step("s", "once", ENDS[name]) if place == "a step" else ENDS[name]())
+            return Completed({})
+
+        bench = Bench(working("test.body", body))
+        made = node("a", "test.body", settings={"timeoutMs": 60_000} if "limit" in place else {})
+        if "map" in place:
+            made = node("a", "core.flow.map", config={"items": [1], "body": {"typeId": "test.body", "inputs": {}}})
+        key = await bench.start(workflow([made]))
+        for _ in range(40):
+            await quiet()
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert failed["error"]["code"] in ("node_failed", "map_item_failed", "step_failed")
+
+    run(work)
+
+
+def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_attempt() -> None:
+    async def work() -> None:
+        seen: list[tuple[Any, int]] = []
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            before = context.now
+            said = (await context.ask(Interrupt("custom", "k", {"customKind": "c"}))).value
+            seen.append((list(said), context.now - before))
+            said.append("mine")
+            assert before == began
+            return Failed("busy", "Not now.") if call.attempt < 3 else Completed({"now": context.now})
+
+        bench = Bench(working("test.body", body))
+        began = bench.clock.now()
+        key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 5, "retryDelayMs": 100})]))
+        await quiet()
+        bench.clock.advance(700)
+        await answer(bench, key, ["theirs"])
+        await until(lambda: seen)
+        await quiet()
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await after.end(key)
+        assert seen == [(["theirs"], 700)] * 3
+
+    run(work)
+
+
+@pytest.mark.rule("lim-13")
+def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transitions, "MAX_CRASHES", 3)
+
+    async def work() -> None:
+        begun = 0
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            nonlocal begun
+            begun += 1
+            return await asyncio.get_running_loop().create_future()
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(ONE)
+        for _ in range(6):
+            await quiet()
+            await bench.crash()
+            bench = bench.again()
+            await bench.executor.recover()
+        await quiet()
+        assert (begun, await bench.status(key)) == (4, "failed")
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert failed["error"]["code"] == "node_crashed"
+
+    run(work)
+
+
+def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.node("once"))
+        key = await bench.start(workflow([node("a", "test.pay")]))
+        await until(lambda: world.seen)
+        await bench.crash()
+        world.held = None
+        after = bench.again(types=(world.node("pure"),))
+        await after.executor.recover()
+        await quiet()
+        assert (await after.status(key), len(world.seen)) == ("waiting-input", 1)
+
+    run(work)
+
+
+def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
+    """A step of it is unknown; once that is settled, the node goes on without another question."""
+
+    async def work() -> None:
+        world = World()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            return Completed(await context.step("s", "once", lambda: world.touch("s")))
+
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(working("test.body", body, "once"))
+        key = await bench.start(ONE)
+        await until(lambda: world.seen)
+        await bench.crash()
+        world.held = None
+        after = bench.again()
+        await after.executor.recover()
+        for said in ({"outcome": "again"}, {"outcome": "done", "output": {"receipt": 1}}):
+            await quiet()
+            assert await after.status(key) == "waiting-input"
+            await answer(after, key, said)
+        await after.end(key)
+        assert (await after.status(key), len(world.seen)) == ("completed", 1)
+        assert len(await after.payloads(key, "interrupt.requested")) == 2
+
+    run(work)
+
+
+@pytest.mark.rule("eff-03")
+def test_an_answer_that_names_another_question_is_refused() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        bench = Bench(world.node())
+        key = await bench.start(workflow([node("a", "test.pay")]))
+        await until(lambda: world.seen)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await quiet()
+        (asked,) = await after.payloads(key, "interrupt.requested")
+        with pytest.raises(ClientFault, match="does not fit"):
+            await answer(after, key, {"outcome": "done", "key": f"{asked['key']}0"})
+        await answer(after, key, {"outcome": "done", "key": asked["key"]})
+        await after.end(key)
+
+    run(work)
+
+
+def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_again() -> None:
+    async def work() -> None:
+        world = World()
+        world.held = asyncio.get_running_loop().create_future()
+        wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
+        bench = Bench(world.node(outputs=wanted))
+        key = await bench.start(workflow([node("a", "test.pay")]))
+        await until(lambda: world.seen)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        for said in ({"outcome": "done"}, {"outcome": "done", "output": {"receipt": "x"}}):
+            await quiet()
+            await answer(after, key, said)
+        await quiet()
+        assert await after.status(key) == "waiting-input"
+        asked = await after.payloads(key, "interrupt.requested")
+        assert len({each["key"] for each in asked}) == 3
+        assert "does not fit" in asked[-1]["data"]["payload"]["message"]
+        await answer(after, key, {"outcome": "done", "output": {"receipt": 7}})
+        await after.end(key)
+        assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 7}
+
+    run(work)
+
+
+def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
+    async def work() -> None:
+        entered: list[str] = []
+        gate = asyncio.Event()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            entered.append(call.run_id)
+            while not gate.is_set():
+                try:
+                    await gate.wait()
+                except asyncio.CancelledError:
+                    continue
+            return Completed({})
+
+        bench = Bench(working("test.body", body, concurrency=1))
+        first = await bench.start(ONE)
+        await until(lambda: entered)
+        second = await bench.start(ONE)
+        await bench.cancel(first)
+        loop = asyncio.get_running_loop()
+        # The grace is of real time, so it is not waited for.
+        performer: Any = next(iter(bench.executor._live.values()))._activity._performer
+        assert performer._grace.when() - loop.time() <= STOP_GRACE
+        performer._abandon()
+        await until(lambda: len(entered) == 2)
+        gate.set()
+        await bench.end(first)
+        await bench.end(second)
+        await until(lambda: bench.runtime.turns._busy == {})
+
+    run(work)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("key", [None, "once"])
+def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str | None) -> None:
+    async def work() -> list[bool]:
+        there: list[bool] = []
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            there.append(bool(bench.executor._live))
+            return Completed({})
+
+        bench = Bench(working("test.body", body, plain=plain))
+        await bench.store.open()
+        assert await bench.catalog.register(ONE) == []
+        made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)
+        await bench.end(CALLER.run(made.run_id))
+        return there
+
+    assert run(work) == [plain and key is not None]
+
+
+def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
+    async def work() -> None:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            if call.inputs["input"] == 2:
+                raise ValueError("inner text")
+            return Completed({})
+
+        bench = Bench(working("test.body", body, "once"))
+        config = {"items": [1, 2], "body": {"typeId": "test.body"}}
+        made = node("a", "core.flow.map", config=config, settings={"maxRetries": 2, "retryDelayMs": 1})
+        key = await bench.start(workflow([made, node("b")], [edge("a", "b")]))
+        await bench.end(key)
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert failed["error"]["code"] == "map_item_failed"
+        assert failed["error"]["details"] == {"index": 1, "code": "node_failed"}
+        assert await bench.payloads(key, "interrupt.requested") == []
+
+    run(work)

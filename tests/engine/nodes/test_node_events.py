@@ -1,0 +1,231 @@
+"""What nodes do to their run: variables, channels, log lines and artifacts, with every guard around them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from weftwork.engine import node_events
+from weftwork.engine.api.run_control import Control
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import snapshot
+
+
+async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey]:
+    bench = Bench()
+    key = await bench.start(document, **request)
+    await bench.end(key)
+    return bench, key
+
+
+async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+    return msgspec.json.decode(msgspec.json.encode(snapshot(await bench.stored(key))))
+
+
+def setting(value: Any, name: str = "n") -> dict[str, Any]:
+    return node("a", "core.setVariable", config={"name": name, "value": value})
+
+
+@pytest.mark.rule("data-08")
+def test_a_declared_variable_keeps_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = workflow([setting("text")], [], [variable("n", "number", defaultValue=1)])
+
+    async def work() -> tuple[str, Any]:
+        bench, key = await ended(document)
+        document_shown = await shown(bench, key)
+        return document_shown.get("error", {}).get("code"), document_shown["variables"]["n"]
+
+    assert run(work) == ("variable_type_mismatch", 1)
+    monkeypatch.setattr(node_events, "has_type", lambda value, name: True)
+    assert run(work) == (None, "text")
+
+
+@pytest.mark.rule("data-07")
+def test_a_merge_is_given_every_value_in_the_order_of_the_graph() -> None:
+    def giving(name: str) -> dict[str, Any]:
+        return node(name, "core.transform", config={"expression": f'"{name}"'})
+
+    document = workflow(
+        [node("z", "core.merge", config={"mode": "array"}), giving("b"), giving("a"), node("off", disabled=True)],
+        [edge("b", "z", "none_failed"), edge("a", "z", "none_failed", id="0"), edge("off", "z", "none_failed")],
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        (completed,) = await bench.payloads(key, "run.completed")
+        assert completed["outputs"]["z"]["output"] == ["a", "b"]
+
+    run(work)
+
+
+@pytest.mark.rule("data-05")
+def test_parallel_writes_of_a_variable_end_the_same_and_each_reader_sees_its_own_branch() -> None:
+    def branch(name: str) -> list[dict[str, Any]]:
+        write = node(f"{name}1", "core.setVariable", config={"name": "v", "value": name})
+        read = node(f"{name}2", "core.getVariable", config={"name": "v"})
+        return [node(f"{name}0", "test.gate"), write, read]
+
+    document = workflow(
+        [*branch("a"), *branch("b"), node("end", "core.getVariable", config={"name": "v"})],
+        [edge(f"{n}{i}", f"{n}{i + 1}") for n in "ab" for i in (0, 1)] + [edge("a2", "end"), edge("b2", "end")],
+        [variable("v", defaultValue="start")],
+    )
+
+    async def work(order: str) -> dict[str, Any]:
+        bench = Bench()
+        key = await bench.start(document)
+        for name in order:
+            await until(lambda name=name: f"{name}0" in bench.stage.waiting)
+            bench.stage.release(f"{name}0")
+            await quiet()
+        await bench.end(key)
+        outputs = {p["nodeId"]: p["outputs"] for p in await bench.payloads(key, "node.completed")}
+        return {"variables": (await shown(bench, key))["variables"], "outputs": outputs}
+
+    one, other = run(lambda: work("ab")), run(lambda: work("ba"))
+    assert one == other
+    assert (one["outputs"]["a2"], one["outputs"]["b2"], one["outputs"]["end"]) == (
+        {"output": "a"},
+        {"output": "b"},
+        {"output": "b"},
+    )
+    assert one["variables"] == {"v": "b"}
+
+
+def writing(node_id: str, value: Any, **config: Any) -> dict[str, Any]:
+    return node(node_id, "core.channelWrite", config={"channelName": "c", "value": value, **config})
+
+
+@pytest.mark.rule("evt-05", "fold-03", "run-14")
+def test_a_channel_is_the_fold_of_its_writes() -> None:
+    document = workflow(
+        [writing("a", 2), writing("b", -1)],
+        [edge("a", "b")],
+        channels={"c": {"reducer": "counter", "schemaVersion": 3}},
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        written = await bench.payloads(key, "channel.written")
+        assert [(w["channel"], w["value"], w["reducer"], w["nodeId"], w["schemaVersion"]) for w in written] == [
+            ("c", 2, "counter", "a", 3),
+            ("c", -1, "counter", "b", 3),
+        ]
+        times = [event.timestamp for event in await bench.events(key) if event.type == "channel.written"]
+        assert written[0]["writtenAt"] == "2026-01-01T00:00:00.000Z"
+        assert len(set(times)) == 1
+        document_shown = await shown(bench, key)
+        assert document_shown["channels"] == {"c": 1}
+        assert document_shown["variables"] == {"c": 1}
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("channel", "value", "code"),
+    [
+        ({"reducer": "counter"}, "text", "channel_write_invalid"),
+        ({"reducer": "append", "access": "private"}, 1, "channel_access_denied"),
+        ({"reducer": "append", "access": {"writers": ["other"]}}, 1, "channel_access_denied"),
+        ({"reducer": "append", "access": {"writers": ["core.*"]}}, 1, None),
+    ],
+)
+def test_what_a_channel_does_not_take_fails_the_node(channel: dict[str, Any], value: Any, code: str | None) -> None:
+    async def work() -> None:
+        bench, key = await ended(workflow([writing("a", value)], channels={"c": channel}))
+        error = (await shown(bench, key)).get("error", {})
+        assert error.get("code") == code
+        assert (await bench.kinds(key)).count("channel.written") == (code is None)
+        if code == "channel_access_denied":
+            assert error["details"]["requestedBy"] == {"nodeId": "a", "typeId": "core.channelWrite"}
+
+    run(work)
+
+
+@pytest.mark.rule("hide-02", "hide-03")
+def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_for_nodes() -> None:
+    secret = {"x": {"type": "variable", "variableName": "pin"}}
+    document = workflow(
+        [
+            node("set", "core.setVariable", config={"name": "copy"}, inputs={"value": secret["x"]}),
+            node("get", "core.getVariable", config={"name": "copy"}),
+            node("write", "core.channelWrite", config={"channelName": "c", "reducer": "append"}),
+            node("log", "core.log", config={"message": "got {{ variables.copy }}", "fields": {"x": "variables.copy"}}),
+            node("art", "core.artifact.emit", config={"artifactType": "t"}, inputs={"data": secret["x"]}),
+            node("check", "core.conditional", config={"expression": 'variables.copy == "4711-secret"'}),
+        ],
+        [
+            edge("set", "get"),
+            edge("get", "write", targetInput="value"),
+            edge("get", "log"),
+            edge("get", "art"),
+            edge("get", "check"),
+        ],
+        [variable("pin", sensitive=True)],
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document, inputs={"pin": "4711-secret"})
+        assert await bench.status(key) == "completed", await bench.payloads(key, "run.failed")
+        text = b"".join(event.document for event in await bench.events(key))
+        text += msgspec.json.encode(await shown(bench, key))
+        artifact = await Control(bench.runtime, bench.executor).get_artifact(CALLER, key.run_id, "art")
+        assert b"4711" not in text + msgspec.json.encode(artifact)
+        skipped = [each["nodeId"] for each in await bench.payloads(key, "node.skipped")]
+        assert skipped == []
+
+    run(work)
+
+
+def test_lines_below_the_level_of_the_workflow_are_left_out() -> None:
+    lines = [node(level, "core.log", config={"level": level, "message": level}) for level in ("debug", "info", "warn")]
+
+    async def work() -> None:
+        bench, key = await ended(workflow(lines, settings={"logLevel": "info"}))
+        assert [each["level"] for each in await bench.payloads(key, "log.appended")] == ["info", "warn"]
+
+    run(work)
+
+
+def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
+    document = workflow(
+        [
+            node(
+                "a",
+                "core.artifact.emit",
+                config={"artifactType": "report", "artifactId": "r"},
+                inputs={"data": {"type": "static", "value": {"n": 1}}},
+            ),
+            node(
+                "b",
+                "core.artifact.emit",
+                config={"artifactType": "report", "artifactId": "r", "summary": "Two"},
+                inputs={"data": {"type": "static", "value": {"n": 2}}},
+            ),
+        ],
+        [edge("a", "b")],
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        control = Control(bench.runtime, bench.executor)
+        found = await control.get_artifact(CALLER, key.run_id, "r")
+        assert found == {
+            "artifactId": "r",
+            "artifactType": "report",
+            "createdAt": "2026-01-01T00:00:00.000Z",
+            "data": {"n": 2},
+            "nodeId": "b",
+            "runId": key.run_id,
+            "summary": "Two",
+            "version": 2,
+        }
+        assert (await shown(bench, key))["artifacts"]["r"]["version"] == 2
+        for run_id, artifact_id in ((key.run_id, "gone"), ("gone", "r")):
+            with pytest.raises(ClientFault, match="not_found"):
+                await control.get_artifact(CALLER, run_id, artifact_id)
+
+    run(work)

@@ -1,0 +1,262 @@
+"""Nodes that do work of their own: executed again after a crash, in turn, and heard while they run."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.external_system import World, answer, working
+from weftwork.engine import node_events
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.events import is_authors_type
+from weftwork.protocol.run.interrupts import Interrupt
+
+ONE = workflow([node("a", "test.body")])
+
+
+@pytest.mark.rule("node-14")
+def test_a_node_is_executed_again_as_the_next_attempt() -> None:
+    async def work() -> None:
+        calls: list[tuple[int, int]] = []
+        gate = asyncio.Event()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            calls.append((call.attempt, context.started_at))
+            await gate.wait()
+            return Completed({"attempt": call.attempt})
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(ONE)
+        for attempt in (1, 2, 3):
+            await until(lambda attempt=attempt: len(calls) == attempt)
+            await quiet()
+            await bench.crash()
+            bench.clock.advance(10)
+            bench = bench.again()
+            await bench.executor.recover()
+        await until(lambda: len(calls) == 4)
+        gate.set()
+        await bench.end(key)
+        begun = calls[0][1]
+        assert calls == [(1, begun), (2, begun + 10), (3, begun + 20), (4, begun + 30)]
+        assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2, 3, 4]
+        assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"attempt": 4}
+
+    run(work)
+
+
+@pytest.mark.rule("node-15")
+@pytest.mark.parametrize("effect", ["pure", "idempotent", "once"])
+def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.MonkeyPatch, effect: Any) -> None:
+    async def work() -> tuple[bool, int]:
+        durable: list[bool] = []
+        appends: list[int] = []
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
+            return Completed({})
+
+        class Counted:
+            def __init__(self, log: Any) -> None:
+                self._log = log
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._log, name)
+
+            async def append(self, *arguments: Any) -> Any:
+                appends.append(len(arguments[2].events))
+                return await self._log.append(*arguments)
+
+        bench = Bench(working("test.body", body, effect), wrap=Counted)
+        names = [f"n{number}" for number in range(4)]
+        edges = [edge("g", "n0"), *(edge(a, b) for a, b in pairwise(names))]
+        nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]
+        key = await bench.start(workflow(nodes, edges))
+        await until(lambda: bench.stage.waiting)
+        bench.stage.release("g")
+        await bench.end(key)
+        return all(durable), len(appends)
+
+    if effect == "pure":
+        assert run(work) == (False, 1)
+    else:
+        assert run(work)[0]
+    if effect == "idempotent":
+        monkeypatch.setattr("weftwork.engine.run.activity._is_pure", lambda state, node_id, threads: True)
+        assert not run(work)[0]
+
+
+def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
+    """A pure node runs while its run is being created; if that comes to nothing, it is stopped."""
+
+    async def work() -> None:
+        seen: list[str] = []
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            seen.append("begun")
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                seen.append("stopped")
+                raise
+            raise AssertionError
+
+        bench = Bench(working("test.body", body))
+        await bench.start(ONE)
+        with pytest.raises(ClientFault, match="still live"):
+            await bench.service.create_run(CALLER, {"workflowId": "sample"}, exclusive=True)
+        await quiet()
+        assert seen == ["begun", "begun", "stopped"]
+
+    run(work)
+
+
+def test_a_crash_takes_no_retry_away() -> None:
+    async def work() -> None:
+        calls: list[int] = []
+        gate = asyncio.Event()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            calls.append(call.attempt)
+            await gate.wait()
+            raise ValueError("inner text")
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
+        await until(lambda: calls)
+        await quiet()
+        await bench.crash()
+        bench = bench.again()
+        await bench.executor.recover()
+        gate.set()
+        await bench.end(key)
+        assert calls == [1, 2, 3]
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert failed["error"]["code"] == "node_failed"
+        assert "inner" not in str(await bench.events(key))
+
+    run(work)
+
+
+@pytest.mark.rule("evt-06")
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("acme.progress", True),
+        ("acme.sub.thing-2", True),
+        ("weftwork.map.item", False),
+        ("run.completed", False),
+        ("node.acme", False),
+        ("vendor.acme.x", False),
+        ("acme", False),
+        ("log.appended", False),
+    ],
+)
+def test_authors_have_names_of_their_own(name: str, own: bool) -> None:
+    assert is_authors_type(name) == own
+
+
+def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
+    async def work() -> None:
+        gate = asyncio.Event()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            context.say(AppendLog("info", "first"))
+            context.say(EmitEvent("acme.progress", {"part": 1}))
+            await gate.wait()
+            context.say(AppendLog("warn", "last", {"n": 2}))
+            return Completed({})
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(ONE)
+        await quiet()
+        assert (await bench.kinds(key))[2:] == ["log.appended", "acme.progress"]
+        gate.set()
+        await bench.end(key)
+        assert (await bench.kinds(key))[4:] == ["log.appended", "node.completed", "run.completed"]
+        assert (await bench.events(key))[3].node_id == "a"
+
+    run(work)
+
+
+def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> str:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            for number in range(20):
+                context.say(EmitEvent("acme.progress", {"part": number}))
+            return Completed({})
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(ONE)
+        await bench.end(key)
+        return await bench.status(key)
+
+    assert run(work) == "completed"
+    monkeypatch.setattr(node_events, "MOST_SAID", 19)
+    assert run(work) == "failed"
+    monkeypatch.setattr(node_events, "MOST_SAID", 100)
+    monkeypatch.setattr(node_events, "MOST_SAID_BYTES", 19)
+    assert run(work) == "failed"
+
+
+@pytest.mark.rule("ver-01")
+def test_the_first_version_that_is_pinned_stands() -> None:
+    async def work() -> None:
+        pinned: list[int] = []
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            pinned.append(await context.pin_version("prices", int(call.config["n"])))
+            return Completed({})
+
+        types = working("test.body", body, config={"type": "object"})
+        bench = Bench(types)
+        document = workflow(
+            [node("a", "test.body", config={"n": 2}), node("g", "test.gate"), node("b", "test.body", config={"n": 5})],
+            [edge("a", "g"), edge("g", "b")],
+        )
+        key = await bench.start(document)
+        await until(lambda: bench.stage.waiting)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await until(lambda: after.stage.waiting)
+        after.stage.release("g")
+        await after.end(key)
+        assert pinned == [2, 2]
+        assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
+
+    run(work)
+
+
+def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> None:
+    async def work() -> None:
+        world = World()
+        outside = 0
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            nonlocal outside
+            outside += 1
+            first = await context.step("x", "once", lambda: world.touch("x"))
+            said = (await context.ask(Interrupt("custom", f"k{len(world.seen)}", {"customKind": "c"}))).value
+            second = await context.step("y", "once", lambda: world.touch("y"))
+            return Completed({"said": said, "first": first, "second": second})
+
+        bench = Bench(working("test.body", body))
+        key = await bench.start(ONE)
+        await quiet()
+        assert await bench.status(key) == "waiting-input"
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await answer(after, key, "yes")
+        await after.end(key)
+        assert (world.seen, outside) == (["x", "y"], 2)
+        outputs: Any = (await after.payloads(key, "node.completed"))[0]["outputs"]
+        assert outputs == {"said": "yes", "first": {"receipt": 1}, "second": {"receipt": 2}}
+
+    run(work)

@@ -1,0 +1,1 @@
+"""Redaction and trust over whole runs."""

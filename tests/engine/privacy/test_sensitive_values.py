@@ -1,0 +1,282 @@
+"""Sensitive values: in no event, row, document or snapshot, and yet where the nodes need them, also after a restart."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.engine.host.test_store_failure import Flaky
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.ports.storage.event_log import RunQuery
+from weftwork.protocol.json import schema
+from weftwork.protocol.privacy import redaction, value_paths
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+CANARY = "canary-e1c4"
+SECOND = "canary-of-a-node"
+
+
+def from_variable(name: str) -> dict[str, Any]:
+    return {"x": {"type": "variable", "variableName": name}}
+
+
+class Witness:
+    """Node types that keep what they were given, make a secret of their own, or fail with one in their words."""
+
+    def __init__(self) -> None:
+        self.given: list[dict[str, Any]] = []
+
+    def types(self) -> tuple[InstantNode, ...]:
+        return (
+            InstantNode(NodeDeclaration("test.witness", "Keeps its inputs."), self._witness),
+            InstantNode(NodeDeclaration("test.mint", "Makes a secret."), self._mint),
+            InstantNode(NodeDeclaration("test.tell", "Fails with its input."), self._tell),
+        )
+
+    def _witness(self, call: NodeCall) -> Outcome:
+        self.given.append(call.inputs)
+        return Completed(call.inputs)
+
+    def _mint(self, call: NodeCall) -> Outcome:
+        return Completed({"out": SECOND, "open": 7})
+
+    def _tell(self, call: NodeCall) -> Outcome:
+        return Failed("told", f"It was {call.inputs['x']}.", {"value": [call.inputs["x"]]})
+
+
+DOCUMENT = workflow(
+    [
+        node("first", "core.identity", inputs=from_variable("secret")),
+        node("gate", "test.gate"),
+        node("mint", "test.mint", outputSensitivity={"out": True}),
+        node("last", "test.witness", inputs={"y": {"type": "connection", "nodeId": "first", "outputKey": "x"}}),
+        node("tell", "test.tell", inputs=from_variable("secret")),
+    ],
+    [
+        edge("first", "gate"),
+        edge("mint", "gate"),
+        edge("gate", "last"),
+        edge("mint", "last", sourceOutput="out", targetInput="minted"),
+        edge("last", "tell"),
+    ],
+    [variable("secret", sensitive=True), variable("plain")],
+)
+INPUTS = {"secret": CANARY, "plain": f"<{CANARY}>", "deep": {"er": [CANARY]}}
+
+
+async def everything_shown(bench: Bench, key: RunKey) -> str:
+    """All that a reader can get of a run, and all that the store keeps outside of its hidden values."""
+    shown = [event.document for event in await bench.events(key)]
+    shown += [event.payload for event in await bench.events(key)]
+    shown.append(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
+    shown.append(msgspec.json.encode(await bench.stored(key)))
+    shown.append(repr(await bench.executor.stored(key)).encode())
+    shown.append(msgspec.json.encode(await bench.service.list_runs(CALLER, RunQuery())))
+    shown.append(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
+    return b"\n".join(shown).decode()
+
+
+async def at_the_gate(bench: Bench) -> None:
+    await until(lambda: bench.stage.waiting)
+
+
+async def through_the_gate(bench: Bench, key: RunKey) -> None:
+    await at_the_gate(bench)
+    assert CANARY not in await everything_shown(bench, key)
+    assert SECOND not in await everything_shown(bench, key)
+    bench.stage.release("gate")
+    await bench.end(key)
+
+
+@pytest.mark.rule("hide-02", "hide-03", "hide-04")
+@pytest.mark.parametrize("restarts", [0, 1, 2])
+def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        for _ in range(restarts):
+            await at_the_gate(bench)
+            await bench.crash()
+            bench = bench.again()
+            assert await bench.executor.recover() == 1
+        await through_the_gate(bench, key)
+        shown = await everything_shown(bench, key)
+        assert CANARY not in shown
+        assert SECOND not in shown
+        assert witness.given == [{"y": CANARY, "minted": SECOND}]
+        completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
+        assert completed["first"] == {"x": mask("first.x")}
+        assert completed["mint"] == {"out": mask("mint.out"), "open": 7}
+        assert completed["last"] == {"y": mask("last.y"), "minted": mask("last.minted")}
+        (failed,) = await bench.payloads(key, "run.failed")
+        told = {"code": "told", "message": f"It was {mask('secret')}.", "details": {"redacted": mask("tell.error")}}
+        assert failed["error"] == told
+        snapshot = msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
+        assert schema.check("run-snapshot", snapshot) == []
+        assert snapshot["nodeStates"]["tell"] == {"status": "failed", "attempt": 1, "error": told}
+        hidden = {"secret": mask("secret"), "plain": f"<{mask('secret')}>", "deep": {"er": [mask("secret")]}}
+        assert (snapshot["variables"], snapshot["inputs"]) == (hidden, hidden)
+        for event in await bench.events(key):
+            assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
+
+    run(work)
+
+
+SHAPES: dict[str, tuple[str, Any, list[str]]] = {
+    "text": ("string", CANARY, [CANARY]),
+    "number": ("number", 8_812_345_677, ["8812345677"]),
+    "fraction": ("number", 0.8812345677, ["8812345677"]),
+    "flag": ("boolean", True, ["true", "True"]),
+    "object": ("object", {"name-8812": {"deep": [8_812_345_677]}}, ["name-8812", "8812345677"]),
+    "array": ("array", [[8_812_345_677], {"name-8812": CANARY}], ["name-8812", "8812345677", CANARY]),
+}
+
+
+def flows(kind: str) -> dict[str, dict[str, Any]]:
+    """Ways from a sensitive source to the node `last`; in each of them `open` has nothing to do with it."""
+    variables = [variable("secret", kind, sensitive=True), variable("plain", "number")]
+    start = node("a", "core.identity", inputs=from_variable("secret"))
+    declared = node("a", "test.pass", outputSensitivity={"given": True})
+    last = node("last", "test.witness")
+    reads = node("last", "test.witness", inputs={"y": {"type": "connection", "nodeId": "a", "outputKey": "x"}})
+    opened = node("open", "core.identity", inputs=from_variable("plain"))
+    carries = {"sourceOutput": "x", "targetInput": "x"}
+    hops = [node(name, "core.identity") for name in "bcd"]
+    chain = [edge(*pair, **carries) for pair in ("ab", "bc", "cd")]
+    found = {
+        "variable": ([node("last", "test.witness", inputs=from_variable("secret")), opened], []),
+        "connection": ([start, reads, opened], [edge("a", "last", targetInput="other")]),
+        "edge": ([start, last, opened], [edge("a", "last", **carries)]),
+        "hops": ([start, *hops, last, opened], [*chain, edge("d", "last", **carries)]),
+        "declared": ([declared, last, opened], [edge("a", "last", sourceOutput="given")]),
+    }
+    return {name: workflow(nodes, edges, variables) for name, (nodes, edges) in found.items()}
+
+
+@pytest.mark.rule("hide-02", "hide-03")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("flow", ["variable", "connection", "edge", "hops", "declared"])
+def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
+    kind, secret, words = SHAPES[shape]
+    witness = Witness()
+    giver = InstantNode(NodeDeclaration("test.pass", "Gives the secret."), lambda call: Completed({"given": secret}))
+
+    async def work() -> None:
+        bench = Bench(*witness.types(), giver)
+        # For the declared output the variable has a value of its own.
+        inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
+        key = await bench.start(flows(kind)[flow], inputs=inputs)
+        await bench.end(key)
+        (given,) = witness.given
+        assert secret in given.values()
+        shown = await everything_shown(bench, key)
+        documents = b"".join(event.document for event in await bench.events(key)).decode()
+        assert not [word for word in words if word in (documents if shape == "flag" else shown)]
+        completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
+        assert completed["open"] == {"x": 41}
+        assert completed["last"] == {port: mask(f"last.{port}") for port in given}
+        (ended,) = await bench.payloads(key, "run.completed")
+        assert ended["outputs"] == {"last": completed["last"], "open": {"x": 41}}
+
+    run(work)
+
+
+async def shown_of(secret: str) -> tuple[str, str]:
+    """All that a reader gets of the same run with another secret, at its gate and at its end."""
+    bench = Bench(*Witness().types())
+    key = await bench.start(DOCUMENT, inputs={"secret": secret, "plain": "p"})
+    await at_the_gate(bench)
+    before = await everything_shown(bench, key)
+    bench.stage.release("gate")
+    await bench.end(key)
+    return before, await everything_shown(bench, key)
+
+
+WORDS = ["completed", "running", "failed", "core", "core.identity", "sample", "first", "tell", "acme", "told", "secret"]
+
+
+@pytest.mark.rule("hide-03")
+@pytest.mark.parametrize("word", [*WORDS, "REDACTED", "[REDACTED:secret]", "status", "node.failed", "2024", "error"])
+def test_nothing_but_values_depends_on_the_secret(word: str) -> None:
+    assert run(lambda: shown_of(word)) == run(lambda: shown_of("harmless"))
+
+
+@pytest.mark.rule("hide-04")
+def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
+    witness = Witness()
+    document = workflow(
+        [node("gate", "test.gate"), node("last", "test.witness", inputs=from_variable("plain"))],
+        [edge("gate", "last")],
+        [variable("secret", sensitive=True), variable("plain")],
+    )
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(document, inputs={"secret": CANARY, "plain": mask("secret")})
+        await at_the_gate(bench)
+        await bench.crash()
+        bench = bench.again()
+        await bench.executor.recover()
+        await through_the_gate(bench, key)
+        assert witness.given == [{"x": mask("secret")}]
+
+    run(work)
+
+
+def test_a_default_that_is_sensitive_is_hidden_too() -> None:
+    witness = Witness()
+    document = workflow(
+        [node("a", "test.witness", inputs=from_variable("secret"))],
+        None,
+        [variable("secret", sensitive=True, defaultValue=CANARY)],
+    )
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(document)
+        await bench.end(key)
+        assert witness.given == [{"x": CANARY}]
+        assert CANARY not in await everything_shown(bench, key)
+
+    run(work)
+
+
+def test_a_rewound_run_still_hides() -> None:
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types(), wrap=Flaky)
+        bench.log.plan = {1: "down", 3: "lost", 4: "down"}
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        await quiet()
+        bench.clock.advance(1000)
+        await through_the_gate(bench, key)
+        assert witness.given[-1] == {"y": CANARY, "minted": SECOND}
+        assert CANARY not in await everything_shown(bench, key)
+
+    run(work)
+
+
+def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
+    witness = Witness()
+
+    async def work() -> None:
+        bench = Bench(*witness.types())
+        key = await bench.start(DOCUMENT, inputs=INPUTS)
+        await at_the_gate(bench)
+        assert CANARY in await everything_shown(bench, key)
+
+    run(work)
+
+
+def test_a_search_in_names_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(value_paths.VALUES, "node.started", ("typeId",))
+    assert run(lambda: shown_of("core")) != run(lambda: shown_of("harmless"))

@@ -1,0 +1,185 @@
+"""Trust: where content from outside comes in, and what of a run is stamped with it."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import edge, header_of, node, plan_of, workflow
+from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.untrusted_content import WAIT, chain, mix, outside, told, trust_of
+from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
+from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.net.http_request import http_nodes
+from weftwork.engine.run.append import Append
+from weftwork.ports.node_outcome import AppendLog, Completed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import OUTSIDE, Draft
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.testing.deterministic import SequentialIds
+from weftwork.testing.fake_outbound import FakeOutbound
+
+
+@pytest.mark.rule("trust-02")
+def test_requests_bring_content_from_outside_under_every_name() -> None:
+    found = {each.declaration.type_id for each in BUILTIN if each.declaration.outside}
+    assert found == {"core.http.request", "core.openwop.http.fetch", "core.openwop.http.get"}
+
+
+@pytest.mark.rule("trust-02")
+@pytest.mark.rule("trust-06")
+def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
+    async def scenario() -> None:
+        answers = FakeOutbound({"https://example.com/": {"said": OUT}})
+        bench = Bench(*MIXERS, *http_nodes(answers))
+        get = node("get", "core.http.request", config={"url": "https://example.com/"})
+        document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
+        document["edges"].append(edge("get", "after", sourceOutput="body"))
+        _, key = await told(document, bench=bench)
+        events = await bench.end(key)
+        assert trust_of(events) == {"before": False, "get": True, "after": True}
+        assert events[-1].content_trust == "untrusted"
+        assert msgspec.json.decode(events[-1].document)["contentTrust"] == "untrusted"
+        assert [each.content_trust for each in events if each.type in ("run.started", "node.started")] == [None] * 4
+
+    run(scenario)
+
+
+@pytest.mark.rule("trust-04")
+def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -> None:
+    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        context.say(AppendLog("info", "before"))
+        assert not context.untrusted
+        context.distrust()
+        context.distrust()
+        assert context.untrusted
+        context.say(AppendLog("info", "after"))
+        done = await context.step("read", "idempotent", lambda: _soon(OUT))
+        return Completed({"output": [done]})
+
+    async def scenario() -> None:
+        bench = Bench(*MIXERS, waiting_type("test.fetches", body))
+        fetches = node("f", "test.fetches")
+        _, key = await told(workflow([fetches, mix("after")], [edge("f", "after")]), bench=bench)
+        events = await bench.end(key)
+        said = [(each.type, each.content_trust) for each in events if each.node_id == "f"]
+        assert [kind for kind, _ in said].count(OUTSIDE) == 1
+        assert said[:3] == [("node.started", None), ("log.appended", None), (OUTSIDE, "untrusted")]
+        assert {trust for kind, trust in said[3:] if kind != "weftwork.effect.claimed"} == {"untrusted"}
+        assert trust_of(events) == {"f": True, "after": True}
+
+    run(scenario)
+
+
+async def _soon(value: Any) -> Any:
+    return value
+
+
+@pytest.mark.rule("trust-02")
+@pytest.mark.parametrize("body", ["test.plain", "test.fetches", "core.identity"])
+def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
+    async def fetches(call: NodeCall, context: NodeContext) -> Outcome:
+        context.distrust()
+        return Completed({"output": OUT})
+
+    async def scenario() -> None:
+        plain = InstantNode(NodeDeclaration("test.plain", "", outside=True), lambda call: Completed({"output": OUT}))
+        bench = Bench(*MIXERS, plain, waiting_type("test.fetches", fetches))
+        items = {"type": "static", "value": [1, 2]}
+        mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
+        _, key = await told(
+            workflow([mapped, mix("after")], [edge("map", "after", sourceOutput="results")]), bench=bench
+        )
+        events = await bench.end(key)
+        wanted = body != "core.identity"
+        assert trust_of(events) == {"map": wanted, "after": wanted}
+        assert trust_of(events, "weftwork.map.item") == {"map": wanted}
+
+    run(scenario)
+
+
+@pytest.mark.rule("trust-04")
+@pytest.mark.parametrize(("kind", "wanted"), [("external-event", True), ("custom", False)])
+def test_what_an_event_from_outside_holds_is_untrusted(kind: str, wanted: bool) -> None:
+    async def scenario() -> None:
+        asks = node("ask", "test.ask", config={"kind": kind})
+        bench, key = await told(workflow([asks, mix("after")], [edge("ask", "after")]))
+        await bench.answer(key, {**CORRELATION, "words": []})
+        events = await bench.end(key)
+        assert trust_of(events, "interrupt.resolved") == {"ask": wanted}
+        assert trust_of(events, "interrupt.requested") == {"ask": False}
+        assert trust_of(events) == {"ask": wanted, "after": wanted}
+
+    run(scenario)
+
+
+@pytest.mark.rule("trust-03")
+def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
+    async def scenario() -> None:
+        document = chain(
+            outside("o", "a"), mix("m", sets="b"), node("hold", WAIT), mix("reads-a", "a"), mix("reads-b", "b")
+        )
+        bench, key = await told(document)
+        await quiet()
+        live = bench.executor._live[key].state
+        folded = await bench.state(key)
+        assert live.untrusted is not None
+        assert live.untrusted == folded.untrusted
+        assert {name: each.untrusted for name, each in live.nodes.items()} == {
+            name: each.untrusted for name, each in folded.nodes.items()
+        }
+        await bench.crash()
+        bench = bench.again()
+        await bench.executor.recover()
+        await quiet()
+        bench.stage.release("hold")
+        events = await bench.end(key)
+        assert trust_of(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
+
+    run(scenario)
+
+
+@pytest.mark.rule("trust-06")
+def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
+    async def scenario(source: str) -> bool:
+        bench, key = await told(chain(outside("o", "a"), mix("bad", source, fails=True)))
+        return (await bench.end(key))[-1].content_trust == "untrusted"
+
+    assert run(lambda: scenario("a"))
+    assert not run(lambda: scenario("b"))
+
+
+@pytest.mark.rule("trust-06")
+@pytest.mark.parametrize(
+    ("said", "tainted", "wanted"),
+    [
+        ("trusted", True, "untrusted"),
+        ("trusted", False, "trusted"),
+        ("untrusted", False, "untrusted"),
+        (None, False, None),
+    ],
+)
+def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
+    plan = plan_of(workflow([node("a")]))
+    state = RunState(plan, header_of(plan), {})
+    append = Append(state, None, 5)
+    append.add(Draft("run.started", {"workflowId": "w", "inputs": {}, "owner": {}}))
+    append.add(Draft("node.started", {"nodeId": "a", "typeId": "core.noop", "attempt": 1}, "a"))
+    if tainted:
+        append.add(Draft(OUTSIDE, {"nodeId": "a"}, "a", content_trust="untrusted"))
+    append.add(Draft("log.appended", {"level": "info", "message": "m", "nodeId": "a"}, "a", content_trust=said))
+    append.add(Draft("node.completed", {"nodeId": "a", "outputs": {}}, "a"))
+    *_, event, last = append.batch(SequentialIds(), None).events
+    assert event.content_trust == wanted
+    assert last.content_trust == ("untrusted" if wanted == "untrusted" else None)
+
+
+def test_an_ordinary_run_pays_nothing() -> None:
+    async def scenario() -> None:
+        bench, key = await told(chain(mix("m", sets="a"), mix("n", "a")))
+        events = await bench.end(key)
+        assert {each.content_trust for each in events} == {None}
+        assert (await bench.state(key)).untrusted is None
+
+    run(scenario)

@@ -1,0 +1,193 @@
+"""Approvals and content from outside: whatever way it takes, it opens no gate."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.child_workflows import SUB, begun, settled
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.interrupts import refused
+from tests.harness.supervised_runs import work_on
+from tests.simulation.trust_workflows import MIXERS, OUT
+from weftwork.engine.decide import interrupts
+from weftwork.engine.decide.inputs import VariablesGiven
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.people import interrupt_events
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.interrupts import Interrupt
+
+MODEL = Answerer("tool", trust="untrusted", delegate=True, override=True)
+PERSON = Answerer("key_1")
+LOW = {"agentId": "agent", "threshold": 0.9, "observed": 0.1, "decision": {"go": True}}
+GATES: dict[str, dict[str, Any]] = {
+    "core.approvalGate": {"title": "Go on?", "override": True, "actions": ["accept", "reject", "refine", "ask"]},
+    "core.interrupt": {"kind": "low-confidence", "data": LOW},
+}
+WAYS = [
+    {"action": "accept"},
+    {"decision": "approved"},
+    {"action": "accept", "override": True, "reason": "because"},
+    {"action": "refine", "refineFeedback": {"scope": "whole"}},
+    {"action": "reject"},
+    {"action": "ask", "question": "Why?"},
+    {"proceed": True},
+    "proceed",
+    None,
+]
+
+
+def gated(kind: str = "core.approvalGate", **config: Any) -> dict[str, Any]:
+    """A gate that is shown content from outside."""
+    gate = node("ask", kind, config={**GATES[kind], **config})
+    return workflow([node("o", "test.outside", config={"sets": "a"}), gate], [edge("o", "ask")], [LIST])
+
+
+LIST = variable("a", "array", defaultValue=[])
+
+
+async def waiting(document: dict[str, Any], *others: dict[str, Any], bench: Bench | None = None) -> tuple[Bench, Any]:
+    made, key = await begun(document, *others, bench=bench or Bench(*MIXERS))
+    assert await made.status(key) == "waiting-approval"
+    return made, key
+
+
+@pytest.mark.rule("appr-05")
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("value", WAYS, ids=range(len(WAYS)))
+def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) -> None:
+    async def scenario() -> None:
+        bench, key = await waiting(gated(kind))
+        before = len(await bench.events(key))
+        assert await refused(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+        assert len(await bench.events(key)) == before
+        assert await bench.status(key) == "waiting-approval"
+
+    run(scenario)
+
+
+@pytest.mark.rule("appr-05")
+def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
+    async def scenario() -> None:
+        bench, key = await waiting(gated(requiredApprovals=2))
+        await bench.answer(key, {"action": "accept"}, by=PERSON)
+        for value in ({"action": "accept"}, {"action": "accept", "voter": "another"}):
+            assert await refused(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+        assert await bench.status(key) == "waiting-approval"
+        await bench.answer(key, {"action": "accept"}, by=Answerer("key_2"))
+        await quiet()
+        assert await bench.status(key) == "completed"
+
+    run(scenario)
+
+
+@pytest.mark.rule("trust-06")
+def test_a_person_decides_about_content_from_outside_and_it_stays_untrusted() -> None:
+    async def scenario() -> None:
+        bench, key = await waiting(gated())
+        await bench.answer(key, {"action": "accept"}, by=PERSON)
+        events = await bench.end(key)
+        trust = {each.type: each.content_trust for each in events if each.node_id == "ask"}
+        assert trust["interrupt.requested"] == trust["approval.requested"] == trust["node.completed"] == "untrusted"
+        assert trust["interrupt.resolved"] is None
+        assert trust["approval.received"] is None
+
+    run(scenario)
+
+
+@pytest.mark.rule("appr-05")
+@pytest.mark.parametrize("kind", ["approval", "low-confidence"])
+def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
+    data = (
+        LOW
+        if kind == "low-confidence"
+        else {"artifactId": "x", "artifactType": "t", "title": "Go on?", "actions": ["accept"]}
+    )
+
+    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        context.distrust()
+        answer = await context.ask(Interrupt(kind, "k", data), instead={"action": "accept", "proceed": True})
+        return Completed({"output": answer.value})
+
+    async def scenario() -> None:
+        bench, key = await begun(
+            workflow([node("n", "test.passes")]), bench=Bench(*MIXERS, waiting_type("test.passes", body))
+        )
+        events = await bench.end(key)
+        assert "interrupt.requested" not in [each.type for each in events]
+        assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
+
+    run(scenario)
+
+
+@pytest.mark.rule("appr-05")
+def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
+    async def scenario() -> None:
+        bench, key = await waiting(gated(timeoutMs=1000))
+        bench.clock.advance(2000)
+        events = await bench.end(key)
+        assert events[-1].type == "run.failed"
+        (resolved,) = [each for each in events if each.type == "interrupt.resolved"]
+        assert msgspec.json.decode(resolved.payload)["outcome"] == "rejected"
+
+    run(scenario)
+
+
+@pytest.mark.rule("appr-05")
+def test_variables_from_outside_move_no_gate() -> None:
+    async def scenario() -> None:
+        bench, key = await waiting(gated())
+        await bench.executor.ask(key, VariablesGiven({"a": [OUT, {"action": "accept"}]}))
+        await quiet()
+        assert await bench.status(key) == "waiting-approval"
+
+    run(scenario)
+
+
+@pytest.mark.rule("appr-05")
+def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
+    child = workflow([node("o", "test.outside", config={"sets": "a"})], variables=[LIST], id="child")
+
+    async def scenario() -> None:
+        calls = node("call", SUB, config={"workflowId": "child", "outputMapping": {"a": "a"}})
+        gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
+        bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)
+        await settled()
+        assert await bench.status(key) == "waiting-approval"
+        (asked,) = [each for each in await bench.events(key) if each.type == "interrupt.requested"]
+        assert asked.content_trust == "untrusted"
+
+    run(scenario)
+
+
+def floored() -> dict[str, Any]:
+    """A decision that is less sure than it may be: a gate in the form of a question."""
+    lead = node("lead", "core.orchestrator.supervisor", config={"plan": [work_on("w", confidence=0.1)]})
+    return workflow([lead, node("send", "core.dispatch")], [edge("lead", "send")], id="floored")
+
+
+@pytest.mark.rule("appr-05")
+@pytest.mark.parametrize(("by", "goes_on"), [(MODEL, False), (PERSON, True)])
+def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
+    async def scenario() -> None:
+        bench, key = await begun(floored(), workflow([node("w")], id="w"), bench=Bench(*MIXERS))
+        (asked,) = (await bench.state(key)).asked.values()
+        await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
+        kinds = [each.type for each in await bench.end(key)]
+        assert ("weftwork.child.started" in kinds) is goes_on
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("guard", ["answers", "passing"])
+def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    proofs = {
+        "answers": lambda: test_no_answer_of_an_untrusted_source_moves_a_gate("core.approvalGate", WAYS[0]),
+        "passing": lambda: test_no_node_lets_a_gate_of_its_own_pass("approval"),
+    }
+    monkeypatch.setattr(interrupts, "check_trust", lambda kind, by: None)
+    monkeypatch.setattr(interrupt_events, "GATES", frozenset())
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        proofs[guard]()

@@ -1,0 +1,125 @@
+"""Trust between runs: what a child is given and gives back, and whose word a dispatch carries out."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.child_workflows import SUB, kids, settled
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import run
+from tests.harness.supervised_runs import END, work_on
+from tests.harness.untrusted_content import STATIC, VARIABLES, WAIT, chain, mix, outside, told, trust_of
+from weftwork.engine.host import child_start
+
+CHILD = workflow(
+    [mix("reads-x", "x"), mix("reads-y", "y", sets="given")],
+    variables=[variable(name, "array", defaultValue=[]) for name in ("x", "y", "given")],
+    id="child",
+)
+
+
+@pytest.mark.rule("trust-05")
+def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
+    async def scenario(x: str, y: str) -> tuple[dict[str, bool], dict[str, bool], Any]:
+        config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
+        calls = node("call", SUB, config=config)
+        bench, key = await told(chain(outside("o", "a"), calls, mix("reads-c", "c")), CHILD)
+        await bench.end(key)
+        events = await bench.events(key)
+        (child,) = await kids(bench, key)
+        inner = await bench.events(child)
+        assert (inner[0].content_trust == "untrusted") is ("a" in (x, y))
+        (ended,) = [each for each in events if each.type == "weftwork.child.ended"]
+        assert "untrusted" not in msgspec.json.decode(ended.payload)
+        return trust_of(events), trust_of(inner), ended.content_trust
+
+    outer, inner, ended = run(lambda: scenario("b", "b"))
+    assert (outer["call"], outer["reads-c"], inner, ended) == (False, False, {"reads-x": False, "reads-y": False}, None)
+    outer, inner, ended = run(lambda: scenario("b", "a"))
+    assert inner == {"reads-x": False, "reads-y": True}
+    assert (outer["call"], outer["reads-c"], ended) == (True, True, "untrusted")
+
+
+@pytest.mark.rule("trust-05")
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
+    child = workflow([outside("o", "given")], variables=[variable("given", "array", defaultValue=[])], id="child")
+
+    async def scenario() -> None:
+        config = {"workflowId": "child", "outputMapping": {"c": "given"}}
+        held = [node("hold", WAIT)] if apart else []
+        bench, key = await told(chain(node("call", SUB, config=config), *held, mix("reads", "c")), child)
+        if apart:
+            await bench.crash()
+            bench = bench.again()
+            await bench.executor.recover()
+            await settled()
+            bench.stage.release("hold")
+        events = await bench.end(key)
+        assert trust_of(events)["call"]
+        assert trust_of(events)["reads"]
+
+    run(scenario)
+
+
+@pytest.mark.rule("trust-05")
+def test_items_of_a_map_over_child_runs_are_followed() -> None:
+    child = workflow([mix("m", "item")], variables=[variable("item", "array", defaultValue=[])], id="child")
+
+    async def scenario(source: str) -> tuple[bool, bool]:
+        config = {"body": {"workflowId": "child"}}
+        items = {"type": "expression", "expression": f"[variables.{source}]"}
+        mapped = node("map", "core.flow.map", config=config, inputs={"items": items})
+        bench, key = await told(chain(outside("o", "a"), mapped), child)
+        events = await bench.end(key)
+        (inner,) = await kids(bench, key)
+        return trust_of(events)["map"], trust_of(await bench.events(inner))["m"]
+
+    assert run(lambda: scenario("b")) == (False, False)
+    assert run(lambda: scenario("a")) == (True, True)
+
+
+@pytest.mark.rule("trust-02")
+def test_a_dispatch_is_untrusted_if_the_decision_is() -> None:
+    """Though it is in the state of the run and not in any port."""
+
+    async def scenario(source: str) -> dict[str, bool]:
+        decision = {"type": "expression", "expression": f"size(variables.{source}) > 5 ? {{}} : {_cel(work_on('w'))}"}
+        lead = node(
+            "lead",
+            "core.orchestrator.supervisor",
+            inputs={"decision": decision, "unused": STATIC},
+            config={"plan": [END]},
+        )
+        worker = workflow([node("w")], id="w")
+        document = workflow(
+            [outside("o", "a"), lead, node("send", "core.dispatch", inputs={"unused": STATIC})],
+            [edge("o", "lead", targetInput="unused"), edge("lead", "send", targetInput="unused")],
+            VARIABLES,
+        )
+        bench, key = await told(document, worker)
+        events = await bench.end(key)
+        assert "runOrchestrator.decided" in [each.type for each in events]
+        return trust_of(events)
+
+    assert run(lambda: scenario("a")) == {"o": True, "lead": True, "send": True}
+    assert run(lambda: scenario("b")) == {"o": True, "lead": False, "send": False}
+
+
+def _cel(decision: dict[str, Any]) -> str:
+    return msgspec.json.encode(decision).decode()
+
+
+@pytest.mark.parametrize("guard", ["given", "heard"])
+def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if guard == "given":
+        monkeypatch.setattr(child_start, "_untrusted", lambda *given: ())
+    else:
+        monkeypatch.setattr("weftwork.engine.run.append.tells_untrusted", lambda *given: False)
+    proofs = {
+        "given": test_a_child_gets_values_as_they_are_and_gives_them_back_so,
+        "heard": lambda: test_what_a_child_gets_from_outside_reaches_its_parent(False),
+    }
+    with pytest.raises(AssertionError):
+        proofs[guard]()

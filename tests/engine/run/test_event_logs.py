@@ -1,0 +1,259 @@
+"""Logs of real runs: random graphs, outcomes, cancels, crashes and store failures; the caches equal the fold."""
+
+import asyncio
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.host.test_store_failure import Flaky
+from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.engine_harness import Bench, quiet, run
+from weftwork.engine.run import append
+from weftwork.engine.run.replay import load_state
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.interrupts import InterruptState
+from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.timestamps import iso
+
+RULES = ["all_success", "all_success", "any_success", "all_complete", "none_failed", "any_failed"]
+KINDS = ["core.noop", "core.identity", "core.identity", "core.delay", "core.fail", "conformance.requiresMissing"]
+SECRET = "secret-text"
+MOVES = {
+    "node.started": (("idle", "retrying"), "running"),
+    "node.suspended": (("running",), "suspended"),
+    "node.resumed": (("suspended",), "running"),
+    "node.retried": (("running",), "retrying"),
+    "node.completed": (("running",), "idle"),
+    "node.failed": (("idle", "running"), "idle"),
+    "node.skipped": (("idle",), "idle"),
+    "node.cancelled": (("running", "suspended", "retrying"), "idle"),
+}
+"""Event -> how a node may stand before it, and how it stands after it."""
+ENDS = {"node.completed", "node.failed", "node.skipped", "node.cancelled"}
+
+
+def a_graph(dice: random.Random) -> dict[str, Any]:
+    names = [f"n{index}" for index in range(dice.randint(1, 7))]
+    nodes: list[dict[str, Any]] = []
+    for name in names:
+        kind = dice.choice(KINDS)
+        config = {"ms": dice.choice([0, 1, 10, 10, 25])} if kind == "core.delay" else {}
+        ports = {}
+        if kind == "core.identity":
+            wanted = dice.choice(["open", "hidden", "gone"])
+            ports["output"] = {"type": "variable", "variableName": wanted, "optional": dice.random() < 0.8}
+        more = {"outputSensitivity": {"output": True}} if dice.random() < 0.2 else {}
+        nodes.append(node(name, kind, config=config, inputs=ports, disabled=dice.random() < 0.1, **more))
+    edges = [
+        edge(names[a], names[b], dice.choice(RULES))
+        for a in range(len(names))
+        for b in range(a + 1, len(names))
+        if dice.random() < 0.35
+    ]
+    variables = [variable("open", "array", defaultValue=[]), variable("hidden", sensitive=True, defaultValue=SECRET)]
+    return workflow(nodes, edges, variables)
+
+
+async def lived(dice: random.Random) -> tuple[Bench, RunKey]:
+    """One run from start to end, with whatever the dice do to it on the way."""
+    bench = Bench(wrap=Flaky)
+    bench.log.plan = {n: dice.choice(["down", "lost", "conflict"]) for n in range(1, 20) if dice.random() < 0.1}
+    configurable = {"recursionLimit": dice.randint(1, 6)} if dice.random() < 0.2 else {}
+    if dice.random() < 0.3:
+        configurable["runTimeoutMs"] = dice.choice([5, 20, 2000])
+    key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]}, configurable=configurable)
+    asking: set[asyncio.Task[Any]] = set()
+    for _ in range(60):
+        act = dice.random()
+        if act < 0.08:
+            asking.add(asyncio.create_task(bench.cancel(key, dice.choice([None, "enough"]))))
+        elif act < 0.2:
+            if dice.random() < 0.5:
+                asking.clear()
+                await bench.crash()
+            else:
+                bench.log.plan.clear()  # else closing waits for a store that nobody brings back
+                bench.clock.advance(1000)
+                await quiet()
+                await bench.close()
+            bench = bench.again(wrap=Flaky)
+            await bench.executor.recover()
+        elif act < 0.5 and bench.clock.next_wake is not None:
+            bench.clock.advance(bench.clock.next_wake - bench.clock.now())
+        else:
+            await quiet()
+    await bench.end(key)
+    while bench.executor.live_count:
+        bench.clock.advance(1000)
+        await quiet()
+    for answer in await asyncio.gather(*asking, return_exceptions=True):
+        assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL
+    return bench, key
+
+
+def expected_error(state: RunState, node_id: str | None, error: Any) -> Any:
+    """A node that was given something sensitive shows no details."""
+    if node_id is None or "details" not in error or not state.plan.nodes[node_id].hides:
+        return error
+    return {**error, "details": {"redacted": mask(f"{node_id}.error")}}
+
+
+def is_shown(row: Any, value: Any) -> bool:
+    """Whether a row shows this value; a text in it may be hidden because it is also a part of something sensitive."""
+    if isinstance(row, str) and isinstance(value, str):
+        return row == value or "[REDACTED:" in row
+    if isinstance(row, dict) and isinstance(value, dict):
+        return row.keys() == value.keys() and all(is_shown(row[name], value[name]) for name in row)
+    if isinstance(row, list) and isinstance(value, list):
+        return len(row) == len(value) and all(map(is_shown, row, value))
+    return bool(row == value)
+
+
+def expected_interrupt(state: RunState, name: str, asked: InterruptState) -> dict[str, Any]:
+    row = {"interruptId": name, "nodeId": asked.node_id, "kind": asked.kind, "key": asked.key, "status": asked.status}
+    row["requestedAt"] = iso(asked.requested_at)
+    if asked.status == "open":
+        more: dict[str, Any] = {"data": asked.data}
+        if asked.resume_schema is not None:
+            more["resumeSchema"] = asked.resume_schema
+        return {**row, **more}
+    if asked.status == "resolved":
+        found = state.answers[asked.key]
+        return {**row, "resolvedAt": iso(found.at), **({"resolvedBy": found.by} if found.by is not None else {})}
+    return row
+
+
+def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
+    """What the store should have cached, from the state alone. A node that never began has no row."""
+    rows: dict[tuple[str, str], Any] = {}
+    for name, value in state.variables.items():
+        rows["variable", name] = mask(name) if name in state.plan.sensitive else value
+    for name, channel in state.channels.items():
+        rows["channel", name] = mask(name) if name in state.plan.taint.channels else channel.value
+    for name, asked in state.interrupts.items():
+        rows["interrupt", name] = expected_interrupt(state, name, asked)
+    for node_id, each in state.nodes.items():
+        if each.status == "pending" and not each.visits:
+            continue
+        row: dict[str, Any] = {"status": each.status}
+        if each.attempt:
+            row["attempt"] = each.attempt
+        if each.error is not None:
+            row["error"] = expected_error(state, node_id, each.error)
+        rows["node", node_id] = row
+    return rows
+
+
+def hidden(value: Any) -> Any:
+    return msgspec.json.decode(encode_stored(value).replace(SECRET.encode(), mask("hidden").encode()))
+
+
+async def check_caches(bench: Bench, key: RunKey) -> None:
+    stored = await bench.stored(key)
+    plan = await bench.catalog.pinned(stored.header.workflow_id, stored.header.definition)
+    state = await load_state(bench.store.log, stored.header, plan)
+    projection = stored.projection
+    assert (projection.status, projection.last_sequence) == (state.status, state.last_sequence)
+    assert (projection.started_at, projection.completed_at) == (state.started_at, state.completed_at)
+    assert (projection.current_node, projection.executions) == (state.current_node, state.executions)
+    error = None if projection.error is None else msgspec.json.decode(projection.error)
+    failed = await bench.payloads(key, "run.failed")
+    assert is_shown(
+        error, hidden(expected_error(state, failed[0].get("failedNodeId") if failed else None, state.error))
+    )
+    completed = await bench.payloads(key, "run.completed")
+    outputs = None if projection.outputs is None else msgspec.json.decode(projection.outputs)
+    assert outputs == (completed[0]["outputs"] if completed else None)
+    rows = {(row.kind, row.name): msgspec.json.decode(row.value) for row in stored.rows}
+    expected = {place: hidden(value) for place, value in expected_rows(state).items()}
+    assert rows.keys() == expected.keys()
+    assert all(is_shown(rows[place], expected[place]) for place in rows), (rows, expected)
+    document = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
+    assert schema.check("run-snapshot", document) == []
+
+
+def check_log(events: list[Event]) -> None:
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert [event.type for event in events if event.terminal] == [events[-1].type]
+    stands: dict[str, str] = {}
+    for event in events:
+        assert SECRET.encode() not in event.document
+        assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
+        if event.node_id is not None and event.type in MOVES:
+            before, after = MOVES[event.type]
+            assert stands.get(event.node_id, "idle") in before, (event.type, event.node_id)
+            stands[event.node_id] = after
+        elif event.type == "run.paused":
+            stands = {name: "idle" if each == "running" else each for name, each in stands.items()}
+    assert set(stands.values()) <= {"idle"}
+    kinds = [event.type for event in events]
+    assert all(kinds.count(kind) <= 1 for kind in ("run.started", "cap.breached", "weftwork.run.cancel-requested"))
+
+
+@pytest.mark.rule("fold-01", "run-01")
+@settings(max_examples=examples(120), deadline=None)
+@given(st.integers(0, 2**48))
+def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
+    async def work() -> None:
+        bench, key = await lived(random.Random(seed))
+        events = await bench.events(key)
+        check_log(events)
+        ends = [event.node_id for event in events if event.type in ENDS]
+        assert len(ends) == len(set(ends))
+        await check_caches(bench, key)
+        assert bench.executor.live_count == 0
+        await bench.crash()
+
+    run(work)
+
+
+@pytest.mark.rule("fold-01")
+def test_caches_hold_at_every_append_of_a_run() -> None:
+    async def work() -> None:
+        for seed in range(30):
+            dice = random.Random(seed)
+            bench = Bench()
+            key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
+            for _ in range(8):
+                await check_caches(bench, key)
+                await quiet()
+                if bench.clock.next_wake is not None:
+                    bench.clock.advance(bench.clock.next_wake - bench.clock.now())
+            await bench.end(key)
+            await check_caches(bench, key)
+
+    run(work)
+
+
+def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append.Append, "_rows", lambda self: ())
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a")]))
+        await bench.end(key)
+        with pytest.raises(AssertionError):
+            await check_caches(bench, key)
+
+    run(work)
+
+
+def test_a_second_end_would_be_seen() -> None:
+    def event(sequence: int, kind: str) -> Event:
+        return Event("run-1", sequence, f"e{sequence}", kind, 0, b"{}")
+
+    check_log([event(0, "run.cancelled")])
+    with pytest.raises(AssertionError):
+        check_log([event(0, "run.cancelled"), event(1, "run.cancelled")])
+    with pytest.raises(AssertionError):
+        check_log([event(0, "run.cancelled"), event(1, "acme.thing")])

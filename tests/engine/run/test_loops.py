@@ -1,0 +1,250 @@
+"""Loops in the engine: rounds, exits, data that comes round, limits, and the same outcome in any order."""
+
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench, run
+from weftwork.engine.run.replay import load_state
+from weftwork.protocol.fold import traversal
+
+
+async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, Any]:
+    bench = Bench()
+    key = await bench.start(document, **request)
+    await bench.end(key)
+    return bench, key
+
+
+async def started(document: dict[str, Any], **request: Any) -> list[str]:
+    """The nodes that started, in order, and how the run ended."""
+    bench, key = await ended(document, **request)
+    events = await bench.events(key)
+    return [*(event.node_id or "" for event in events if event.type == "node.started"), events[-1].type]
+
+
+def counted(name: str = "n") -> dict[str, Any]:
+    port = {"value": {"type": "expression", "expression": f"variables.{name} + 1.0"}}
+    return node("count", "core.setVariable", config={"name": name}, inputs=port)
+
+
+UNTIL_THREE = {"type": "expression", "expression": "variables.n < 3.0"}
+
+
+@pytest.mark.rule("wf-15")
+def test_a_loop_goes_round_while_its_condition_holds() -> None:
+    document = workflow(
+        [node("start"), counted(), node("after")],
+        [edge("start", "count"), edge("count", "count", condition=UNTIL_THREE), edge("count", "after")],
+        [variable("n", "number", defaultValue=0)],
+    )
+
+    async def work() -> None:
+        assert await started(document) == ["start", "count", "count", "count", "after", "run.completed"]
+        assert await started(document, inputs={"n": 5}) == ["start", "count", "after", "run.completed"]
+
+    run(work)
+
+
+REVIEW = workflow(
+    [node("draft"), counted(), node("fix"), node("done", outputRole="primary")],
+    [
+        edge("draft", "count"),
+        edge("count", "fix", condition=UNTIL_THREE),
+        edge("fix", "draft"),
+        edge("count", "done", condition={"type": "expression", "expression": "variables.n >= 3.0"}),
+    ],
+    [variable("n", "number", defaultValue=0)],
+)
+ROUND = ["draft", "count", "fix"]
+
+
+@pytest.mark.rule("wf-16")
+def test_the_way_out_is_taken_when_the_loop_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A way out that is closed in the first round is open in the last: it must not have been skipped by then."""
+
+    async def work() -> None:
+        assert await started(REVIEW) == [*ROUND, *ROUND, "draft", "count", "done", "run.completed"]
+
+    run(work)
+    monkeypatch.setattr(traversal, "settle", _settle_at_once)
+    monkeypatch.setattr("weftwork.protocol.fold.node_facts.settle", _settle_at_once)
+    with pytest.raises((AssertionError, KeyError)):
+        run(work)
+
+
+def _settle_at_once(state: Any, node_id: str) -> None:
+    for each in state.plan.nodes[node_id].outgoing:
+        traversal._settle_edge(state, each)
+    for loop in state.plan.nodes[node_id].inside:
+        state.open[loop] -= 1
+        if state.open[loop] == 0:
+            traversal._close(state, loop)
+
+
+@pytest.mark.rule("lim-09")
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
+    settings = {} if limit == 5 else {"maxLoopbackIterations": limit}
+    document = workflow([node("a"), node("b")], [edge("a", "b"), edge("b", "a")], settings=settings)
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        kinds = await bench.kinds(key)
+        assert kinds.count("node.started") == 2 * (limit + 1)
+        assert kinds[-2:] == ["workflow.loopback-limit", "run.failed"]
+        (said,) = await bench.payloads(key, "workflow.loopback-limit")
+        assert said == {"nodeId": "a", "iterations": limit + 1, "limit": limit}
+        ((failed),) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "loop_limit_exceeded"
+
+    run(work)
+
+
+def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> None:
+    document = workflow(
+        [
+            node("outer", "core.loop", config={"times": 2}),
+            node("inner", "core.loop", config={"times": 3}),
+            node("body"),
+            node("next"),
+            node("end"),
+        ],
+        [
+            edge("outer", "inner", sourceOutput="body"),
+            edge("inner", "body", sourceOutput="body"),
+            edge("body", "inner"),
+            edge("inner", "next", sourceOutput="done"),
+            edge("next", "outer"),
+            edge("outer", "end", sourceOutput="done"),
+        ],
+        settings={"maxLoopbackIterations": 3},
+    )
+
+    async def work() -> None:
+        inner = ["inner", "body", "inner", "body", "inner", "body", "inner", "next"]
+        assert await started(document) == ["outer", *inner, "outer", *inner, "outer", "end", "run.completed"]
+
+    run(work)
+
+
+def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
+    document = workflow(
+        [
+            node("seed", "core.transform", config={"expression": "1"}),
+            node(
+                "double",
+                "core.transform",
+                config={"expression": "ports.input * 2.0"},
+                inputs={"last": {"type": "connection", "nodeId": "note", "outputKey": "output", "optional": True}},
+            ),
+            node("note", "core.transform", config={"expression": "nodes.double.outputs.output"}),
+            node("end", "core.end"),
+        ],
+        [
+            edge("seed", "double"),
+            edge("double", "note"),
+            edge("note", "double", condition={"type": "expression", "expression": "nodes.note.outputs.output < 20.0"}),
+            edge("note", "end"),
+        ],
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        (completed,) = await bench.payloads(key, "run.completed")
+        assert completed["outputs"]["end"]["input"] == 32
+        assert [
+            p["outputs"]["output"] for p in await bench.payloads(key, "node.completed") if p["nodeId"] == "double"
+        ] == [
+            2,
+            4,
+            8,
+            16,
+            32,
+        ]
+
+    run(work)
+
+
+def test_a_failed_node_can_lead_back() -> None:
+    document = workflow(
+        [node("try"), node("boom", "core.fail"), node("end")],
+        [edge("try", "boom"), edge("boom", "try", "any_failed"), edge("boom", "end", "all_complete")],
+        settings={"maxLoopbackIterations": 2},
+    )
+
+    async def work() -> None:
+        assert await started(document) == ["try", "boom", "try", "boom", "try", "boom", "run.failed"]
+
+    run(work)
+
+
+def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
+    document = workflow(
+        [node("a")], [edge("a", "a", condition={"type": "expression", "expression": "inputs.gone == 1.0"})]
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        ((failed),) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "expression_failed"
+
+    run(work)
+
+
+def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
+    document = workflow(
+        [node("off", disabled=True), node("a"), node("b"), node("end")],
+        [edge("off", "a"), edge("a", "b"), edge("b", "a"), edge("b", "end", "all_complete")],
+    )
+
+    async def work() -> None:
+        assert await started(document) == ["end", "run.completed"]
+
+    run(work)
+
+
+@pytest.mark.rule("data-05")
+def test_a_write_of_a_later_round_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = workflow(
+        [
+            node("l", "core.loop", config={"times": 2}),
+            node("a", "core.setVariable", config={"name": "v", "value": "a"}),
+            node("read", "core.getVariable", config={"name": "v"}),
+            node("z", "core.setVariable", config={"name": "v", "value": "z"}),
+        ],
+        [edge("l", "a", sourceOutput="body"), edge("a", "read"), edge("read", "z"), edge("z", "l")],
+    )
+
+    async def work() -> list[Any]:
+        bench, key = await ended(document)
+        read = [each for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "read"]
+        return [each["outputs"]["output"] for each in read]
+
+    assert run(work) == ["a", "a"]
+
+    def without_epoch(state: Any, fact: Any) -> Any:
+        return 0, state.plan.nodes[fact.node_id].index, fact.node_id
+
+    monkeypatch.setattr("weftwork.protocol.fold.fold._stamp", without_epoch)
+    assert run(work) == ["a", "z"]
+
+
+def test_old_writes_of_a_variable_are_forgotten() -> None:
+    document = workflow(
+        [node("l", "core.loop", config={"times": 200}), counted(), node("end")],
+        [edge("l", "count", sourceOutput="body"), edge("count", "l"), edge("l", "end", sourceOutput="done")],
+        [variable("n", "number", defaultValue=0)],
+        settings={"maxLoopbackIterations": 200},
+    )
+
+    async def work() -> None:
+        bench, key = await ended(document)
+        stored = await bench.stored(key)
+        plan = await bench.catalog.pinned("sample", stored.header.definition)
+        state = await load_state(bench.store.log, stored.header, plan)
+        assert state.variables == {"n": 200}
+        assert len(state.nodes["end"].view._writes.made["n"]) < 20
+
+    run(work)

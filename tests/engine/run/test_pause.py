@@ -1,0 +1,248 @@
+"""Pause and resume: both policies, what is kept, what starts again, what is refused."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from weftwork.engine.api.run_control import Control
+from weftwork.engine.decide import run_control
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
+DELAY = workflow([node("wait", "core.delay", config={"ms": 1000})])
+
+
+async def pause(bench: Bench, key: RunKey, idem: str | None = None, **body: Any) -> Any:
+    return await Control(bench.runtime, bench.executor).pause_run(CALLER, key.run_id, body, idem)
+
+
+async def resume(bench: Bench, key: RunKey, idem: str | None = None, **body: Any) -> Any:
+    return await Control(bench.runtime, bench.executor).resume_run(CALLER, key.run_id, body, idem)
+
+
+@pytest.mark.rule("run-12", "run-13")
+def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate")]))
+        await until(lambda: bench.stage.waiting)
+        assert (await pause(bench, key, reason="lunch")).status == "paused"
+        assert await bench.status(key) == "running"
+        bench.stage.release("a", Completed({"o": 1}))
+        await quiet()
+        assert await bench.status(key) == "paused"
+        assert (await bench.kinds(key))[-2:] == ["node.completed", "run.paused"]
+        assert (await bench.payloads(key, "run.paused")) == [{"drainPolicy": "drain-current-node", "reason": "lunch"}]
+        assert (await resume(bench, key)).status == "running"
+        await bench.end(key)
+        assert (await bench.kinds(key))[-3:] == ["run.paused", "run.resumed", "run.completed"]
+
+    run(work)
+
+
+@pytest.mark.rule("run-12")
+def test_an_immediate_pause_starts_the_node_anew() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(DELAY)
+        bench.clock.advance(600)
+        await pause(bench, key, drainPolicy="immediate")
+        assert await bench.status(key) == "paused"
+        bench.clock.advance(5_000)
+        await quiet()
+        assert await bench.status(key) == "paused"
+        await resume(bench, key)
+        bench.clock.advance(999)
+        await quiet()
+        assert await bench.status(key) == "running"
+        bench.clock.advance(1)
+        await bench.end(key)
+        starts = await bench.payloads(key, "node.started")
+        assert [each["attempt"] for each in starts] == [1, 2]
+        assert await bench.status(key) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("run-12")
+def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(CHAIN)
+        await until(lambda: bench.stage.waiting)
+        await pause(bench, key)
+        bench.stage.release("a")
+        await quiet()
+        assert await bench.status(key) == "paused"
+        await bench.crash()
+        after = bench.again()
+        assert await after.executor.recover() == 1
+        await quiet()
+        assert not after.stage.calls
+        await resume(after, key)
+        await until(lambda: after.stage.waiting)
+        after.stage.release("b")
+        await after.end(key)
+        assert (await after.kinds(key)).count("node.started") == 2
+
+    run(work)
+
+
+def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(CHAIN)
+        await until(lambda: bench.stage.waiting)
+        await pause(bench, key)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await until(lambda: after.stage.waiting)
+        after.stage.release("a")
+        await quiet()
+        assert await after.status(key) == "paused"
+        await after.crash()
+
+    run(work)
+
+
+@pytest.mark.rule("run-12", "run-13")
+def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(CHAIN)
+        await until(lambda: bench.stage.waiting)
+        with pytest.raises(ClientFault) as caught:
+            await resume(bench, key)
+        assert (caught.value.status, caught.value.details) == (409, {"runStatus": "running"})
+        await pause(bench, key, drainPolicy="immediate")
+        with pytest.raises(ClientFault) as caught:
+            await pause(bench, key)
+        details = caught.value.details or {}
+        assert (details["runStatus"], "pausedAt" in details) == ("paused", True)
+        assert await bench.cancel(key) == "cancelled"
+        for ask in (pause, resume):
+            with pytest.raises(ClientFault) as caught:
+                await ask(bench, key)
+            assert (caught.value.status, caught.value.details) == (409, {"runStatus": "cancelled"})
+        with pytest.raises(ClientFault) as caught:
+            await pause(bench, RunKey(key.partition, "gone"))
+        assert caught.value.code == "not_found"
+
+    run(work)
+
+
+@pytest.mark.rule("idem-01")
+def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(CHAIN)
+        await until(lambda: bench.stage.waiting)
+        first = await pause(bench, key, drainPolicy="immediate", idem="k")
+        bench.clock.advance(5)
+        again = await pause(bench, key, drainPolicy="immediate", idem="k")
+        assert again == msgspec.structs.replace(first, replayed=True)
+        assert (await bench.kinds(key)).count("run.paused") == 1
+        await bench.close()
+
+    run(work)
+
+
+@pytest.mark.rule("lim-05")
+def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
+        await until(lambda: bench.stage.waiting)
+        await pause(bench, key, drainPolicy="immediate")
+        bench.clock.advance(1001)
+        await bench.end(key)
+        assert (await bench.kinds(key))[-2:] == ["cap.breached", "run.failed"]
+
+    run(work)
+
+
+def once(seen: list[str]) -> WaitingNode:
+    async def work(call: NodeCall, context: NodeContext) -> Outcome:
+        seen.append(call.node_id)
+        await context.sleep_until(context.started_at + 100)
+        return Completed({})
+
+    return WaitingNode(NodeDeclaration("test.once", "Not twice.", effect="once", instant=False), work)
+
+
+@pytest.mark.rule("run-12")
+def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> str:
+        seen: list[str] = []
+        bench = Bench(once(seen))
+        key = await bench.start(workflow([node("a", "test.once")]))
+        await until(lambda: seen)
+        await pause(bench, key, drainPolicy="immediate")
+        bench.clock.advance(100)
+        await quiet()
+        assert await bench.status(key) == "paused"
+        await resume(bench, key)
+        for _ in range(20):
+            await quiet()
+        assert seen == ["a"]
+        return await bench.status(key)
+
+    assert run(work) == "completed"
+    honest = run_control.pause
+
+    def careless(state: Any, bounds: Any, policy: str, reason: str | None) -> Any:
+        made = honest(state, bounds, policy, reason)
+        draft = msgspec.structs.replace(made.events[0], type="run.paused")
+        return msgspec.structs.replace(made, events=(draft,), interrupt=True)
+
+    monkeypatch.setattr("weftwork.engine.decide.transitions.pause", careless)
+    # Even then it does not happen twice: somebody is asked what became of it.
+    assert run(work) == "waiting-input"
+
+
+async def _interrupted_too_late() -> int:
+    """The first attempt ends while the pause is being written, and a resume waits behind the pause already."""
+    outputs = iter([1, 2])
+
+    async def answer(call: NodeCall, context: NodeContext) -> Outcome:
+        mine = next(outputs)
+        await context.sleep_until(context.started_at + 100)
+        return Completed({"o": mine})
+
+    bench = Bench(waiting_type("test.count", answer))
+    key = await bench.start(workflow([node("a", "test.count")]))
+    await quiet()
+    honest = bench.store.log.append
+    passing = iter([100])
+
+    async def late(*arguments: Any) -> Any:
+        bench.clock.advance(next(passing, 0))
+        await quiet()
+        return await honest(*arguments)
+
+    live = bench.executor._live[key]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench.store.log, "append", late)
+        live.send(PauseAsked("immediate"))
+        live.send(ResumeAsked())
+        await bench.end(key)
+    (completed,) = await bench.payloads(key, "run.completed")
+    return completed["outputs"]["a"]["o"]
+
+
+@pytest.mark.rule("run-02")
+def test_word_of_an_attempt_that_was_interrupted_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(_interrupted_too_late) == 2
+    monkeypatch.setattr(
+        "weftwork.engine.decide.transitions.is_running", lambda state, node_id, attempt: node_id in state.running
+    )
+    assert run(_interrupted_too_late) == 1

@@ -1,0 +1,264 @@
+"""What a definition cannot make a host do: grow without bound, spin, hold everybody up, or show what it hides."""
+
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import TYPES, edge, node, variable, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from weftwork.engine.run import live_run
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.validation import MAX_EXPRESSIONS, parse_workflow
+
+
+def doubling(count: int, mode: str = "array") -> dict[str, Any]:
+    """Each node makes a list of two copies of what it is given."""
+    nodes = [node("n00", "core.transform", config={"expression": "[1.0]"})]
+    nodes += [node(f"n{i:02}", "core.merge", config={"mode": mode}) for i in range(1, count)]
+    edges = [edge(f"n{i - 1:02}", f"n{i:02}", id=f"{i}-{side}") for i in range(1, count) for side in "ab"]
+    return workflow(nodes, edges)
+
+
+@pytest.mark.rule("lim-10")
+def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(count: int) -> tuple[str | None, int]:
+        bench = Bench()
+        key = await bench.start(doubling(count))
+        await bench.end(key)
+        failed = await bench.payloads(key, "run.failed")
+        code = failed[0]["error"]["code"] if failed else None
+        return code, sum(event.weight for event in await bench.events(key))
+
+    code, size = run(lambda: work(40))
+    assert code == "node_output_too_large"
+    assert size < 16 * MAX_TEXT
+    monkeypatch.setattr("weftwork.engine.nodes.node_call.is_too_large", lambda value: False)
+    assert run(lambda: work(20))[0] is None
+
+
+@pytest.mark.rule("lim-10")
+def test_how_large_a_value_may_be() -> None:
+    deep: Any = 1
+    for _ in range(MAX_DEPTH):
+        deep = [deep]
+    assert not is_too_large(deep)
+    assert is_too_large([deep])
+    assert not is_too_large([0] * MAX_VALUES)
+    assert is_too_large([0] * (MAX_VALUES + 1))
+    assert not is_too_large("x" * MAX_TEXT)
+    assert is_too_large(["x" * MAX_TEXT, "y"])
+    assert is_too_large({"x" * (MAX_TEXT + 1): 1})
+
+
+def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
+    document = workflow(
+        [node("a", "conformance.requiresMissing")],
+        [edge("a", "a", "any_failed")],
+        settings={"maxLoopbackIterations": 10**9},
+    )
+
+    async def work() -> None:
+        bench = Bench(limits=Limits(max_node_executions=10))
+        key = await bench.start(document)
+        await bench.end(key)
+        assert (await bench.kinds(key))[-2:] == ["cap.breached", "run.failed"]
+
+    run(work)
+
+
+@pytest.mark.rule("hide-03")
+def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"kind": "custom", "key": "k", "data": {"customKind": "pin"}}
+    document = workflow(
+        [
+            node("a", "core.interrupt", config=asked, outputSensitivity={"output": True}),
+            node("gate", "test.gate"),
+            node("b", "core.interrupt", config=asked),
+        ],
+        [edge("gate", "b")],
+    )
+
+    async def work() -> bytes:
+        bench = Bench()
+        key = await bench.start(document)
+        await until(lambda: bench.stage.waiting)
+        await bench.answer(key, 424242, "a")
+        bench.stage.release("gate")
+        await bench.end(key)
+        return b"".join(event.document for event in await bench.events(key))
+
+    assert b"424242" not in run(work)
+    monkeypatch.setattr("weftwork.protocol.workflow.definition.Node.shared_key", None)
+    assert b"424242" in run(work)
+
+
+@pytest.mark.rule("hide-03")
+def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> None:
+    again = {"type": "expression", "expression": 'nodes.s.outputs.output == "secret-of-round-one"'}
+    document = workflow(
+        [
+            node(
+                "s",
+                "core.template",
+                config={"template": "secret-of-{{ variables.k }}"},
+                outputSensitivity={"output": True},
+            ),
+            node("k", "core.setVariable", config={"name": "k", "value": "round-two"}, inputs={}),
+            node("gate", "test.gate"),
+        ],
+        [edge("s", "k", targetInput="unused"), edge("k", "s", condition=again), edge("k", "gate")],
+        [variable("k", defaultValue="round-one")],
+    )
+
+    async def work(restart: bool) -> None:
+        bench = Bench()
+        key = await bench.start(document)
+        await until(lambda: bench.stage.waiting)
+        if restart:
+            await bench.crash()
+            bench = bench.again()
+            await bench.executor.recover()
+            await until(lambda: bench.stage.waiting)
+        await bench.service.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
+        await bench.end(key)
+        assert b"secret-of" not in b"".join(event.document for event in await bench.events(key))
+
+    run(lambda: work(False))
+    run(lambda: work(True))
+
+
+def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
+    lied: list[int] = []
+
+    class Liar:
+        def __init__(self, log: Any) -> None:
+            self._log = log
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._log, name)
+
+        async def append(self, run: Any, expected: int, batch: Any) -> Any:
+            taken = await self._log.append(run, expected, batch)
+            if not lied and any(event.type == "weftwork.map.item" for event in batch.events):
+                lied.append(1)
+                raise StoreUnavailable("the answer was lost")
+            return taken
+
+    body = {"typeId": "core.identity"}
+    document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
+
+    async def work() -> None:
+        bench = Bench(wrap=Liar)
+        key = await bench.start(document)
+        await bench.end(key)
+        assert lied
+        assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
+
+    run(work)
+
+
+@pytest.mark.rule("node-13")
+def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
+    async def asks(call: NodeCall, context: NodeContext) -> Outcome:
+        if "q" not in call.answers:
+            return Suspended(Interrupt("custom", "q", {"customKind": "x"}))
+        await context.sleep_until(context.started_at)
+        return Completed({})
+
+    async def work() -> None:
+        bench = Bench(waiting_type("test.asks", asks))
+        key = await bench.start(workflow([node("a", "test.asks", settings={"timeoutMs": 1000})]))
+        await quiet()
+        bench.clock.advance(3_600_000)
+        await bench.answer(key, 1, "a")
+        await bench.end(key)
+        assert await bench.status(key) == "completed"
+
+    run(work)
+
+
+def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> None:
+    async def careful(call: NodeCall, context: NodeContext) -> Outcome:
+        try:
+            await context.sleep_until(context.started_at + 10_000)
+        finally:
+            cleaned.append(call.node_id)
+        return Completed({})
+
+    cleaned: list[str] = []
+
+    async def work() -> None:
+        bench = Bench(waiting_type("test.careful", careful))
+        key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
+        await quiet()
+        await bench.cancel(key)
+        await bench.end(key)
+        assert cleaned == ["a"]
+        assert (await bench.kinds(key))[-2:] == ["node.cancelled", "run.cancelled"]
+
+    run(work)
+
+
+def test_a_long_turn_gives_way_to_others() -> None:
+    """Each node takes as long as a whole turn may, by a clock that they move themselves."""
+
+    async def work() -> None:
+        bench = Bench()
+        honest = bench.clock.now
+        moved = iter(range(0, 10**9, live_run.TURN_MS + 1))
+        bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
+        names = [f"n{i}" for i in range(9)]
+        edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007
+        key = await bench.start(workflow([node(name) for name in names], edges))
+        assert (await bench.stored(key)).projection.last_sequence < 10
+        for _ in range(60):
+            await quiet()
+        assert await bench.status(key) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("lim-11")
+def test_a_definition_has_so_many_expressions_and_no_more() -> None:
+    fields = {f"f{i}": f"{i}.0" for i in range(100)}
+    most = [node(f"n{i}", "core.transform", config={"fields": fields}) for i in range(MAX_EXPRESSIONS // 100)]
+    assert parse_workflow(workflow(most), TYPES)[1] == []
+    found = parse_workflow(workflow([*most, node("x", "core.transform", config={"expression": "1.0"})]), TYPES)[1]
+    assert [(each.pointer, each.rule) for each in found] == [("/nodes", "expressions")]
+
+
+def test_the_conditions_behind_a_node_share_one_budget() -> None:
+    names = [f"n{i:02}" for i in range(40)]
+    simple = "inputs.l.map(x, x + 1.0).size() > 0"
+    document = workflow(
+        [node("a"), *(node(name) for name in names)],
+        [edge("a", name, condition={"type": "expression", "expression": simple}) for name in names],
+    )
+
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(document, inputs={"l": list(range(1500))})
+        await bench.end(key)
+        codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
+        assert codes == {"expression_limit"}
+        assert (await bench.kinds(key)).count("node.started") > 1
+
+    run(work)
+
+
+def test_a_run_goes_on_whose_definition_would_no_longer_be_registered() -> None:
+    document = workflow(
+        [node("a", "test.gate", settings={"timeoutMs": -1})], triggers=[{"id": "t", "type": "manual", "nodeId": "gone"}]
+    )
+    types = {**TYPES, "test.gate": Bench().stage.type.declaration}
+    assert [each.pointer for each in parse_workflow(document, types)[1]] == [
+        "/nodes/0/settings/timeoutMs",
+        "/triggers/0/nodeId",
+    ]
+    found, violations = parse_workflow(document, types, pinned=True)
+    assert (violations, found is not None) == ([], True)

@@ -1,0 +1,201 @@
+"""Retries and time limits of nodes: attempts, growing delays, what is not tried again, restarts in between."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import edge, examples, node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until, waiting_type
+from weftwork.engine.decide.inputs import RetryDue
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
+from weftwork.protocol.workflow.node_settings import Retry, retry_delay
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+
+def flaky(failures: int, retryable: bool = True) -> InstantNode:
+    """Fails so many times, then completes."""
+    left = iter(range(failures))
+
+    def work(call: NodeCall) -> Outcome:
+        if next(left, None) is None:
+            return Completed({"output": call.attempt})
+        return Failed("flaky", "Not this time.", retryable=retryable)
+
+    return InstantNode(NodeDeclaration("test.flaky", "Flaky.", config={"type": "object"}), work)
+
+
+def trying(**own: Any) -> dict[str, Any]:
+    return workflow([node("a", "test.flaky", settings=own), node("b")], [edge("a", "b")])
+
+
+@pytest.mark.rule("node-12")
+@settings(max_examples=examples(150), deadline=None)
+@given(st.integers(0, 10_000), st.floats(1, 10), st.integers(0, 100_000), st.integers(0, 100), st.floats(0, 1))
+def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
+    delay: int, factor: float, most: int, failures: int, chance: float
+) -> None:
+    retry = Retry(9, delay, factor, most)
+    full = min(delay * factor**failures, most)
+    got = retry_delay(retry, failures, chance)
+    assert int(full * 0.499) - 1 <= got <= full + 1
+    assert retry_delay(retry, failures, 0.0) <= got <= retry_delay(retry, failures, 1.0)
+
+
+@pytest.mark.rule("node-12")
+def test_a_failed_node_is_tried_again_until_it_completes() -> None:
+    async def work() -> None:
+        bench = Bench(flaky(2))
+        key = await bench.start(trying(maxRetries=3, retryDelayMs=100))
+        assert (await bench.stored(key)).projection.current_node == "a"
+        await bench.end(key)
+        kinds = await bench.kinds(key)
+        assert kinds[1:8] == ["node.started", "node.retried"] * 2 + ["node.started", "node.completed", "node.started"]
+        retried = await bench.payloads(key, "node.retried")
+        assert [(each["attempt"], each["delayMs"]) for each in retried] == [(2, 100), (3, 200)]
+        assert retried[0]["lastError"] == {"code": "flaky", "message": "Not this time."}
+        starts = await bench.payloads(key, "node.started")
+        assert [each["attempt"] for each in starts] == [1, 2, 3, 1]
+        times = [event.timestamp for event in await bench.events(key) if event.type == "node.started"]
+        assert [b - a for a, b in pairwise(times)] == [100, 200, 0]
+
+    run(work)
+
+
+@pytest.mark.rule("node-12")
+@pytest.mark.parametrize(("failures", "retryable", "attempts"), [(9, True, 3), (9, False, 1)])
+def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> None:
+    async def work() -> None:
+        bench = Bench(flaky(failures, retryable))
+        key = await bench.start({**trying(), "settings": {"maxRetries": 2}})
+        await bench.end(key)
+        ((failed),) = await bench.payloads(key, "node.failed")
+        assert failed.get("attempts", 1) == attempts
+        assert (await bench.kinds(key)).count("node.started") == attempts
+        assert await bench.status(key) == "failed"
+
+    run(work)
+
+
+@pytest.mark.rule("node-12")
+def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
+    async def work() -> None:
+        bench = Bench(flaky(1))
+        key = await bench.start(trying(maxRetries=1, retryDelayMs=1000))
+        bench.clock.advance(900)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await quiet()
+        after.clock.advance(99)
+        await quiet()
+        assert (await after.kinds(key)).count("node.started") == 1
+        after.clock.advance(1)
+        await after.end(key)
+        assert await after.status(key) == "completed"
+
+    run(work)
+
+
+def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> None:
+    async def work() -> None:
+        bench = Bench(flaky(9))
+        key = await bench.start(trying(maxRetries=5, retryDelayMs=1000))
+        assert await bench.cancel(key) == "cancelled"
+        assert (await bench.kinds(key))[-2:] == ["node.cancelled", "run.cancelled"]
+        await quiet()
+        assert bench.clock.next_wake is None
+
+    run(work)
+
+
+def test_attempts_count_as_executions() -> None:
+    async def work() -> None:
+        bench = Bench(flaky(9))
+        key = await bench.start(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
+        await bench.end(key)
+        (breach,) = await bench.payloads(key, "cap.breached")
+        assert (breach["kind"], breach["limit"], breach["nodeId"]) == ("node-executions", 3, "a")
+        assert (await bench.kinds(key)).count("node.started") == 3
+
+    run(work)
+
+
+def test_a_timer_that_comes_too_late_starts_nothing() -> None:
+    async def work() -> None:
+        bench = Bench(flaky(2))
+        key = await bench.start(trying(maxRetries=2, retryDelayMs=1000))
+        bench.clock.advance(1000)
+        await until(lambda: "a" in bench.executor._live[key].state.retrying)
+        await quiet()
+        bench.executor._live[key].send(RetryDue("a", 1))
+        await quiet()
+        assert (await bench.kinds(key)).count("node.started") == 2
+        await bench.end(key)
+
+    run(work)
+
+
+@pytest.mark.rule("node-13")
+def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> None:
+    async def work() -> None:
+        lengths = iter([500, 50])
+
+        async def slow(call: NodeCall, context: NodeContext) -> Outcome:
+            await context.sleep_until(context.started_at + next(lengths))
+            return Completed({})
+
+        bench = Bench(waiting_type("test.slow", slow))
+        own = {"timeoutMs": 100, "maxRetries": 1, "retryDelayMs": 0}
+        key = await bench.start(workflow([node("a", "test.slow", settings=own)]))
+        await bench.end(key)
+        (retried,) = await bench.payloads(key, "node.retried")
+        assert retried["lastError"] == {"code": "node_timeout", "message": "The node did not end within 100 ms."}
+        assert await bench.status(key) == "completed"
+
+    run(work)
+
+
+@pytest.mark.rule("node-13")
+def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
+    async def work() -> None:
+        stopped: list[str] = []
+
+        async def stubborn(call: NodeCall, context: NodeContext) -> Outcome:
+            try:
+                await context.sleep_until(context.started_at + 10_000)
+            finally:
+                stopped.append(call.node_id)
+            return Completed({})
+
+        bench = Bench(waiting_type("test.slow", stubborn))
+        key = await bench.start(workflow([node("a", "test.slow", settings={"timeoutMs": 100})]))
+        await quiet()
+        bench.clock.advance(100)
+        await until(lambda: stopped)
+        await bench.end(key)
+        ((failed),) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "node_timeout"
+
+    run(work)
+
+
+@pytest.mark.rule("node-13")
+def test_a_time_limit_is_counted_from_the_start_of_the_attempt_whatever_restarts_in_between() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
+        await until(lambda: bench.stage.waiting)
+        bench.clock.advance(900)
+        await bench.crash()
+        after = bench.again()
+        await after.executor.recover()
+        await until(lambda: after.stage.waiting)
+        after.clock.advance(100)
+        await after.end(key)
+        assert await after.status(key) == "failed"
+
+    run(work)

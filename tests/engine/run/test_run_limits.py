@@ -1,0 +1,124 @@
+"""Limits of live runs: node executions and time."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, until
+from weftwork.protocol.limits import Limits
+
+NAMES = [f"n{index}" for index in range(6)]
+CHAIN = workflow([node(n) for n in NAMES], [edge(a, b) for a, b in pairwise(NAMES)])
+
+
+@pytest.mark.rule("lim-03", "lim-04")
+@pytest.mark.parametrize(("host", "asked", "limit"), [(100, 3, 3), (4, 100, 4), (5, None, 5), (100, 6, 6), (6, 7, 6)])
+def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: int | None, limit: int) -> None:
+    async def work() -> None:
+        bench = Bench(limits=Limits(max_node_executions=host))
+        key = await bench.start(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
+        await bench.end(key)
+        kinds = await bench.kinds(key)
+        assert kinds.count("node.started") == min(limit, len(NAMES))
+        if limit >= len(NAMES):
+            assert kinds[-1] == "run.completed"
+            return
+        assert kinds[-2:] == ["cap.breached", "run.failed"]
+        breach = {"kind": "node-executions", "limit": limit, "observed": limit + 1}
+        assert await bench.payloads(key, "cap.breached") == [{**breach, "nodeId": f"n{limit}"}]
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "recursion_limit_exceeded"
+        assert failed["error"]["details"] == breach
+
+    run(work)
+
+
+@pytest.mark.rule("lim-02", "lim-05")
+@pytest.mark.parametrize(
+    ("host", "timeout", "asked", "limit"),
+    [(0, 0, 1000, 1000), (0, 700, 1000, 700), (500, 700, 1000, 500), (0, 0, None, None), (800, 0, None, 800)],
+)
+def test_a_run_breaks_just_after_its_time_limit(host: int, timeout: int, asked: int | None, limit: int | None) -> None:
+    async def work() -> None:
+        bench = Bench(limits=Limits(max_run_duration_ms=host))
+        document = workflow([node("a", "test.gate")], settings={"timeout": timeout})
+        key = await bench.start(document, configurable={} if asked is None else {"runTimeoutMs": asked})
+        await until(lambda: bench.stage.waiting)
+        bench.clock.advance(limit or 10**9)
+        await quiet()
+        assert await bench.kinds(key) == ["run.started", "node.started"]
+        if limit is None:
+            return
+        bench.clock.advance(1)
+        await quiet()
+        assert (await bench.kinds(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
+        assert bench.stage.stopped == ["a"]
+        breach = {"kind": "run-duration", "limit": limit, "observed": limit + 1}
+        assert await bench.payloads(key, "cap.breached") == [breach]
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert (failed["error"]["code"], failed["error"]["details"]) == ("run_timeout", breach)
+
+    run(work)
+
+
+@pytest.mark.rule("lim-02")
+def test_time_spent_by_earlier_nodes_counts() -> None:
+    async def work() -> None:
+        bench = Bench()
+        nodes = [node("a", "core.delay", config={"ms": 600}), node("b", "core.delay", config={"ms": 600})]
+        key = await bench.start(workflow(nodes, [edge("a", "b")]), configurable={"runTimeoutMs": 1000})
+        started = bench.clock.now()
+        await bench.end(key)
+        assert (await bench.kinds(key))[-3:] == ["cap.breached", "node.cancelled", "run.failed"]
+        assert bench.clock.now() - started == 1001
+
+    run(work)
+
+
+def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
+    async def work() -> None:
+        bench = Bench()
+        key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 1000})
+        await until(lambda: bench.stage.waiting)
+        assert bench.clock.next_wake is not None
+        bench.stage.release("a")
+        await quiet()
+        assert await bench.status(key) == "completed"
+        assert bench.clock.next_wake is None
+
+    run(work)
+
+
+@pytest.mark.rule("lim-02")
+def test_the_time_limit_goes_on_while_the_host_is_away() -> None:
+    async def work() -> None:
+        bench = Bench()
+        document = workflow([node("a", "test.gate")])
+        key = await bench.start(document, configurable={"runTimeoutMs": 1000})
+        await until(lambda: bench.stage.waiting)
+        await bench.close()
+        bench.clock.advance(5000)
+        after = bench.again()
+        assert await after.executor.recover() == 1
+        await quiet()
+        assert (await after.kinds(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
+        (breach,) = await after.payloads(key, "cap.breached")
+        assert breach["observed"] == 5000
+
+    run(work)
+
+
+def test_a_breach_of_one_branch_stops_the_others() -> None:
+    async def work() -> None:
+        bench = Bench()
+        nodes: list[dict[str, Any]] = [node("a", "test.gate"), node("b", "test.gate"), node("c")]
+        key = await bench.start(workflow(nodes, [edge("b", "c")]), configurable={"recursionLimit": 2})
+        await until(lambda: len(bench.stage.waiting) == 2)
+        bench.stage.release("b")
+        await bench.end(key)
+        assert bench.stage.stopped == ["a"]
+        assert (await bench.kinds(key))[3:] == ["node.completed", "cap.breached", "node.cancelled", "run.failed"]
+
+    run(work)

@@ -1,0 +1,102 @@
+"""An ended run leaves nothing behind: it goes as soon as nobody holds it, without a search for garbage."""
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+from weakref import ref
+
+import pytest
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run import live_run
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.protocol.errors import ClientFault
+
+WAITING = workflow([node("a"), node("b", "test.gate")], [edge("a", "b")])
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Weak references to every live run, with the collector switched off."""
+    references: list[Any] = []
+    honest = Executor._make
+
+    def make(executor: Executor, state: Any) -> LiveRun:
+        made = honest(executor, state)
+        references.extend((ref(made), ref(made._activity._performer)))
+        return made
+
+    monkeypatch.setattr(Executor, "_make", make)
+    gc.collect()
+    gc.disable()
+    try:
+        yield references
+    finally:
+        gc.enable()
+
+
+async def completed(bench: Bench) -> None:
+    await bench.end(await bench.start(workflow([node("a")])))
+
+
+async def failed(bench: Bench) -> None:
+    await bench.end(await bench.start(workflow([node("a", "core.fail")])))
+
+
+async def waited(bench: Bench) -> None:
+    key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.stage.waiting)
+    bench.stage.release("b")
+    await bench.end(key)
+
+
+async def cancelled(bench: Bench) -> None:
+    key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.stage.waiting)
+    await bench.cancel(key)
+    await bench.end(key)
+
+
+async def timed_out(bench: Bench) -> None:
+    await bench.end(await bench.start(WAITING, configurable={"runTimeoutMs": 1000}))
+
+
+async def refused(bench: Bench) -> None:
+    key = await bench.start(WAITING, scopeId="s")
+    with pytest.raises(ClientFault):
+        await bench.service.create_run(CALLER, {"workflowId": WAITING["id"], "scopeId": "s"}, exclusive=True)
+    await until(lambda: bench.stage.waiting)
+    bench.stage.release("b")
+    await bench.end(key)
+
+
+STORIES = [completed, failed, waited, cancelled, timed_out, refused]
+
+
+async def left(bench: Bench, story: Any, made: list[Any]) -> list[Any]:
+    await story(bench)
+    await quiet()
+    assert made
+    return [reference() for reference in made if reference() is not None]
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
+
+    async def work() -> None:
+        assert await left(Bench(), story, made) == []
+
+    run(work)
+
+
+def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "weakly", lambda send: send)
+
+    async def work() -> None:
+        assert await left(Bench(), completed, made) != []
+
+    run(work)

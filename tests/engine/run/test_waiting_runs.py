@@ -1,0 +1,265 @@
+"""Waiting for people: deadlines, reminders, and runs that nobody has in memory meanwhile."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.engine.decide.test_answers import GATE, asked, asks
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import ANSWERER, Bench, quiet, run
+from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.decide.interrupts import answer
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
+from weftwork.ports.storage.event_log import InterruptQuery, StoreUnavailable
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt, answer_refusal
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+DAY = 86_400_000
+PICK = {"customKind": "pick"}
+
+
+async def times(bench: Bench, key: RunKey, kind: str) -> list[int]:
+    return [event.timestamp for event in await bench.events(key) if event.type == kind]
+
+
+async def pass_time(bench: Bench, milliseconds: int) -> None:
+    """Let so much time pass, and every clock of the host strike on the way."""
+    until = bench.clock.now() + milliseconds
+    await quiet()
+    while bench.clock.next_wake is not None and bench.clock.next_wake <= until:
+        bench.clock.advance(max(0, bench.clock.next_wake - bench.clock.now()))
+        await quiet()
+    bench.clock.advance(until - bench.clock.now())
+    await quiet()
+
+
+@pytest.mark.rule("int-17")
+def test_an_approval_that_nobody_gives_for_thirty_days_is_a_rejection() -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", timeout_ms=30 * DAY)
+        began = bench.clock.now()
+        await pass_time(bench, 30 * DAY - 1)
+        assert await bench.status(key) == "waiting-approval"
+        await pass_time(bench, 1)
+        await bench.end(key)
+        (resolved,) = await bench.payloads(key, "interrupt.resolved")
+        same = {"nodeId": "ask", "interruptId": "ask.1", "kind": "approval"}
+        assert resolved == {**same, "outcome": "rejected", "reason": "timeout"}
+        assert await bench.payloads(key, "approval.received") == [{"nodeId": "ask", "action": "timeout"}]
+        assert await times(bench, key, "interrupt.resolved") == [began + 30 * DAY]
+        assert (await refused_after(bench, key)) == (409, "interrupt_already_resolved")
+
+    run(work)
+
+
+async def refused_after(bench: Bench, key: RunKey) -> tuple[int, str]:
+    stored = await bench.answer(key, {"action": "accept"})
+    rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
+    fault = answer_refusal(rows[-1]["status"])
+    return fault.status, fault.code
+
+
+@pytest.mark.rule("int-17")
+def test_of_other_kinds_the_node_decides_when_the_time_is_up() -> None:
+    async def work() -> None:
+        bench, key = await asked("custom", timeout_ms=1000)
+        await pass_time(bench, 1000)
+        await bench.end(key)
+        (resolved,) = await bench.payloads(key, "interrupt.resolved")
+        assert resolved == {"nodeId": "ask", "interruptId": "ask.1", "kind": "custom", "reason": "timeout"}
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "interrupt_timeout"
+
+    run(work)
+
+
+@pytest.mark.rule("int-16")
+def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", timeout_ms=1000)
+        due = bench.clock.now() + 1000
+        state = await bench.state(key)
+        for at, code in ((due - 1, None), (due, "interrupt_already_resolved"), (due + 1, "interrupt_already_resolved")):
+            decided = answer(state, AnswerGiven("ask", {"action": "accept"}, ANSWERER, at))
+            assert (decided.refusal.code if decided.refusal is not None else None) == code
+        await bench.crash()
+        bench.clock.advance(1000)
+        after = bench.again()
+        assert await refused_after(after, key) == (409, "interrupt_already_resolved")
+        assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
+
+    run(work)
+    monkeypatch.setattr("weftwork.protocol.fold.state.InterruptState.due", None)
+    with pytest.raises(AssertionError):
+        run(work)
+
+
+@pytest.mark.rule("int-18")
+def test_people_are_reminded_and_what_came_due_while_nobody_was_there_is_said_once() -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", timeout_ms=10 * DAY, remind_after_ms=(DAY, 2 * DAY, 3 * DAY, 11 * DAY))
+        began = bench.clock.now()
+        await pass_time(bench, DAY)
+        assert await times(bench, key, "weftwork.interrupt.reminder") == [began + DAY]
+        await bench.crash()
+        bench.clock.advance(5 * DAY)
+        bench = bench.again()
+        await bench.executor.recover()
+        await quiet()
+        said = await bench.payloads(key, "weftwork.interrupt.reminder")
+        assert [each["number"] for each in said] == [1, 3]
+        assert said[0] == {"nodeId": "ask", "interruptId": "ask.1", "number": 1}
+        (row,) = [each for each in (await bench.stored(key)).rows if each.kind == "interrupt"]
+        assert msgspec.json.decode(row.value)["remindersSent"] == 3
+        await pass_time(bench, 5 * DAY)
+        await bench.end(key)
+        assert len(await bench.payloads(key, "weftwork.interrupt.reminder")) == 2
+        assert (await bench.payloads(key, "approval.received"))[0]["action"] == "timeout"
+
+    run(work)
+
+
+@pytest.mark.rule("park-01")
+def test_a_run_that_waits_for_people_is_in_nobodys_memory_and_takes_no_place() -> None:
+    async def work() -> None:
+        bench = Bench(asks(Interrupt("approval", "q", GATE)), limits=Limits(max_live_runs=1))
+        document = workflow([node("ask", "test.ask"), node("end")], [edge("ask", "end")])
+        keys = [await bench.start(document) for _ in range(20)]
+        await quiet()
+        assert (bench.executor.live_count, bench.clock.next_wake) == (0, None)
+        page = await bench.store.log.list_interrupts(keys[0].partition, InterruptQuery())
+        assert [each.run_id for each in page.interrupts] == [key.run_id for key in keys]
+        assert await bench.answer(keys[3], {"action": "accept"}) == "completed"
+        assert await bench.cancel(keys[4]) == "cancelled"
+        assert bench.executor.live_count == 0
+        page = await bench.store.log.list_interrupts(keys[0].partition, InterruptQuery())
+        assert len(page.interrupts) == 18
+
+    run(work)
+
+
+@pytest.mark.rule("park-02")
+def test_a_parked_run_ends_when_its_own_time_is_up() -> None:
+    async def work() -> None:
+        bench = Bench(asks(Interrupt("custom", "q", PICK)))
+        key = await bench.start(workflow([node("ask", "test.ask")]), configurable={"runTimeoutMs": 5000})
+        await quiet()
+        assert bench.executor.live_count == 0
+        await bench.crash()
+        bench = bench.again()
+        assert await bench.executor.recover() == 0
+        await pass_time(bench, 5001)
+        await bench.end(key)
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "run_timeout"
+
+    run(work)
+
+
+def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
+    async def work() -> None:
+        bench = Bench(asks(Interrupt("custom", "q", PICK, timeout_ms=1000)))
+        key = await bench.start(workflow([node("ask", "test.ask"), node("gate", "test.gate")]))
+        await quiet()
+        assert (await bench.status(key), bench.executor.live_count) == ("waiting-input", 1)
+        bench.stage.release("gate")
+        await quiet()
+        assert bench.executor.live_count == 0
+        await pass_time(bench, 1000)
+        await bench.end(key)
+
+    run(work)
+
+
+def test_many_deadlines_strike_each_at_its_time() -> None:
+    def work_of(call: NodeCall) -> Outcome:
+        if "q" in call.answers:
+            return Completed({})
+        return Suspended(Interrupt("custom", "q", PICK, timeout_ms=call.inputs["after"]))
+
+    late = InstantNode(NodeDeclaration("test.late", "Asks.", inputs={"type": "object"}), work_of)
+    after = {"after": {"type": "variable", "variableName": "after"}}
+    document = workflow([node("ask", "test.late", inputs=after)], [], [variable("after", "number")])
+
+    async def work() -> None:
+        bench = Bench(late)
+        began = bench.clock.now()
+        waits = [(at * 37) % 101 + 1 for at in range(60)]
+        keys = [await bench.start(document, inputs={"after": each}) for each in waits]
+        await pass_time(bench, 200)
+        found = [(await times(bench, key, "interrupt.resolved"))[0] - began for key in keys]
+        assert found == waits
+        assert bench.executor.live_count == 0
+
+    run(work)
+
+
+def test_one_of_many_answers_at_once_counts_and_nothing_stays_in_memory() -> None:
+    async def work() -> None:
+        bench, key = await asked("custom")
+        ends = await asyncio.gather(*(bench.answer(key, n) for n in range(64)), return_exceptions=True)
+        won = [each for each in ends if each == "completed"]
+        assert len(won) == 1
+        assert (bench.executor.live_count, bench.executor._wanted) == (0, {})
+
+    run(work)
+
+
+def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_next_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work() -> None:
+        with monkeypatch.context() as older:
+            older.setattr("weftwork.engine.run.append.is_parked", lambda state: False)
+            older.setattr(LiveRun, "rest", lambda self: None)
+            bench, key = await asked("custom", timeout_ms=1000)
+            assert not (await bench.stored(key)).projection.parked
+            await bench.crash()
+        events = await bench.events(key)
+        bench = bench.again()
+        assert await bench.executor.recover() == 1
+        await quiet()
+        stored = await bench.stored(key)
+        assert (stored.projection.parked, bench.executor.live_count) == (True, 0)
+        assert await bench.events(key) == events
+        page = await bench.store.log.list_interrupts(key.partition, InterruptQuery())
+        assert [each.interrupt_id for each in page.interrupts] == ["ask.1"]
+        await pass_time(bench, 1000)
+        await bench.end(key)
+
+    run(work)
+
+
+def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away:
+        def __init__(self, log: Any) -> None:
+            self._log = log
+            self.times = 2
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._log, name)
+
+        async def due(self, until: int, limit: int) -> Any:
+            if self.times:
+                self.times -= 1
+                raise StoreUnavailable("away")
+            return await self._log.due(until, limit)
+
+    async def work() -> None:
+        bench, key = await asked("custom", timeout_ms=500)
+        await bench.crash()
+        bench = bench.again(wrap=Away)
+        await bench.executor.recover()
+        await pass_time(bench, 10_000)
+        await bench.end(key)
+        assert (await bench.payloads(key, "run.failed"))[0]["error"]["code"] == "interrupt_timeout"
+
+    run(work)

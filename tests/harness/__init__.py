@@ -1,0 +1,1 @@
+"""Support code that tests of several folders share."""

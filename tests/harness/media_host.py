@@ -1,0 +1,97 @@
+"""Benches with assets, nodes that show media, and models that send them."""
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import msgspec
+
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import Bench
+from weftwork.adapters.blobs.memory import MemoryBlobs
+from weftwork.engine.models.generation import say, typed
+from weftwork.ports.media import MediaSent
+from weftwork.ports.models import Message, ModelRequest
+from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.envelopes.contract import OPEN, Contract
+from weftwork.protocol.envelopes.outcome import document_of
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.asset_references import ASSETS
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 100
+ONE = workflow([node("a", "test.show")])
+SMALL = Limits(max_inline_media_bytes=len(PNG))
+
+
+def showing(*sent: MediaSent, asks: bool = False) -> WaitingNode:
+    """A node that shows these, and gives what became of them."""
+
+    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        shown = [msgspec.to_builtins(await context.emit_media(each)) for each in sent]
+        if asks:
+            await context.ask(Interrupt("custom", "k", {"customKind": "t", "payload": {}}))
+        return Completed({"shown": shown})
+
+    return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
+
+
+def bench_of(*types: WaitingNode, limits: Limits | None = None, models: Any = None) -> Bench:
+    fresh = Bench()
+    blobs = MemoryBlobs(fresh.clock, fresh.ids)
+    return Bench(*types, limits=limits, models=models, blobs=blobs, clock=fresh.clock, ids=fresh.ids)
+
+
+async def ended(bench: Bench) -> RunKey:
+    key = await bench.start(ONE)
+    await bench.end(key)
+    return key
+
+
+async def outputs(bench: Bench, key: RunKey) -> list[Any]:
+    return (await bench.payloads(key, "node.completed"))[0]["outputs"]["shown"]
+
+
+async def log_of(bench: Bench, key: RunKey) -> bytes:
+    return b"\n".join([event.document for event in await bench.events(key)])
+
+
+async def opened(bench: Bench, url: str) -> bytes:
+    assert bench.assets is not None
+    _, asset = await bench.assets.opened(url.partition(ASSETS)[2])
+    return await bench.assets.read(asset)
+
+
+def asking(want: str | None, contract: Contract = OPEN) -> WaitingNode:
+    """A node that asks a model for a text, or for an envelope of a kind."""
+
+    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        request = ModelRequest("test", "", (Message("user", "Draw."),))
+        if want is None:
+            found = await say(context, call, request)
+            return found if isinstance(found, Failed) else Completed({"shown": found.answer.text})
+        result = await typed(context, call, request, want, contract)
+        return result if isinstance(result, Failed) else Completed({"shown": result.accepted.payload})
+
+    return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
+
+
+def envelope(data: bytes, **more: Any) -> str:
+    payload = {"base64": b64encode(data).decode(), "bytes": 1, "mimeType": "image/png", "alt": "A", **more}
+    return json.dumps({"type": "media.image", "schemaVersion": 1, "payload": payload})
+
+
+BIG = PNG + bytes(range(256)) * 30
+
+
+def sending(*documents: Any) -> WaitingNode:
+    """A node whose model sends these envelopes."""
+
+    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        found = [document_of(await context.emit(each, Emission("0", at))) for at, each in enumerate(documents)]
+        return Completed({"shown": found})
+
+    return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)

@@ -1,0 +1,77 @@
+"""Runs that start runs, on the bench: definitions that call each other, and their children by name."""
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import CALLER, Bench, quiet
+from weftwork.protocol.run.header import RunKey
+
+ACCEPT = {"action": "accept"}
+
+
+def flow(workflow_id: str, *nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The nodes in a row."""
+    edges = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)]
+    return workflow(list(nodes), more.pop("edges", edges), id=workflow_id, **more)
+
+
+def calling(workflow_id: str, node_id: str = "call", settings: dict[str, Any] | None = None, **config: Any) -> Any:
+    """A node that runs another workflow."""
+    return node(node_id, "core.subWorkflow", config={"workflowId": workflow_id, **config}, settings=settings or {})
+
+
+def gate(workflow_id: str = "gate", **more: Any) -> dict[str, Any]:
+    """A workflow that waits for a person."""
+    return flow(workflow_id, node("ask", "core.approvalGate", config={"title": "Go on?"}), **more)
+
+
+async def begin(bench: Bench, parent: dict[str, Any], *children: dict[str, Any], **request: Any) -> RunKey:
+    """A run of the first definition, which may start runs of the others; it is as far as it gets without time."""
+    await bench.store.open()
+    for document in children:
+        assert await bench.catalog.register(document) == []
+    key = await bench.start(parent, **request)
+    await quiet()
+    return key
+
+
+async def restarted(bench: Bench, *documents: dict[str, Any]) -> Bench:
+    """The next host over the same store, which is given these definitions again, after this one has died."""
+    await bench.crash()
+    after = bench.again()
+    for document in documents:
+        assert await after.catalog.register(document) == []
+    await after.executor.recover()
+    await quiet()
+    return after
+
+
+async def children(bench: Bench, key: RunKey) -> list[RunKey]:
+    """In the order of their creation."""
+    found = await bench.store.log.children(key, None, 1000)
+    return [each.header.key for each in found]
+
+
+async def only_child(bench: Bench, key: RunKey) -> RunKey:
+    (found,) = await children(bench, key)
+    return found
+
+
+async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+    """The run as its owner sees it."""
+    return msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
+
+
+async def ended(bench: Bench, key: RunKey) -> dict[str, Any]:
+    """The same, once it has ended."""
+    await bench.end(key)
+    return await shown(bench, key)
+
+
+async def waits(bench: Bench, *keys: RunKey, status: str = "waiting-approval") -> bool:
+    """Whether all of these wait, by now."""
+    await quiet()
+    return [await bench.status(key) for key in keys] == [status] * len(keys)

@@ -1,0 +1,61 @@
+"""Supervised runs whose workers end when a test lets them."""
+
+from typing import Any
+
+import msgspec
+
+from tests.harness.child_workflows import settled
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.header import RunKey
+
+CHAIN = "core.workflowChain.event"
+WORKERS = [
+    workflow([node(name, "test.gate")], variables=[variable("has", defaultValue=name)], id=name)
+    for name in ("a", "b", "c", "d")
+]
+"""Each ends when the test lets its node go, which has its name."""
+END = {"kind": "terminate"}
+
+
+def work_on(*names: str, **members: Any) -> dict[str, Any]:
+    return {"kind": "next-worker", "nextWorkerIds": list(names), **members}
+
+
+def supervised(plan: list[dict[str, Any]], config: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    nodes = [
+        node("lead", "core.orchestrator.supervisor", config={"plan": plan}),
+        node("send", "core.dispatch", config=config or {}),
+    ]
+    return workflow(nodes, [edge("lead", "send"), edge("send", "lead")], id="supervised", **more)
+
+
+def parallel(*names: str, **config: Any) -> dict[str, Any]:
+    plan = [work_on(*names), END]
+    made = {"fanOutPolicy": "parallel", "outputMapping": {"found": "has"}, **config}
+    return supervised(plan, made, variables=[variable("found", defaultValue="")])
+
+
+async def story(bench: Bench, key: RunKey) -> list[str]:
+    """The steps of the handovers, each of them well-formed and because of the decision."""
+    events = await bench.events(key)
+    documents = [msgspec.json.decode(each.document) for each in events]
+    decisions = {each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"}
+    told: list[str] = []
+    for each in documents:
+        assert schema.check_payload(each["type"], each["payload"]) == []
+        if each["type"] in (CHAIN, "node.dispatched"):
+            assert each["causationId"] in decisions
+        if each["type"] == CHAIN:
+            told.append(f"{each['payload']['phase']} {each['payload']['workerId']}")
+    return told
+
+
+async def found(bench: Bench, key: RunKey) -> Any:
+    return (await bench.state(key)).variables["found"]
+
+
+async def let_go(bench: Bench, name: str, outcome: Any = None) -> None:
+    bench.stage.release(name, outcome)
+    await settled()

@@ -1,0 +1,183 @@
+"""More connections than there may be: the host says so, answers probes, and never runs out of files."""
+
+import asyncio
+import contextlib
+import resource
+import socket
+from typing import Any
+
+import pytest
+
+from tests.hostile.raw_http import AUTH, HEALTH, HOST, Heard, connect, hear, refused, say
+from tests.live import Served, delays, elsewhere, open_served, until
+from weftwork.adapters.http.server import http_server
+from weftwork.adapters.http.server.limits import OTHER_FILES, PUBLIC, SPARE, Door, room
+from weftwork.adapters.system.file_limit import raise_file_limit
+from weftwork.protocol.wire.v1.routes import ROUTES
+
+CAP = 5
+RUNS = b"GET /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"\r\n"
+
+
+def serve(work: Any, cap: int = CAP) -> Any:
+    async def run() -> Any:
+        async with open_served(delays("long", 15_000), max_connections=cap) as served:
+            return await elsewhere(work, served)
+
+    return asyncio.run(run())
+
+
+@contextlib.contextmanager
+def crowd(served: Served, count: int) -> Any:
+    """So many connections, each known to the host."""
+    with contextlib.ExitStack() as all_of_them:
+        clients: list[socket.socket] = []
+        for _ in range(count):
+            clients.append(all_of_them.enter_context(connect(served.port)))
+            if len(clients) <= served.host.settings.max_connections + SPARE:
+                say(clients[-1], HEALTH)
+                assert hear(clients[-1], 1)[0].status == 200
+        yield clients
+
+
+def once(port: int, sent: bytes) -> Heard:
+    """The first answer on a new connection."""
+    with connect(port) as client:
+        say(client, sent)
+        return hear(client, 1)[0]
+
+
+def crowded(heard: Heard) -> None:
+    assert refused(heard, 503, "service_unavailable") == {"retryAfter": 5}
+    assert heard.headers["connection"] == "close"
+
+
+def test_up_to_the_cap_nothing_is_different() -> None:
+    def work(served: Served) -> None:
+        with crowd(served, CAP) as clients:
+            for client in clients:
+                say(client, RUNS)
+                assert hear(client, 1)[0].status == 200
+
+    serve(work)
+
+
+def test_above_the_cap_only_the_public_paths_are_answered() -> None:
+    def work(served: Served) -> None:
+        with crowd(served, CAP) as clients:
+            for route in ROUTES:
+                path = route.path.replace("{", "").replace("}", "")
+                sent = f"{route.method} {path}?a=b HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
+                heard = once(served.port, sent)
+                if route.scope is None and "{" not in route.path:
+                    assert (heard.status, heard.headers.get("connection")) == (200, None), route.operation
+                else:
+                    crowded(heard)
+            crowded(once(served.port, b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"))
+            # Those who were there before notice nothing.
+            say(clients[0], RUNS)
+            assert hear(clients[0], 1)[0].status == 200
+
+    serve(work)
+
+
+def test_a_spare_connection_is_like_any_other_when_there_is_room_again() -> None:
+    def work(served: Served) -> None:
+        with contextlib.ExitStack() as later:
+            with crowd(served, CAP):
+                client = later.enter_context(connect(served.port))
+                say(client, HEALTH)
+                assert hear(client, 1)[0].status == 200
+
+            def room_again() -> bool:
+                return once(served.port, RUNS).status == 200
+
+            until(room_again, "the others to be gone")
+            say(client, RUNS)
+            assert hear(client, 1)[0].status == 200
+
+    serve(work)
+
+
+def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
+    """Without having said a word; also those who come after the ones that are still being told."""
+
+    def work(served: Served) -> None:
+        with crowd(served, CAP + SPARE) as clients:
+            with contextlib.ExitStack() as told:
+                beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE + 10)]
+                for client in beyond:
+                    (heard,) = hear(client)
+                    crowded(heard)
+            say(clients[-1], HEALTH)
+            assert hear(clients[-1], 1)[0].status == 200
+
+    serve(work)
+
+
+def test_who_is_told_while_it_sends_can_read_it() -> None:
+    def work(served: Served) -> None:
+        with crowd(served, CAP + SPARE), connect(served.port) as client:
+            say(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
+            for _ in range(9):
+                client.sendall(b" " * 100_000)
+            crowded(hear(client)[0])
+
+    serve(work)
+
+
+def test_the_operator_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "REPORT_TICKS", 1)
+
+    def work(served: Served) -> None:
+        with crowd(served, CAP):
+            for _ in range(3):
+                crowded(once(served.port, RUNS))
+            until(lambda: sum(_counts(caplog)) == 3, "the log")
+
+    serve(work)
+
+
+def _counts(caplog: pytest.LogCaptureFixture) -> list[int]:
+    said = "connections refused, there are as many as may be"
+    return [vars(record)["count"] for record in caplog.records if record.getMessage() == said]
+
+
+def test_without_the_door_they_would_all_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(served: Served) -> list[int]:
+        with crowd(served, CAP), connect(served.port) as client:
+            say(client, RUNS)
+            return [each.status for each in hear(client, 1)]
+
+    assert serve(work) == [503]
+    monkeypatch.setattr(Door, "place", lambda self, count: "inside")
+    assert serve(work) == [200]
+
+
+def test_the_public_paths_are_those_without_a_scope() -> None:
+    assert {b"/health", b"/readiness", b"/.well-known/openwop"} <= PUBLIC
+    assert not [path for path in PUBLIC if b"runs" in path]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "files", "most"),
+    [
+        (12_000, None, 12_000),
+        (12_000, 1_048_576, 12_000),
+        (12_000, 4096, 4096 - 2 * SPARE - OTHER_FILES),
+        (100, 4096, 100),
+        (12_000, 64, 1),
+    ],
+)
+def test_connections_leave_room_for_other_files(wanted: int, files: int | None, most: int) -> None:
+    assert room(wanted, files) == most
+
+
+def test_a_process_takes_the_files_it_may_have() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    try:
+        assert raise_file_limit() == hard
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

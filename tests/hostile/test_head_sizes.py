@@ -1,0 +1,166 @@
+"""How much of a request may not be its body: heads, trailers and what stands between the pieces of a body."""
+
+import asyncio
+import select
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from tests.hostile.raw_http import BODY, HEALTH, HOST, POST, ask, connect, hear, refused, say
+from tests.live import Host
+from weftwork.adapters.http.server import limits
+from weftwork.adapters.http.server.connection import Connection
+from weftwork.adapters.http.server.limits import HEAD_BYTES, MAX_HEADERS, TARGET_BYTES, Door
+
+GET = b"GET /health HTTP/1.1\r\n" + HOST
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def of_size(size: int) -> bytes:
+    """A head of exactly so many bytes."""
+    return GET + b"X: " + b"a" * (size - len(GET) - 7) + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize("behind", [b"", b"x" * 300_000], ids=["alone", "with more behind"])
+def test_a_head_is_as_large_as_it_may_be(host: Host, behind: bytes) -> None:
+    # The first line counts with its target alone.
+    largest = of_size(HEAD_BYTES)
+    assert len(largest) == HEAD_BYTES
+    with connect(host.port) as connection:
+        say(connection, largest)
+        assert hear(connection, 1)[0].status == 200
+        say(connection, of_size(HEAD_BYTES + 200) + behind)
+        (answer,) = hear(connection)
+    assert answer.document["message"] == limits.oversize()
+
+
+@pytest.mark.parametrize(("count", "status"), [(MAX_HEADERS, 200), (MAX_HEADERS + 1, 400), (5000, 400)])
+def test_headers_are_counted(host: Host, count: int, status: int) -> None:
+    with connect(host.port) as connection:
+        say(connection, GET + b"a:b\r\n" * (count - 1) + b"\r\n")
+        (answer,) = hear(connection, 1)
+    assert answer.status == status
+
+
+@pytest.mark.parametrize(("size", "status"), [(TARGET_BYTES, 404), (TARGET_BYTES + 1, 400)])
+def test_a_target_is_measured(host: Host, size: int, status: int) -> None:
+    with connect(host.port) as connection:
+        say(connection, b"GET /" + b"a" * (size - 1) + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+        (answer,) = hear(connection, 1)
+    assert answer.status == status
+    assert status == 404 or str(TARGET_BYTES) in answer.document["message"]
+
+
+ENDLESS: dict[str, tuple[bytes, bytes]] = {
+    "target": (b"GET /", b"a" * 100),
+    "name": (GET, b"a" * 100),
+    "value": (GET + b"X: ", b"a" * 100),
+    "headers": (GET, b"a: b\r\n"),
+    "line ends": (b"", b"\r\n" * 50),
+    "zeros of a chunk size": (CHUNKED, b"0" * 100),
+    "chunk extension": (CHUNKED + b"5;a", b"a" * 100),
+    "chunk extensions": (CHUNKED, b"1;" + b"a" * 1000 + b"\r\n \r\n"),
+    "trailer": (CHUNKED + b"1\r\n \r\n0\r\nX: ", b"a" * 100),
+    "trailers": (CHUNKED + b"1\r\n \r\n0\r\n", b"a: b\r\n"),
+    "head behind another": (HEALTH + GET, b"a: b\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_never_ends_is_cut_with_a_word(host: Host, name: str) -> None:
+    start, piece = ENDLESS[name]
+    with connect(host.port) as connection:
+        say(connection, start)
+        if name == "head behind another":
+            assert hear(connection, 1)[0].status == 200
+        for _ in range(2**24 // len(piece)):
+            say(connection, piece)
+            if select.select([connection], [], [], 0)[0]:
+                break
+        (last,) = hear(connection)
+    assert refused(last, 400, "validation_error") == {"pointer": ""}
+    assert last.document["message"] == limits.oversize()
+    assert host.call("GET", "/health").status == 200
+
+
+class Pipe(asyncio.Transport):
+    """A transport that leads nowhere and remembers what was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.ended = False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def is_closing(self) -> bool:
+        return self.ended
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    close = abort
+
+
+def taken_in(start: bytes, piece: bytes) -> int:
+    """How many bytes a connection takes in before it has had enough, or 2**20 and more."""
+
+    async def work() -> int:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None, access_log=False)
+        one = Connection(config, ServerState(), {}, asyncio.get_running_loop(), door=Door(10))
+        pipe = Pipe()
+        one.connection_made(pipe)
+        one.data_received(start)
+        taken = 0
+        while one.last is None and not pipe.ended and taken < 2**20:
+            one.data_received(piece)
+            taken += len(piece)
+        one.connection_lost(None)
+        await asyncio.gather(*one.tasks)
+        return taken
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_no_more_is_taken_in_than_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, piece = ENDLESS[name]
+    assert HEAD_BYTES - len(start) < taken_in(start, piece) <= HEAD_BYTES + HEAD_BYTES // 32 + len(piece)
+    monkeypatch.setattr(limits, "HEAD_BYTES", 2**40)
+    assert taken_in(start, piece) >= 2**20
+
+
+def test_a_body_of_small_chunks_is_no_head(host: Host) -> None:
+    spaces = b"1\r\n \r\n" * 100_000
+    with connect(host.port) as connection:
+        say(connection, CHUNKED + spaces + b"%x\r\n" % len(BODY) + BODY + b"\r\n0\r\n\r\n")
+        assert hear(connection, 1)[0].status == 201
+
+
+def test_a_head_behind_a_large_body_is_measured_for_itself(host: Host) -> None:
+    body = BODY.ljust(900_000)
+    one = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with connect(host.port) as connection:
+        say(connection, one * 3 + HEALTH)
+        assert [each.status for each in hear(connection, 4)] == [201, 201, 201, 200]
+
+
+def test_requests_that_wait_for_their_turn_are_few(host: Host) -> None:
+    """One is answered, sixteen wait; the next is one too many, and those before it are answered all the same."""
+    heard = ask(host.port, HEALTH * 3000)
+    assert 17 <= len(heard) <= 2999
+    assert {each.status for each in heard[:-1]} == {200}
+    assert "wait for their turn" in heard[-1].document["message"]

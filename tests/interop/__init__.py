@@ -1,0 +1,1 @@
+"""The official client against a real host."""

@@ -1,0 +1,192 @@
+"""The conformance workflows that people and other systems answer, seen through the official client."""
+
+import json
+from typing import Any
+
+import pytest
+from openwop_client import CreateRunRequest, OpenwopClient, WopError
+from openwop_client.types import ResolveInterruptRequest
+
+from tests.live import KEY, Host, start_host, weftwork
+from weftwork.protocol.json import schema
+
+
+@pytest.fixture
+def client(host: Host) -> OpenwopClient:
+    return OpenwopClient(host.address, KEY, timeout=20)
+
+
+def start(client: OpenwopClient, workflow: str, status: str, node_id: str) -> str:
+    """A run that waits as its catalogue says."""
+    run_id = client.runs_create(CreateRunRequest(workflow)).runId
+    snapshot = client.runs_get(run_id)
+    assert (snapshot.status, snapshot.currentNodeId) == (status, node_id)
+    return run_id
+
+
+def answer(client: OpenwopClient, run_id: str, node_id: str, value: Any) -> str:
+    """How the run stands after the answer."""
+    resolved = client.interrupts_resolve_by_run(run_id, node_id, ResolveInterruptRequest(value))
+    assert (resolved.runId, resolved.nodeId) == (run_id, node_id)
+    return resolved.status
+
+
+def refusal(client: OpenwopClient, run_id: str, node_id: str, value: Any) -> tuple[int, str]:
+    with pytest.raises(WopError) as caught:
+        answer(client, run_id, node_id, value)
+    assert caught.value.envelope is not None, caught.value.raw_text
+    return caught.value.status, caught.value.envelope.error
+
+
+def ended(client: OpenwopClient, run_id: str, status: str) -> list[str]:
+    """The types of all events of a run that ends so; every payload is checked on the way."""
+    events = list(client.runs_events(run_id, stream_mode="debug"))
+    for event in events:
+        assert schema.check_payload(event.type, event.payload) == []
+    types = [event.type for event in events if not event.type.startswith("weftwork.")]
+    assert types[-1] == f"run.{status}"
+    assert client.runs_get(run_id).status == status
+    return types
+
+
+def token_of(host: Host, run_id: str) -> str:
+    """What the snapshot of a waiting run gives to whoever may answer."""
+    shown = host.snapshot(run_id)["interrupt"]
+    assert shown["callbackUrl"].endswith(f"/v1/interrupts/{shown['interruptToken']}")
+    return shown["interruptToken"]
+
+
+def test_approval(client: OpenwopClient) -> None:
+    run_id = start(client, "conformance-approval", "waiting-approval", "gate")
+    assert refusal(client, run_id, "gate", {"action": "maybe"})[0] == 400
+    assert refusal(client, run_id, "no-such-node", {"action": "accept"})[0] == 404
+    assert client.runs_get(run_id).status == "waiting-approval"
+    assert answer(client, run_id, "gate", {"action": "accept"}) == "completed"
+    assert ended(client, run_id, "completed") == [
+        *("run.started", "node.started", "interrupt.requested", "approval.requested", "node.suspended"),
+        *("interrupt.resolved", "approval.received", "node.resumed", "node.completed", "run.completed"),
+    ]
+    assert refusal(client, run_id, "gate", {"action": "accept"}) == (409, "interrupt_already_resolved")
+    rejected = start(client, "conformance-approval", "waiting-approval", "gate")
+    assert answer(client, rejected, "gate", {"action": "reject"}) == "failed"
+    error = client.runs_get(rejected).error
+    assert error is not None
+    assert error.code == "interrupt_rejected"
+
+
+def test_clarification(client: OpenwopClient) -> None:
+    for answers in ({"q1": "blue"}, [{"id": "q1", "answer": "blue"}]):
+        run_id = start(client, "conformance-clarification", "waiting-input", "ask")
+        assert refusal(client, run_id, "ask", {"answers": {}})[0] == 400
+        assert answer(client, run_id, "ask", {"answers": answers}) == "completed"
+        types = ended(client, run_id, "completed")
+        assert [each for each in types if each.startswith("clarification.")] == [
+            "clarification.requested",
+            "clarification.resolved",
+        ]
+        (told,) = [event for event in client.runs_events(run_id) if event.type == "run.completed"]
+        assert told.payload["outputs"] == {"ask": {"answers": {"q1": "blue"}}}
+
+
+def test_interrupt_quorum(client: OpenwopClient) -> None:
+    """One key votes for three people, who count by their names."""
+    run_id = start(client, "conformance-interrupt-quorum", "waiting-approval", "gate")
+    for voter in ("ada", "ada", "bob"):
+        assert answer(client, run_id, "gate", {"action": "accept", "voter": voter}) == "waiting-approval"
+    assert answer(client, run_id, "gate", {"action": "accept", "voter": "eve"}) == "completed"
+    assert ended(client, run_id, "completed").count("approval.granted") == 3
+    rejected = start(client, "conformance-interrupt-quorum", "waiting-approval", "gate")
+    assert answer(client, rejected, "gate", {"action": "reject", "voter": "ada"}) == "waiting-approval"
+    assert answer(client, rejected, "gate", {"action": "reject", "voter": "bob"}) == "failed"
+    assert ended(client, rejected, "failed").count("approval.rejected") == 2
+
+
+def test_interrupt_auth_required(client: OpenwopClient, host: Host) -> None:
+    run_id = start(client, "conformance-interrupt-auth-required", "waiting-approval", "gate")
+    token, accepted = token_of(host, run_id), {"resumeValue": {"action": "accept"}}
+    by_token = host.call("POST", f"/v1/interrupts/{token}", accepted, key=None)
+    assert (by_token.status, by_token.document["error"]) == (403, "forbidden")
+    path = f"/v1/runs/{run_id}/interrupts/gate"
+    assert host.call("POST", path, accepted, key=None).status == 401
+    made = weftwork(
+        host.data.parent, "keys", "create", "--data", host.data, "--tenant", "acme", "--scope", "runs:read", "--json"
+    )
+    assert made.returncode == 0, made.stderr
+    poor = host.call("POST", path, accepted, key=json.loads(made.stdout)["key"])
+    assert (poor.status, poor.document["error"]) == (403, "forbidden")
+    assert client.runs_get(run_id).status == "waiting-approval"
+    assert answer(client, run_id, "gate", {"action": "accept"}) == "completed"
+
+
+def test_interrupt_external_event(client: OpenwopClient, host: Host) -> None:
+    run_id = start(client, "conformance-interrupt-external-event", "waiting-external", "wait-for-external")
+    token = token_of(host, run_id)
+    seen = client.interrupts_inspect_by_token(token)
+    assert (seen.kind, seen.timeoutMs) == ("external-event", 60_000)
+    event = {"orderId": "fixture-order-1", "status": "completed", "amount": 3}
+    for other in ({**event, "orderId": "fixture-order-2"}, {"orderId": "fixture-order-1"}, {}):
+        with pytest.raises(WopError) as caught:
+            client.interrupts_resolve_by_token(token, ResolveInterruptRequest(other))
+        assert caught.value.envelope is not None
+        assert (caught.value.status, caught.value.envelope.error) == (422, "validation_error")
+        assert client.runs_get(run_id).status == "waiting-external"
+    client.interrupts_resolve_by_token(token, ResolveInterruptRequest(event))
+    ended(client, run_id, "completed")
+    (told,) = [each for each in client.runs_events(run_id) if each.type == "run.completed"]
+    assert told.payload["outputs"] == {"wait-for-external": {"output": event}}
+    again = host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": event}, key=None)
+    assert (again.status, again.document["error"]) == (409, "interrupt_already_resolved")
+
+
+def talked(client: OpenwopClient, workflow: str, turns: int) -> str:
+    run_id = client.runs_create(CreateRunRequest(workflow)).runId
+    types = ended(client, run_id, "completed")
+    assert [each for each in types if each.startswith(("conversation.", "clarification."))] == [
+        *("conversation.opened", *["conversation.exchanged"] * turns, "conversation.closed")
+    ]
+    told = [event.payload for event in client.runs_events(run_id, stream_mode="debug") if "conversation." in event.type]
+    assert len({payload["conversationId"] for payload in told}) == 1
+    return run_id
+
+
+def test_conversation_lifecycle(client: OpenwopClient) -> None:
+    run_id = talked(client, "conformance-conversation-lifecycle", 1)
+    channels = client.runs_get(run_id).channels
+    assert channels is not None
+    assert [each["role"] for each in channels["conversation"]] == ["system", "user"]
+
+
+def test_conversation_vs_clarification(client: OpenwopClient) -> None:
+    talked(client, "conformance-conversation-vs-clarification", 1)
+
+
+def test_conversation_replay(client: OpenwopClient, host: Host) -> None:
+    """What a run writes to the channel holds nothing of the run itself."""
+    runs = [talked(client, "conformance-conversation-replay", 3) for _ in "ab"]
+    first, second = (host.snapshot(run_id)["channels"]["conversation"] for run_id in runs)
+    assert first == second
+    assert len({each["messageId"] for each in first}) == len(first) == 6
+
+
+@pytest.mark.rule("wf-09", "disc-06")
+def test_a_host_without_conversations_neither_shows_nor_takes_them(host: Host, tmp_path: Any) -> None:
+    document = host.call("GET", "/.well-known/openwop").document
+    assert document["conversationPrimitive"] is True
+    assert document["extensions"]["interrupts"]["signedCallbackTokens"] is True
+    talk = {"id": "convo", "typeId": "core.conversationGate", "name": "c", "position": {"x": 0, "y": 0}}
+    talk |= {"config": {}, "inputs": {}}
+    empty: dict[str, Any] = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
+    flow = {"id": "talks", "name": "Talks", "version": "1", "nodes": [talk], **empty}
+    with start_host(tmp_path, "--conformance", "--no-conversation", store="memory") as other:
+        bare = other.call("GET", "/.well-known/openwop").document
+        assert "conversationPrimitive" not in bare
+        assert set(document["fixtures"]) - set(bare["fixtures"]) == {
+            each for each in document["fixtures"] if each.startswith("conformance-conversation-")
+        }
+        assert len(set(document["fixtures"]) - set(bare["fixtures"])) == 3
+        refused = other.call("POST", "/v1/workflows", flow)
+        assert (refused.status, refused.document["error"]) == (422, "capability_required")
+        assert refused.document["details"]["requiredCapability"] == "conversationPrimitive"
+        created = other.call("POST", "/v1/runs", {"workflowId": "conformance-conversation-lifecycle"})
+        assert created.status == 400
+    assert host.call("POST", "/v1/workflows", flow).status == 201

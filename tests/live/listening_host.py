@@ -1,0 +1,89 @@
+"""A host inside this process behind a real listener: for proofs that have to break what a socket meets."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+
+from tests.live.host import KEY, WAIT
+from tests.live.in_process_host import Inside, open_inside
+from weftwork.adapters.http.server.http_server import bind, serve
+from weftwork.app import Host
+
+T = TypeVar("T")
+
+
+class Served:
+    """Blocking clients go into threads; the loop of the test is that of the host."""
+
+    def __init__(self, inside: Inside, port: int, server: "asyncio.Task[None]") -> None:
+        self.inside = inside
+        self.host: Host = inside.host
+        self.log: Any = inside.host._store.log
+        self.port = port
+        self.server = server
+
+    def connect(self, room: int | None = None) -> socket.socket:
+        """A connection; with so little room for what it does not read."""
+        connection = socket.socket()
+        connection.settimeout(WAIT)
+        if room is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        connection.connect(("127.0.0.1", self.port))
+        return connection
+
+    def ask(self, path: str, room: int | None = None) -> socket.socket:
+        """A connection on which a GET was sent."""
+        connection = self.connect(room)
+        lines = [f"GET {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {KEY}", "", ""]
+        connection.sendall("\r\n".join(lines).encode())
+        return connection
+
+    async def create(self, workflow_id: str, **members: Any) -> str:
+        answer = await self.inside.call("POST", "/v1/runs", {"workflowId": workflow_id, **members})
+        assert answer.status == 201, answer.body
+        return answer.document["runId"]
+
+    @property
+    def readers(self) -> int:
+        return self.host._feeds.readers
+
+    def stop(self) -> None:
+        """SIGTERM, which only `serve` handles."""
+        assert not self.server.done()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def elsewhere(work: Callable[..., T], *arguments: Any) -> T:
+    """Run something that blocks."""
+    return await asyncio.to_thread(work, *arguments)
+
+
+async def until(look: Callable[[], Any], what: str, seconds: float = WAIT / 2) -> None:
+    """Wait, while the host goes on, until something is so."""
+    end = asyncio.get_running_loop().time() + seconds
+    while not look():
+        assert asyncio.get_running_loop().time() < end, f"waited for {what}"
+        await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def open_served(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[Served]:
+    """Stopped with a signal at the end, unless the test did that."""
+    async with open_inside(*workflows, **settings) as inside:
+        listener = bind("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        started = asyncio.Event()
+        most = inside.host.settings.max_connections
+        server = asyncio.create_task(serve(inside.app, listener, inside.host.drain, started.set, most))
+        await started.wait()
+        served = Served(inside, port, server)
+        try:
+            yield served
+        finally:
+            if not server.done():
+                served.stop()
+            await server

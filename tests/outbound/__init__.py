@@ -1,1 +1,0 @@
-"""The guarded client on real sockets."""

@@ -1,1 +1,0 @@
-"""The page behind a link: what it shows, and what its form sends back."""

@@ -1,0 +1,215 @@
+"""A log whose writes go to the store together, one transaction per round: so a seed always gives the same story."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import msgspec
+
+from tests.power.asset_references import asset_of, digest_of, naming, naming_events
+from tests.power.recording_disk import Disk
+from weftwork.adapters.sqlite import assets
+from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.storage.event_log import Created, StoreUnavailable
+from weftwork.protocol.run.batch import Batch, Record
+from weftwork.protocol.run.header import RunHeader, RunKey
+
+QUIET = 25
+WAIT = 20.0
+
+_TAKE, _SETTLE = Worker._take, Worker._settle
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'meta' ORDER BY name"
+
+
+def content_of(connection: Any) -> bytes:
+    """A digest of every row of every table but `meta`, where the store counts how often it was mended."""
+    tables = connection.execute(_TABLES).fetchall()
+    rows = [(name, connection.execute(f"SELECT * FROM {name}").fetchall()) for (name,) in tables]
+    return blake2b(msgspec.msgpack.encode(rows), digest_size=16).digest()
+
+
+class State(NamedTuple):
+    """What the store held after a transaction that began and was settled at these points of the disk's log."""
+
+    content: bytes
+    begun: int
+    settled: int
+    failed: bool = False
+    """Whether anybody was told that the store is away. Then a crash may bring back what it could not keep."""
+
+
+class Rounds:
+    """Writes wait for `turn`, which hands all of them to the writer while that is held.
+
+    Reads wait until nothing else goes on, and pass one by one: what a thread does must not overtake what the
+    loop does one time, and come after it another time.
+    """
+
+    def __init__(self, disk: Disk, path: Path) -> None:
+        self.states: list[State] = []
+        self.settled = 0
+        """How far the disk's log was when the writer last told somebody that a write is done."""
+        self.keyed: dict[str, str] = {}
+        """The slot that belongs to a run, if its caller gave a key."""
+        self.kept: list[tuple[int, str]] = []
+        """Digests of assets, each with the point by which it was kept and named."""
+        self._disk = disk
+        self._path = path
+        self._reads: deque[asyncio.Future[None]] = deque()
+        self._writes: deque[asyncio.Future[None]] = deque()
+        self._busy = 0
+        self._refused = False
+        self._go = threading.Event()
+        self._holding = False
+        self._idle = 0
+
+    def use(self, store: SqliteStore) -> None:
+        self._store: Any = store
+
+    def take(self, worker: Worker) -> tuple[list[Task], bool]:
+        """In place of `Worker._take`: a writer that is held takes nothing until it is let go, and then everything."""
+        if worker._name == "weftwork-writer" and self._holding:
+            self._idle += 1
+            assert self._go.wait(WAIT)
+            self._go.clear()
+        return _TAKE(worker)
+
+    def settle(self, worker: Worker, settled: list[Settled]) -> None:
+        """In place of `Worker._settle`: nobody can know of a write before this."""
+        if worker._name == "weftwork-writer":
+            self.settled = len(self._disk.log)
+        _SETTLE(worker, settled)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return partial(self._wait, self._reads, name)
+
+    async def create(self, header: RunHeader, *arguments: Any) -> Any:
+        for record in arguments:
+            if isinstance(record, Record):
+                self.keyed[header.run_id] = record.slot
+        given = [naming_events(each) if isinstance(each, Batch) else each for each in arguments]
+        batches = [each for each in given if isinstance(each, Batch)]
+        named = [digest_of(header.run_id), *(digest for each in batches for digest in each.assets)]
+        loose = digest_of(f"loose-{header.run_id}")
+        return await self._naming(header.partition, named, [loose], "create", naming(header), *given)
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+        batch = naming_events(batch)
+        return await self._naming(run.partition, [*batch.assets], [], "append", run, expected, batch)
+
+    async def prune(self) -> None:
+        """Doom some assets that nobody names, and bury one."""
+        await self._turn(self._writes)
+        submit = self._store._writer.submit
+        await asyncio.gather(
+            self._counted(submit, partial(assets._doom, 0, 2)),
+            self._counted(submit, lambda connection: assets._bury(tuple(assets._doomed(1, connection)), connection)),
+        )
+
+    async def remember(self, *arguments: Any) -> Any:
+        return await self._wait(self._writes, "remember", *arguments)
+
+    async def _naming(self, partition: str, named: list[str], loose: list[str], name: str, *arguments: Any) -> Any:
+        """A write with the assets that it names, which are kept just before it."""
+        await self._turn(self._writes)
+        keeps = [self._counted(self._store.assets.keep, asset_of(partition, digest)) for digest in (*named, *loose)]
+        write = self._counted(getattr(self._store.log, name), *arguments)
+        *_, done = await asyncio.gather(*keeps, write, return_exceptions=True)
+        if isinstance(done, BaseException):
+            raise done
+        if done in (None, Created()):
+            self.kept += [(self.settled, digest) for digest in named]
+        return done
+
+    async def _wait(self, line: deque[asyncio.Future[None]], name: str, *arguments: Any) -> Any:
+        await self._turn(line)
+        return await self._counted(getattr(self._store.log, name), *arguments)
+
+    async def _turn(self, line: deque[asyncio.Future[None]]) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.append(turn)
+        await turn
+
+    async def _counted(self, call: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        self._busy += 1
+        try:
+            return await call(*arguments)
+        except StoreUnavailable:
+            self._refused = True
+            raise
+        finally:
+            self._busy -= 1
+
+    async def open(self) -> None:
+        """Open the store. From then on its writer is held."""
+        self._holding, idle = True, self._idle
+        await self._store.open()
+        await self._until(lambda: self._idle > idle)
+        if not self.states:
+            self.states.append(State(self._content(), 0, len(self._disk.log)))
+
+    async def close(self) -> None:
+        self._holding = False
+        self._go.set()
+        await self._store.close()
+        self._go.clear()
+
+    async def turn(self) -> bool:
+        """One transaction, if there is anything to write."""
+        await self.still()
+        if not self._writes:
+            return False
+        await self._transact(lambda: [_let(self._writes) for _ in range(len(self._writes))])
+        return True
+
+    async def commit(self, work: Awaitable[Any]) -> None:
+        """One transaction of something that is not the log."""
+        await self._transact(lambda: asyncio.ensure_future(self._counted(lambda: work)))
+
+    async def _transact(self, submit: Callable[[], Any]) -> None:
+        self._refused = False
+        submit()
+        for _ in range(QUIET):
+            await asyncio.sleep(0)
+        begun, idle = len(self._disk.log), self._idle
+        self._go.set()
+        await self._until(lambda: self._idle > idle)
+        await self.still()
+        self.states.append(State(self._content(), begun, self.settled, self._refused))
+
+    async def still(self) -> None:
+        """Return when everything waits for a turn, for time, or for nothing."""
+        quiet = 0
+        while quiet < QUIET or self._reads:
+            if quiet >= QUIET:
+                _let(self._reads)
+            await asyncio.sleep(0.0002 if self._busy else 0)
+            quiet = 0 if self._busy else quiet + 1
+
+    async def _until(self, so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(WAIT):
+            while not so():
+                await asyncio.sleep(0.0002)
+
+    def _content(self) -> bytes:
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return content_of(connection)
+        finally:
+            connection.close()
+
+
+def _let(line: deque[asyncio.Future[None]]) -> None:
+    """Let the first in the line go on, if it still waits."""
+    first = line.popleft()
+    if not first.done():
+        first.set_result(None)

@@ -1,1 +1,0 @@
-"""Proofs of what is made of a model's text."""

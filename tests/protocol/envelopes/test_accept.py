@@ -1,0 +1,254 @@
+"""The gate, step by step: what passes, what does not, and in which words."""
+
+from typing import Any
+
+import pytest
+
+from tests.protocol.envelopes.sample_envelopes import (
+    GONE,
+    PAYLOADS,
+    PLAN,
+    again,
+    edited,
+    envelope,
+    judged,
+    knowing,
+    recorded,
+    refused,
+    rules,
+    with_meta,
+)
+from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.gate import STEPS, accept, explain
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Said
+from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, Invalid, Outcome, document_of
+
+FULL = Counter(3, 3)
+SURFACE = "ui.a2ui-surface"
+
+ID = "run-1:node-1:0"
+
+
+@pytest.mark.rule("env-02")
+@pytest.mark.rule("env-06")
+@pytest.mark.parametrize("kind", [*UNIVERSAL, *SHOWN])
+def test_a_good_envelope_is_accepted(kind: str) -> None:
+    outcome = judged(envelope(kind))
+    assert outcome == Accepted(kind, "env-1", "run-1:node-1:0", PAYLOADS[kind], schema_version=1)
+    assert document_of(outcome) == {
+        "status": "accepted",
+        "recordedEventIds": [],
+        "envelopeId": "env-1",
+        "normalizedMeta": {"contentTrust": "trusted"},
+        "redactedPayload": PAYLOADS[kind],
+        "redactionCount": 0,
+    }
+
+
+@pytest.mark.rule("env-18")
+def test_a_host_without_envelopes_takes_none() -> None:
+    for document in (envelope(), {}, None):
+        assert refused(document, rules(capable=False)) == Invalid("capability_required", "capability_required")
+
+
+@pytest.mark.rule("env-12")
+def test_a_kind_that_the_host_does_not_take() -> None:
+    outcome = judged(envelope("vendor.other", {}), rules(supported=frozenset({PLAN})))
+    assert outcome == Gated(
+        "unknown_envelope_kind",
+        "unknown_envelope_kind: this host does not take envelopes of this kind",
+        "vendor.other",
+        (*UNIVERSAL, PLAN),
+        correlation_id=ID,
+    )
+    shown = document_of(outcome)
+    assert (shown["status"], shown["allowedKinds"]) == ("gated", [*UNIVERSAL, PLAN])
+    assert shown["gate"] == {
+        "refusedType": "vendor.other",
+        "acceptedTypes": [*UNIVERSAL, PLAN],
+        "refusalMode": "fail-node",
+        "code": "unknown_envelope_kind",
+    }
+
+
+@pytest.mark.rule("env-01")
+@pytest.mark.parametrize("kind", UNIVERSAL)
+def test_universal_kinds_pass_both_lists(kind: str) -> None:
+    held = rules(supported=frozenset(), contract=Contract(accepts=frozenset()))
+    assert isinstance(judged(envelope(kind), held), Accepted)
+
+
+@pytest.mark.rule("env-12")
+@pytest.mark.parametrize("kind", SHOWN)
+def test_what_nobody_shows_is_kept_and_fails_no_node(kind: str) -> None:
+    payload = edited(PAYLOADS[kind], "/alt" if kind != SURFACE else "/reasoning", "it says hush-hush")
+    held = rules(supported=frozenset(), contract=Contract(accepts=frozenset()), secrets=knowing(key="hush-hush"))
+    outcome = judged({**envelope(kind, payload), "meta": {**with_meta(contentTrust="untrusted")["meta"]}}, held)
+    assert isinstance(outcome, Gated)
+    assert outcome.refusal_mode == "discard-and-warn"
+    assert outcome.content_trust == "untrusted"
+    assert "[REDACTED:key]" in str(outcome.payload)
+    assert "hush-hush" not in str(outcome)
+
+
+@pytest.mark.rule("env-13")
+@pytest.mark.parametrize("mode", ["fail-node", "discard-and-warn"])
+def test_a_kind_that_the_node_does_not_take(mode: Any) -> None:
+    held = rules(supported=frozenset({PLAN, SURFACE}), contract=Contract(accepts=frozenset({PLAN}), refusal_mode=mode))
+    outcome = judged(envelope(SURFACE), held)
+    assert isinstance(outcome, Gated)
+    assert (outcome.code, outcome.refusal_mode) == ("envelope_contract_violation", mode)
+    assert outcome.allowed == (*UNIVERSAL, PLAN)
+    assert outcome.payload is None
+    assert isinstance(judged(envelope(PLAN, {"steps": []}, schemaVersion=2), held), Accepted)
+
+
+@pytest.mark.rule("env-08")
+@pytest.mark.parametrize(
+    ("kind", "counter", "name"),
+    [
+        ("clarification.request", "clarification", "clarificationRounds"),
+        ("schema.request", "schema", "schemaRounds"),
+        ("schema.response", "envelopes", "envelopesPerTurn"),
+        ("error", "envelopes", "envelopesPerTurn"),
+        ("media.image", "envelopes", "envelopesPerTurn"),
+        (SURFACE, "envelopes", "envelopesPerTurn"),
+    ],
+)
+def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
+    for current, cap in ((3, 3), (4, 3), (0, 0)):
+        held = rules(counters=Counters(**{counter: Counter(current, cap)}), trust="untrusted")
+        outcome = judged(envelope(kind), held)
+        assert outcome == Breached(counter, cap, current + 1, f"{name} cap ({cap}) breached", "untrusted", ID)
+        assert isinstance(outcome, Breached)
+        assert outcome.observed > outcome.limit
+        shown = {"status": "breached", "reason": f"{name} cap ({cap}) breached", "capKind": counter}
+        assert document_of(outcome) == shown
+    others = {each: FULL for each in ("envelopes", "schema", "clarification") if each != counter}
+    held = rules(counters=Counters(**{**others, counter: Counter(2, 3)}))
+    assert isinstance(judged(envelope(kind), held), Accepted)
+
+
+@pytest.mark.rule("env-08")
+def test_what_is_sent_again_is_not_counted() -> None:
+    known = {"run-1:node-1:0": Known("error", Accepted("error", "first", "run-1:node-1:0", {}))}
+    held = rules(counters=Counters(envelopes=FULL), known=known.get)
+    assert again(envelope(), held) == known["run-1:node-1:0"].outcome
+    assert isinstance(judged(envelope(correlationId="another"), held), Breached)
+
+
+@pytest.mark.rule("env-15")
+def test_what_was_one_too_many_stays_so() -> None:
+    first = Breached("envelopes", 2, 3, "the first time")
+    known = {"run-1:node-1:0": Known("error", first)}
+    held = rules(counters=Counters(envelopes=FULL), known=known.get, trust="untrusted", approval=True)
+    assert again(envelope(), held) == first
+
+
+@pytest.mark.rule("env-14")
+@pytest.mark.parametrize(
+    ("own", "run", "found"),
+    [
+        (GONE, None, "trusted"),
+        (GONE, "trusted", "trusted"),
+        (GONE, "untrusted", "untrusted"),
+        ("trusted", "untrusted", "trusted"),
+        ("untrusted", "trusted", "untrusted"),
+        ("untrusted", None, "untrusted"),
+    ],
+)
+def test_trust(own: Any, run: Any, found: str) -> None:
+    document = with_meta() if own is GONE else with_meta(contentTrust=own)
+    outcome = judged(document, rules(trust=run))
+    assert isinstance(outcome, Accepted)
+    assert outcome.content_trust == found
+    gate = judged(document, rules(trust=run, approval=True))
+    blocked = Invalid("untrusted_content_blocks_approval", "untrusted_content_blocks_approval")
+    assert gate == (blocked if found == "untrusted" else outcome)
+
+
+@pytest.mark.rule("env-15")
+@pytest.mark.parametrize(
+    "first",
+    [
+        Accepted("error", "env-0", "run-1:node-1:0", {"code": "c"}, event_ids=("e-1",)),
+        Gated("unknown_envelope_kind", "r", "error", ()),
+        Breached("envelopes", 1, 2, "r"),
+        Invalid("envelope_invalid", "r"),
+    ],
+)
+def test_what_is_recorded_is_the_outcome(first: Outcome) -> None:
+    held = recorded({"run-1:node-1:0": Known("error", first)})
+    assert again(envelope(envelopeId="env-9"), held) == first
+    conflict = refused(envelope("clarification.request"), held)
+    assert conflict.code == "envelope_correlation_conflict"
+    assert "envelope_correlation_conflict" in conflict.reason
+    assert conflict.details[0].instance_path == "/correlationId"
+
+
+@pytest.mark.rule("env-15")
+def test_a_gate_that_was_closed_since_does_not_change_what_is_recorded() -> None:
+    first = Accepted(PLAN, "env-0", "run-1:node-1:0", {"steps": []})
+    held = rules(supported=frozenset(), known={"run-1:node-1:0": Known(PLAN, first)}.get)
+    assert again(envelope(PLAN, {"steps": []}), held) == first
+    other = rules(supported=frozenset(), known={"run-1:node-1:0": Known("error", first)}.get)
+    assert refused(envelope(PLAN, {"steps": []}), other).code == "envelope_correlation_conflict"
+    assert not accept(envelope(PLAN, {"steps": []}), other).repeated
+
+
+BROKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("capability", {}, {"capable": False}),
+    ("shape", {"extra": 1}, {}),
+    ("kind", {}, {"supported": frozenset[str]()}),
+    ("payload", {"payload": {"steps": 7}}, {}),
+    ("contract", {}, {"contract": Contract(accepts=frozenset())}),
+    ("limits", {}, {"counters": Counters(envelopes=FULL)}),
+    ("trust", {}, {"trust": "untrusted", "approval": True}),
+    ("dedup", {}, {"known": lambda correlation_id: Known("error", Invalid("c", "r"))}),
+]
+"""What each step objects to, in the order of the protocol."""
+
+
+@pytest.mark.rule("env-09")
+@pytest.mark.parametrize("first", range(len(BROKEN)))
+def test_the_first_thing_wrong_is_the_outcome(first: int) -> None:
+    members: dict[str, Any] = {}
+    held: dict[str, Any] = {}
+    for _, in_document, in_rules in BROKEN[first:]:
+        members |= in_document
+        held |= in_rules
+    if BROKEN[first][0] in ("kind", "contract", "limits"):
+        # A conflict would win over being gated: it is about what may be recorded at all.
+        del held["known"]
+    document = {**envelope(PLAN, {"steps": []}, schemaVersion=2), **members}
+    _, said = explain(document, rules(**held))
+    assert (said[-1].step, said[-1].passed) == (BROKEN[first][0], False)
+    assert [each.step for each in said] == [name for name, _ in STEPS][: len(said)]
+    assert all(each.passed for each in said[:-1])
+
+
+def test_the_steps_are_those_of_the_protocol() -> None:
+    names = "capability shape kind payload contract limits redaction trust dedup"
+    assert [name for name, _ in STEPS] == names.split()
+
+
+def test_what_is_explained_is_what_is_judged() -> None:
+    known = {"run-1:node-1:0": Known("error", Accepted("error", "e", "c", {}))}
+    cases = [
+        (envelope(), rules()),
+        (envelope(), rules(known=known.get)),
+        (envelope("vendor.any", {"k": "s3cr3t"}), rules(secrets=knowing(k="s3cr3t"))),
+        (envelope(SURFACE), rules(supported=frozenset())),
+        (envelope(schemaVersion=0), rules()),
+        ({}, rules()),
+    ]
+    for document, held in cases:
+        verdict, said = explain(document, held)
+        assert verdict == accept(document, held)
+        assert all(each.note for each in said)
+    assert "older" in explain(envelope(schemaVersion=0), rules())[1][3].note
+    assert "1" in explain(*cases[2])[1][6].note
+    assert explain(*cases[1])[1][-1] == Said("dedup", True, "The outcome was recorded before; nothing more is done.")
+    assert explain(*cases[0])[1][2].note == "The host takes any kind."
+    assert explain(envelope(), rules(supported=frozenset()))[1][2].note == "The host takes this kind."

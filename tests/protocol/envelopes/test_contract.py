@@ -1,0 +1,88 @@
+"""The envelope contract of a node, as a definition has it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.harness.definitions import TYPES
+from tests.protocol.workflow.bad_definitions import changed
+from weftwork.protocol.envelopes.contract import MAX_KIND, MAX_KINDS, OPEN, Contract, parse_contract
+from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.workflow import validation as module
+from weftwork.protocol.workflow.validation import parse_workflow
+
+AT = "/nodes/0/envelopeContract"
+TICKET = "vendor.example.ticket"
+
+READ: list[tuple[dict[str, Any], Contract]] = [
+    ({}, OPEN),
+    ({"accepts": []}, Contract(frozenset())),
+    ({"accepts": [TICKET, TICKET, "error"]}, Contract(frozenset({TICKET, "error"}))),
+    ({"refusalMode": "discard-and-warn"}, Contract(None, "discard-and-warn")),
+    ({"alwaysAccepted": list(UNIVERSAL)}, OPEN),
+    ({"alwaysAccepted": []}, OPEN),
+    ({"artifacts": [TICKET]}, Contract(None, artifacts=frozenset({TICKET}))),
+    ({"accepts": [TICKET], "artifacts": [TICKET]}, Contract(frozenset({TICKET}), artifacts=frozenset({TICKET}))),
+    ({"accepts": ["x" * MAX_KIND] * MAX_KINDS}, Contract(frozenset({"x" * MAX_KIND}))),
+]
+
+REFUSED: list[tuple[Any, str, str]] = [
+    ({"accept": [TICKET]}, "/accept", "additionalProperties"),
+    ({"accepts": TICKET}, "/accepts", "type"),
+    ({"accepts": [""]}, "/accepts/0", "minLength"),
+    ({"accepts": ["x" * (MAX_KIND + 1)]}, "/accepts/0", "maxLength"),
+    ({"accepts": ["x"] * (MAX_KINDS + 1)}, "/accepts", "maxItems"),
+    ({"accepts": [1]}, "/accepts/0", "type"),
+    ({"refusalMode": "ignore"}, "/refusalMode", "enum"),
+    ({"alwaysAccepted": ["error", TICKET]}, "/alwaysAccepted/1", "enum"),
+    ({"artifacts": ["clarification.request"]}, "/artifacts/0", "not"),
+    ({"accepts": [TICKET], "artifacts": [TICKET, "vendor.example.bill"]}, "/artifacts/1", "reference"),
+]
+
+
+@pytest.mark.rule("ai-01")
+@pytest.mark.parametrize(("document", "contract"), READ)
+def test_a_contract_is_read(document: dict[str, Any], contract: Contract) -> None:
+    assert parse_contract(document, AT) == (contract, [])
+    parsed, found = parse_workflow(changed({AT: document}), TYPES)
+    assert parsed is not None, found
+    assert parsed.nodes[0].contract == contract
+    assert parsed.nodes[1].contract is OPEN
+
+
+@pytest.mark.rule("ai-01")
+@pytest.mark.parametrize(("document", "pointer", "rule"), REFUSED)
+def test_a_contract_is_refused_at_its_place(document: Any, pointer: str, rule: str) -> None:
+    contract, found = parse_contract(document, AT)
+    assert contract is OPEN
+    assert [(each.pointer, each.rule) for each in found] == [(AT + pointer, rule)]
+    parsed, refused = parse_workflow(changed({AT: document}), TYPES)
+    assert parsed is None
+    assert refused == found
+
+
+@pytest.mark.rule("ai-01")
+def test_a_run_goes_on_with_a_contract_that_was_taken_once() -> None:
+    """Members that nobody heeded before must not end a run that has them."""
+    parsed, found = parse_workflow(changed({AT: {"note": "x"}}), TYPES, pinned=True)
+    assert parsed is not None, found
+    assert parsed.nodes[0].contract is OPEN
+
+
+def test_without_the_check_a_bad_contract_would_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "parse_contract", lambda document, at: (OPEN, []))
+    assert parse_workflow(changed({AT: {"accept": []}}), TYPES)[1] == []
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_no_document_breaks_the_reader(document: Any) -> None:
+    contract, found = parse_contract(document, AT)
+    assert (contract is OPEN) or not found
+    assert all(each.pointer.startswith(AT) for each in found)

@@ -1,0 +1,217 @@
+"""How an answer is judged, what may be tried next, and what the events about it hold."""
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
+from weftwork.protocol.envelopes import completion
+from weftwork.protocol.envelopes.completion import (
+    DEFAULT_BUDGET,
+    RELIABILITY_EVENTS,
+    Complete,
+    Judgement,
+    Refused,
+    Truncated,
+    Unfit,
+    attempts_allowed,
+    judge,
+    next_budget,
+    nl_to_format,
+    recovery_applied,
+    refusal_event,
+    retry_attempted,
+    retry_exhausted,
+    truncated_event,
+    usage_event,
+)
+from weftwork.protocol.envelopes.text.extraction import Found, read_value
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.caller_schema import check_value
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.models.answers import ModelAnswer, StopReason, Usage
+from weftwork.protocol.run.events import CATALOGUE
+
+SHAPE = {"type": "object", "properties": {"valid": {"type": "boolean"}}, "required": ["valid"]}
+GOOD = '{"valid": true}'
+READ = partial(read_value, clean=True)
+
+
+def answer(text: str, stop: StopReason = "stop", detail: str = "", **more: Any) -> ModelAnswer:
+    return ModelAnswer(text, stop, "scripted", "mini", Usage(3, 50), detail, **more)
+
+
+def fits(document: Any) -> list[Violation]:
+    return check_value(SHAPE, document, "")
+
+
+def judged(given_: ModelAnswer) -> Judgement:
+    return judge(given_, READ, fits, SHAPE)
+
+
+ERRORS = (
+    "The answer could not be read as JSON.",
+    "The document must be of type object",
+    'The document must have the member "valid"',
+    "/valid must be of type boolean",
+)
+CUT = Truncated("max_tokens", False, 50)
+UNREADABLE = Unfit("parse-error", ERRORS[0], (), True)
+
+
+@pytest.mark.rule("rel-05")
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        (answer(GOOD), Complete(({"valid": True},), "direct", None)),
+        (answer(f"So: {GOOD}"), Complete(({"valid": True},), "brace-walker", 4)),
+        (answer("{valid: True"), Complete(({"valid": True},), "jsonrepair", 0)),
+        (answer(GOOD, "tool-call"), Complete(({"valid": True},), "direct", None)),
+        (answer("x"), UNREADABLE),
+        (answer("x", "tool-call"), UNREADABLE),
+        (answer(""), Unfit("parse-error", ERRORS[0], (), False)),
+        (answer("{oops"), Unfit("parse-error", ERRORS[0], (), False)),
+        (answer('{"valid', "length", "max_tokens"), CUT),
+        (answer('{"valid": tr', "length", "length"), CUT),
+        (answer("x", "length"), CUT),
+        (answer(GOOD, "length"), Truncated("max_tokens", True, 50)),
+        (answer("{'valid': True}", "length"), CUT),
+        (answer(GOOD, "other"), Truncated("unknown", True, 50)),
+        (answer("", "other", "eof"), Truncated("unknown", False, 50)),
+        (answer(GOOD, "stop", "stop_sequence"), Complete(({"valid": True},), "direct", None)),
+        (answer(GOOD, "other", "stop_sequence"), Complete(({"valid": True},), "direct", None)),
+        (answer("x", "stop", "stop_sequence"), Truncated("stop_sequence", False, 50)),
+        (answer('{"valid": 1}', "other", "stop_sequence"), Truncated("stop_sequence", True, 50)),
+        (answer('{"valid": true', "stop", "stop_sequence"), Truncated("stop_sequence", False, 50)),
+        (answer("", "content-filter", "safety"), Refused(None, None)),
+        (answer(GOOD, "content-filter", refusal="No.", safety_category="harm"), Refused("No.", "harm")),
+        (answer(GOOD, refusal="No."), Refused("No.", None)),
+        (answer("x", "length", refusal=""), Refused("", None)),
+    ],
+)
+def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
+    given_: ModelAnswer, expected: Judgement
+) -> None:
+    assert judged(given_) == expected
+
+
+@pytest.mark.rule("rel-05")
+def test_an_answer_that_does_not_fit_says_what_would() -> None:
+    found = judged(answer('{"valid": "canary"}'))
+    assert isinstance(found, Unfit)
+    assert (found.reason, found.error) == ("schema-violation", "/valid must be of type boolean")
+    found = judge(answer("[]"), READ, fits)
+    assert isinstance(found, Unfit)
+    assert found.error == "The document must be of type object"
+
+
+@pytest.mark.rule("rel-05")
+def test_every_document_of_an_answer_is_checked() -> None:
+    def read(text: str) -> Found:
+        return Found(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
+
+    found = judge(answer("-"), read, fits, SHAPE)
+    assert isinstance(found, Unfit)
+    assert [each.rule for each in found.violations] == ["type", "required"]
+
+
+@pytest.mark.rule("rel-05")
+@pytest.mark.parametrize("stop", ["length", "other", "content-filter"])
+def test_an_answer_that_did_not_end_by_itself_is_not_read(stop: StopReason) -> None:
+    def never(text: str) -> Found:
+        raise AssertionError
+
+    assert not isinstance(judge(answer(GOOD, stop), never, fits), Complete | Unfit)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(ANY_TEXT, st.sampled_from(["stop", "length", "content-filter", "tool-call", "other"]), st.text(max_size=5))
+def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopReason, detail: str) -> None:
+    found = judged(answer(text, stop, detail))
+    if isinstance(found, Unfit):
+        assert found.error in ERRORS
+
+
+@pytest.mark.rule("rel-06")
+@pytest.mark.parametrize(
+    ("rounds", "most", "allowed"), [(0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1)]
+)
+def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int, allowed: int) -> None:
+    assert attempts_allowed(rounds, most) == allowed
+
+
+@pytest.mark.rule("rel-11")
+@pytest.mark.parametrize(
+    ("room", "multiplier", "ceiling", "larger"),
+    [
+        (50, 2, None, 100),
+        (50, 1.5, None, 75),
+        (33, 1.5, None, 50),
+        (50, 1, None, 50),
+        (50, 2, 80, 80),
+        (80, 2, 80, None),
+        (90, 2, 80, None),
+        (None, 2, None, 2 * DEFAULT_BUDGET),
+        (None, 2, 5_000, 5_000),
+    ],
+)
+def test_what_was_cut_off_gets_more_room_up_to_the_ceiling(
+    room: int | None, multiplier: float, ceiling: int | None, larger: int | None
+) -> None:
+    assert next_budget(room, multiplier, ceiling) == larger
+
+
+def test_room_grows_until_there_is_none() -> None:
+    room, seen = 50, list[int]()
+    while (larger := next_budget(room, completion.TRUNCATION_MULTIPLIER, 1_000)) is not None:
+        room = larger
+        seen.append(room)
+    assert seen == [100, 200, 400, 800, 1_000]
+
+
+PROMPT = "Tell me in detail how the canary-4471 is fed and where."
+MADE: dict[str, dict[str, Any]] = {
+    "envelope.retry.attempted": retry_attempted("ask", 2, "schema-violation", "e" * 2_000),
+    "envelope.retry.exhausted": retry_exhausted("ask", 3, "truncation", None),
+    "envelope.refusal": refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
+    "envelope.truncated": truncated_event("ask", answer("", "length"), CUT),
+    "envelope.nlToFormat.engaged": nl_to_format("ask", "vendor.acme.plan"),
+    "envelope.recovery.applied": recovery_applied("ask", "markdown-fence", 8),
+    "provider.usage": usage_event("ask", answer("canary-4471", detail="canary-4471")),
+}
+
+
+@pytest.mark.rule("rel-13")
+@pytest.mark.parametrize("name", MADE)
+def test_events_have_the_closed_shape_of_their_type(name: str) -> None:
+    payload = MADE[name]
+    assert name in CATALOGUE
+    assert schema.check_payload(name, payload) == []
+    assert [each.rule for each in schema.check_payload(name, {**payload, "text": "x"})] == ["additionalProperties"]
+    assert payload["nodeId"] == "ask"
+    assert "canary" not in json.dumps(payload)
+
+
+@pytest.mark.rule("rel-13")
+def test_the_six_events_are_those_that_are_made() -> None:
+    assert set(RELIABILITY_EVENTS) == set(MADE) - {"provider.usage"}
+    assert len(MADE["envelope.retry.attempted"]["previousError"]) == 1_000
+    assert "finalError" not in MADE["envelope.retry.exhausted"]
+    assert MADE["envelope.refusal"]["refusalText"] == "I will not: [REDACTED:prompt]"
+
+
+@pytest.mark.rule("rel-15")
+def test_usage_holds_numbers_and_names_only() -> None:
+    assert usage_event("ask", answer("hello")) == {
+        "provider": "scripted",
+        "model": "mini",
+        "inputTokens": 3,
+        "outputTokens": 50,
+        "totalTokens": 53,
+        "nodeId": "ask",
+    }

@@ -1,0 +1,239 @@
+"""What is read out of a model's text: the right document by the right path, and never a part of one."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, PROSE, VALUES
+from weftwork.protocol.envelopes.text import extraction
+from weftwork.protocol.envelopes.text.extraction import (
+    Found,
+    Part,
+    envelopes_in,
+    follow,
+    holds_document,
+    is_prose,
+    looks_like_envelope,
+    read_envelopes,
+    read_value,
+)
+from weftwork.protocol.envelopes.text.repair import repair
+
+
+@pytest.mark.rule("rel-01")
+@settings(max_examples=examples(200), deadline=None)
+@given(VALUES, st.booleans(), st.sampled_from([None, 2]))
+def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
+    assert read_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == Found((value,), "direct", None)
+
+
+@pytest.mark.rule("rel-01")
+@settings(max_examples=examples(200), deadline=None)
+@given(VALUES, PROSE, PROSE, st.sampled_from(["json", "JSON", "", "text"]), st.sampled_from(["```", "~~~", "`````"]))
+def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: str, fence: str) -> None:
+    text = f"{before}.\n{fence}{info}\n{json.dumps(value, indent=1)}\n{fence}\n{after}"
+    offset = len(f"{before}.\n{fence}{info}\n".encode())
+    assert read_value(text) == Found((value,), "markdown-fence", offset)
+
+
+@pytest.mark.rule("rel-01")
+@settings(max_examples=examples(200), deadline=None)
+@given(OBJECTS, PROSE, PROSE)
+def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
+    text = f"{before}. {json.dumps(value)} {after}."
+    assert read_value(text) == Found((value,), "brace-walker", len(f"{before}. ".encode()))
+
+
+@pytest.mark.rule("rel-01")
+@pytest.mark.parametrize(
+    ("text", "value", "path"),
+    [
+        ('See [1] and [2]: {"a": 1}', {"a": 1}, "brace-walker"),
+        ('The set {a, b} of {name} is {"a": 1}.', {"a": 1}, "brace-walker"),
+        ('[see {"a": 1}]', {"a": 1}, "brace-walker"),
+        ('Take ["x", "y"], then.', ["x", "y"], "brace-walker"),
+        ('{"a": 1}\n{"a": 2}', {"a": 1}, "brace-walker"),
+        ('{"no": 1}\n```json\n{"a": 1}\n```', {"a": 1}, "markdown-fence"),
+        ('```json {"a": 1}\n```', {"a": 1}, "brace-walker"),
+        ('```json\n{"a": 1}```', {"a": 1}, "brace-walker"),
+        ('```json\n{"a": "```"}\n```', {"a": "```"}, "markdown-fence"),
+        ('```json\n{"a": 1}\n', {"a": 1}, "markdown-fence"),
+        ('````\n```json\n{"a": 1}\n```\n````', {"a": 1}, "brace-walker"),
+        ('```\r\n{"a": 1}\r\n```\r\n', {"a": 1}, "markdown-fence"),
+        ("As in [1]: {'a': 1}", [1], "brace-walker"),
+        ("Here: {'a': [1,]}", {"a": [1]}, "jsonrepair"),
+        ("```python\n{'a': None}\n```", {"a": None}, "jsonrepair"),
+        ("\ufeff{}", {}, "brace-walker"),
+    ],
+)
+def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
+    found = read_value(text)
+    assert found is not None
+    assert (found.documents, found.path) == ((value,), path)
+
+
+@pytest.mark.rule("rel-01")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "The answer is yes.",
+        "{name}",
+        "{ to be or not }",
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"a": 9007199254740993}',
+        '{"a": "\\ud800"}',
+        '{"a": "\ud800"}',
+        "[" * 65 + "]" * 65,
+        '{"a": oops, "b": {"c": 1}}',
+        '{"a": [1}, {"b": 2}]',
+    ],
+)
+def test_what_no_document_can_be_read_from(text: str) -> None:
+    assert read_value(text) is None
+    assert read_envelopes(text) is None
+
+
+def prefixes(text: str) -> Iterator[str]:
+    """Some fifty of them, the shortest and the longest included."""
+    return (text[:end] for end in {*range(0, len(text), len(text) // 50 + 1), len(text) - 1})
+
+
+@pytest.mark.rule("rel-02")
+@settings(max_examples=examples(100), deadline=None)
+@given(OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
+@example({"a": {"b": [{"c": 1}]}, "d": True}, "", "{0}{1}")
+def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str, form: str) -> None:
+    nothing_is_made_whole(value, before, form)
+
+
+def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None:
+    for cut in prefixes(json.dumps(value)):
+        text = form.format(before, cut)
+        assert read_value(text) is None
+        assert read_envelopes(text) is None
+        assert not holds_document(text)
+
+
+def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def anywhere(text: str, part: Part) -> Iterator[tuple[int, int]]:
+        for start in range(part.start, part.end):
+            if text[start] in "{[":
+                end, closed = follow(text, start, part.end)
+                if closed:
+                    yield start, end
+
+    monkeypatch.setattr(extraction, "spans", anywhere)
+    with pytest.raises(AssertionError):
+        nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
+
+
+def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    mend = repair
+    monkeypatch.setattr(extraction, "repair", lambda text, clean: mend(text, clean=True))
+    with pytest.raises(AssertionError):
+        nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
+
+
+@pytest.mark.rule("rel-02")
+def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -> None:
+    for text in ('{"a": [1, 2', 'So: {"a": {"b": 1}', "```json\n{'a': 1\n```\nThat is all."):
+        assert read_value(text) is None
+        assert read_value(text, clean=True) is not None
+    for text in ('{"a": 1,', '{"a":', '{"a', '{"a": "b', "{'a': 1\n```json\n["):
+        assert read_value(text, clean=True) is None
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(ANY_TEXT, st.booleans())
+def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
+    value, envelopes = read_value(text, clean=clean), read_envelopes(text, clean=clean)
+    for found in (value, envelopes, envelopes_in(text)):
+        if found is not None:
+            assert found.documents
+            assert (found.offset is None) == (found.path == "direct")
+            assert found.offset is None or found.offset < len(text.encode("utf-8", "surrogatepass"))
+    assert envelopes is None or all(isinstance(each, dict) for each in envelopes.documents)
+    is_prose(text)
+    if holds_document(text):
+        assert value is not None
+
+
+PLAN = {"type": "vendor.acme.plan", "payload": {"steps": []}}
+ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-generation"}}
+
+
+@pytest.mark.rule("rel-03")
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (json.dumps([PLAN, ERROR]), "direct"),
+        (f"{json.dumps(PLAN)}\n{json.dumps(ERROR)}", "brace-walker"),
+        (f"First {json.dumps(PLAN)}, then [2] {json.dumps(ERROR)}.", "brace-walker"),
+        (f"One:\n```json\n{json.dumps(PLAN)}\n```\nTwo:\n```json\n{json.dumps(ERROR)}\n```\n", "markdown-fence"),
+        (f"One:\n```json\n{json.dumps(PLAN)}\n```\nTwo: {json.dumps(ERROR)}", "markdown-fence"),
+        (f"{json.dumps(PLAN)}\n```\n{json.dumps(ERROR)}\n```", "brace-walker"),
+        (f"```json\n{json.dumps([PLAN, ERROR], indent=2)}\n```", "markdown-fence"),
+        (f'An open {{" here\n```json\n{json.dumps([PLAN, ERROR])}\n```', "markdown-fence"),
+    ],
+)
+def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
+    for read in (read_envelopes, envelopes_in):
+        found = read(text)
+        assert found is not None
+        assert (found.documents, found.path) == ((PLAN, ERROR), path)
+
+
+@pytest.mark.rule("rel-03")
+def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> None:
+    text = "{'type': 'error', \"type\"_: 1}"
+    assert read_envelopes(text) is None
+    text = f"```json\n{PLAN}\n```\n```json\n{ERROR}\n```"
+    found = read_envelopes(text)
+    assert found is not None
+    assert (found.documents, found.path) == ((PLAN, ERROR), "jsonrepair")
+    assert envelopes_in(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
+
+
+@pytest.mark.rule("rel-03")
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(OBJECTS, min_size=1, max_size=5), st.data())
+def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
+    text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
+    found = read_envelopes(text)
+    assert found is not None
+    assert found.documents == tuple(objects)
+
+
+def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
+    assert envelopes_in('A "type" and a "payload" in words.') is None
+    assert envelopes_in('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
+    assert envelopes_in('{"type": "x"}') is None
+    found = envelopes_in(f'{{"a": 1}} {json.dumps(PLAN)}')
+    assert found is not None
+    assert found.documents == (PLAN,)
+    assert not looks_like_envelope([PLAN])
+
+
+def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(data: bytes) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(extraction, "decode", never)
+    assert envelopes_in('Once upon a time {"there": "was"} a "type" of day.') is None
+
+
+@pytest.mark.rule("rel-04")
+def test_prose_does_not_begin_like_json() -> None:
+    assert [each for each in ("words", " {", "[", "\n```json", "~~~", "", " \n", "`x`", "42") if is_prose(each)] == [
+        "words",
+        "`x`",
+        "42",
+    ]

@@ -1,0 +1,251 @@
+"""Schemas: what they accept, where their errors point, and that no message repeats what was sent."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.protocol.envelopes.sample_envelopes import GONE, edited
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.run import events, header
+
+EXAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_examples.json").read_text("utf-8"))
+DOCUMENTS: dict[str, list[Any]] = EXAMPLES["documents"]
+PAYLOADS: dict[str, Any] = EXAMPLES["payloads"]
+HERE = "the place that was edited"
+CANARY = "canary-5e0f"
+
+
+def places(document: Any, at: str = "") -> Iterator[str]:
+    members = document.items() if isinstance(document, dict) else enumerate(document)
+    for name, member in members:
+        yield f"{at}/{name}"
+        if isinstance(member, dict | list):
+            yield from places(member, f"{at}/{name}")
+
+
+def test_every_schema_has_an_example_that_fits() -> None:
+    assert sorted(DOCUMENTS) == schema.names()
+    for name, documents in DOCUMENTS.items():
+        for document in documents:
+            assert schema.check(name, document) == [], name
+
+
+def test_every_schema_is_a_schema_with_an_id_and_known_references() -> None:
+    ids = {schema.document(name)["$id"] for name in schema.names()}
+    for name in schema.names():
+        document = schema.document(name)
+        jsonschema_rs.meta.validate(document)
+        published = f"https://openwop.dev/spec/v1/{name}.schema.json"
+        assert document["$id"] in (published, f"urn:weftwork:schema:v1:{name}")
+        for reference in references(document):
+            target = reference.partition("#")[0]
+            assert not target or any(each.endswith(target) for each in ids), reference
+
+
+def references(document: Any) -> Iterator[str]:
+    members = document.values() if isinstance(document, dict) else document
+    for each in members:
+        if isinstance(each, dict | list):
+            yield from references(each)
+    if isinstance(document, dict) and isinstance(document.get("$ref"), str):
+        yield document["$ref"]
+
+
+NODE, PORT, VOTES = "/nodes/0", "/nodes/0/inputs", "/channels/votes/access"
+PROMPTS = "/defaults/promptRefs"
+
+
+@pytest.mark.rule("schema-01")
+@pytest.mark.parametrize(
+    ("name", "pointer", "value", "at", "rule"),
+    [
+        ("create-run", "/workflowId", GONE, "", "required"),
+        ("create-run", "/workflowId", "", HERE, "minLength"),
+        ("create-run", "/inputs", [], HERE, "type"),
+        ("create-run", "/residency", "eu", HERE, "unevaluatedProperties"),
+        ("create-run", "/mode", "eval", "", "required"),
+        ("create-run", "/mode", "trial", HERE, "enum"),
+        ("create-run", "/tags", ["t"] * 101, HERE, "maxItems"),
+        ("create-run", "/tags/0", "t" * 257, HERE, "maxLength"),
+        ("create-run", "/configurable/temperature", 2.1, HERE, "maximum"),
+        ("create-run", "/configurable/recursionLimit", 0, HERE, "minimum"),
+        ("create-run", "/configurable/mockProvider/x", 1, HERE, "additionalProperties"),
+        ("bulk-cancel", "/runIds", GONE, "", "required"),
+        ("bulk-cancel", "/runIds", [], HERE, "minItems"),
+        ("bulk-cancel", "/runIds/0", "", HERE, "minLength"),
+        ("bulk-cancel", "/runIds/0", "r" * 129, HERE, "maxLength"),
+        ("bulk-cancel", "/runIds/0", 1, HERE, "type"),
+        ("bulk-cancel", "/reason", "r" * 513, HERE, "maxLength"),
+        ("bulk-cancel", "/all", True, HERE, "additionalProperties"),
+        ("bulk-cancel-response", "/results/0/status", "completed", HERE, "enum"),
+        ("bulk-cancel-response", "/results/0/status", GONE, "/results/0", "required"),
+        ("bulk-cancel-response", "/results/1/error", GONE, "/results/1", "required"),
+        ("bulk-cancel-response", "/results/1/error/code", "gone", HERE, "enum"),
+        ("cancel-run", "/reason", "r" * 513, HERE, "maxLength"),
+        ("cancel-run", "/why", "r", HERE, "additionalProperties"),
+        ("annotation-create", "/signal", GONE, "", "required"),
+        ("annotation-create", "/signal/kind", "praise", HERE, "enum"),
+        ("annotation-create", "/signal/kind", "label", "/signal", "required"),
+        ("annotation-create", "/signal/rating", 6, HERE, "maximum"),
+        ("annotation-create", "/signal/rating", 0, HERE, "minimum"),
+        ("annotation-create", "/signal/rating", 4.5, HERE, "type"),
+        ("annotation-create", "/signal/weight", 1, HERE, "additionalProperties"),
+        ("annotation-create", "/target/runId", "run-2", HERE, "additionalProperties"),
+        ("annotation-create", "/note", None, HERE, "type"),
+        ("annotation", "/target/runId", GONE, "/target", "required"),
+        ("annotation", "/signal/rating", GONE, "/signal", "required"),
+        ("annotation", "/actor/tenant", "acme", HERE, "additionalProperties"),
+        ("run-diff-response", "/eventDiffs/0/op", "moved", HERE, "enum"),
+        ("run-diff-response", "/divergedAtSeq", -1, HERE, "minimum"),
+        ("run-diff-response", "/eventDiffs/0/aEvent", None, HERE, "type"),
+        ("error-envelope", "/correlationId", "c", HERE, "additionalProperties"),
+        ("agent-ref", "/channel", "stable", HERE, "falseSchema"),
+        ("run-event", "/nodeId", None, HERE, "type"),
+        ("run-event", "/sequence", -1, HERE, "minimum"),
+        ("run-event", "/type", "NodeStarted", HERE, "pattern"),
+        ("run-event", "/type", "core.mine", HERE, "not"),
+        ("run-snapshot", "/status", "waiting-clarification", HERE, "enum"),
+        ("run-snapshot", "/owner/email", "e", HERE, "additionalProperties"),
+        ("run-snapshot", "/agent/agentId", "ab", HERE, "minLength"),
+        ("poll", "/events/0/type", 1, HERE, "type"),
+        ("capabilities", "/limits/maxThings", 1, HERE, "additionalProperties"),
+        ("capabilities", "/fixtures", ["a", "a"], HERE, "uniqueItems"),
+        ("workflow-definition", "/id", "Greeting", HERE, "pattern"),
+        ("workflow-definition", "/id", "greeting\n", HERE, "pattern"),
+        ("workflow-definition", "/nodes", [], HERE, "minItems"),
+        ("workflow-definition", f"{NODE}/config", GONE, NODE, "required"),
+        ("workflow-definition", f"{NODE}/retries", 1, HERE, "additionalProperties"),
+        ("workflow-definition", f"{PORT}/who", "who", HERE, "type"),
+        ("workflow-definition", f"{PORT}/who/type", "input", HERE, "enum"),
+        ("workflow-definition", f"{PORT}/who/type", GONE, f"{PORT}/who", "required"),
+        ("workflow-definition", f"{PORT}/who/variableName", "", HERE, "minLength"),
+        ("workflow-definition", f"{PORT}/from/outputKey", GONE, f"{PORT}/from", "required"),
+        ("workflow-definition", f"{PORT}/fixed/optional", True, HERE, "additionalProperties"),
+        ("workflow-definition", "/edges/0/triggerRule", "always", HERE, "enum"),
+        ("workflow-definition", "/channels/notes/access", "secret", HERE, "enum"),
+        ("workflow-definition", "/channels/notes/access", 1, HERE, "type"),
+        ("workflow-definition", f"{VOTES}/owners", [], HERE, "additionalProperties"),
+        ("workflow-definition", f"{VOTES}/writers/0", "**", HERE, "pattern"),
+        ("workflow-definition", "/channels/notes/ttlMs", 31536000001, HERE, "maximum"),
+        ("workflow-definition", f"{PROMPTS}/system", "prompt:A", HERE, "pattern"),
+        ("workflow-definition", f"{PROMPTS}/user/templateId", GONE, f"{PROMPTS}/user", "required"),
+    ],
+)  # fmt: skip
+def test_a_violation_points_at_its_place(name: str, pointer: str, value: Any, at: str, rule: str) -> None:
+    found = schema.check(name, edited(DOCUMENTS[name][0], pointer, value))
+    assert found[0].rule == rule
+    assert {each.pointer for each in found} == {pointer if at == HERE else at}
+
+
+def test_all_violations_come_in_the_order_of_their_pointers() -> None:
+    document = {"tags": ["", *["t"] * 9, ""], "inputs": 1, "extra": 1, "metadata": []}
+    found = [each.pointer for each in schema.check("create-run", document)]
+    assert found == ["", "/extra", "/inputs", "/metadata", "/tags/0", "/tags/10"]
+
+
+@pytest.mark.rule("schema-02")
+def test_a_refusal_names_the_first_violation_and_lists_at_most_twenty() -> None:
+    schema.require("cancel-run", {})
+    with pytest.raises(ClientFault) as caught:
+        schema.require("create-run", {"workflowId": "w", "tags": [1] * 40})
+    assert (caught.value.code, caught.value.status) == ("validation_error", 400)
+    assert caught.value.message == "create-run: the value at the pointer must be of type string."
+    details = caught.value.details or {}
+    assert details["pointer"] == "/tags/0"
+    assert details["violations"][19] == {"pointer": "/tags/19", "message": "must be of type string"}
+    assert len(details["violations"]) == schema.MAX_REPORTED
+    assert len(schema.check("create-run", {"workflowId": "w", "tags": [1] * 90})) == schema.MAX_VIOLATIONS
+
+
+def test_a_large_document_gets_its_first_violation_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = {"workflowId": "w", "tags": [1] * 2 * schema.MAX_DETAILED}
+    assert len(schema.check("create-run", document)) == 1
+    assert schema.check("create-run", {"workflowId": "w", "inputs": {"x": document["tags"]}}) == []
+    monkeypatch.setattr(schema, "MAX_DETAILED", 10 * schema.MAX_DETAILED)  # sabotage
+    assert len(schema.check("create-run", document)) > 1
+
+
+def _all_messages(name: str, document: Any) -> tuple[int, str]:
+    found = schema.check(name, document)
+    texts = [f"{each.rule} {each.message}" for each in found]
+    try:
+        schema.require(name, document)
+    except ClientFault as fault:
+        texts += [str(fault), *(each["message"] for each in (fault.details or {})["violations"])]
+    return len(found), "\n".join(texts)
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_no_message_repeats_what_was_sent(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(DOCUMENTS)))
+    document = data.draw(st.sampled_from([each for each in DOCUMENTS[name] if each] or [{"x": 1}]))
+    for pointer in data.draw(st.lists(st.sampled_from(list(places(document))), min_size=1, max_size=4)):
+        value = data.draw(st.sampled_from([CANARY, [CANARY], {CANARY: CANARY}, CANARY * 60]))
+        try:
+            document = edited(document, pointer, value)
+        except (KeyError, IndexError, TypeError, ValueError):
+            continue  # an earlier edit took this place away
+    assert CANARY not in _all_messages(name, document)[1]
+
+
+def test_the_canary_is_seen_when_the_text_of_the_validator_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = edited(DOCUMENTS["create-run"][0], f"/{CANARY}", 1)
+    count, text = _all_messages("create-run", document)
+    assert count == 1
+    assert CANARY not in text
+    monkeypatch.setattr(schema, "explain", lambda error: [((), (), "x", error.message)])  # sabotage
+    assert CANARY in _all_messages("create-run", document)[1]
+
+
+def test_event_types_are_those_of_the_catalogue() -> None:
+    listed = schema.document("run-event")["$defs"]["RunEventType"]["enum"]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == events.CATALOGUE
+
+
+SEGMENT = st.sampled_from(["run", "core", "corex", "vendor", "acme", "a-b", "a_B", "A", "1", "", "é", "a b", "x\n"])
+
+
+@given(st.lists(SEGMENT, min_size=1, max_size=4).map(".".join))
+@settings(max_examples=200, deadline=None)
+def test_vendor_types_are_those_of_the_pattern(name: str) -> None:
+    pattern = {"pattern": events.VENDOR_PATTERN}
+    by_pattern = jsonschema_rs.Draft202012Validator(pattern, offline=True).is_valid(name)
+    fits = schema.check("run-event", {**DOCUMENTS["run-event"][0], "type": name}) == []
+    assert fits == (by_pattern or name in events.CATALOGUE)
+
+
+@pytest.mark.rule("evt-04")
+def test_payloads_have_the_shape_of_their_type() -> None:
+    definitions = schema.document("run-event-payloads")["$defs"]
+    index = definitions["_typeIndex"]["properties"]
+    assert sorted(index) == sorted(PAYLOADS)
+    ours = {events.CANCEL_REQUESTED, events.PAUSE_REQUESTED, events.MAP_ITEM}
+    assert set(index) - events.CATALOGUE == ours | {events.EFFECT_CLAIMED, events.EFFECT_RECORDED}
+    for name, payload in PAYLOADS.items():
+        words = name.replace("-", ".").split(".")
+        camel = words[0] + "".join(word[0].upper() + word[1:] for word in words[1:])
+        assert index[name] == {"$ref": f"#/$defs/{camel}"}
+        assert schema.check_payload(name, payload) == []
+        assert [each.rule for each in schema.check_payload(name, [])] == ["type"]
+        for member in definitions[camel].get("required", ()):
+            assert [each.rule for each in schema.check_payload(name, edited(payload, f"/{member}", GONE))] == [
+                "required"
+            ]
+    assert schema.check_payload("lease.acquired", ["anything"]) == []
+
+
+def test_statuses_are_those_of_a_run() -> None:
+    assert schema.document("run-snapshot")["$defs"]["RunStatus"]["enum"] == list(header.STATUSES)
+    created = schema.document("create-run-response")["properties"]["status"]["enum"]
+    cancelled = schema.document("cancel-run-response")["properties"]["status"]["enum"]
+    assert set(created) == set(header.STATUSES) - header.TERMINAL - {"paused", "cancelling"}
+    assert set(cancelled) == header.TERMINAL | {"cancelling"}

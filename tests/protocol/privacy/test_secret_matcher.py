@@ -1,0 +1,183 @@
+"""Copies of sensitive texts inside other texts: found, the longest first, at a cost that the bounds keep small."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from weftwork.protocol.privacy import secret_matcher
+from weftwork.protocol.privacy.secret_matcher import MAX_MARKER, MAX_TEXT, MAX_TEXTS, MAX_VALUES, MIN_TEXT, Copies
+
+
+def knowing(*values: Any) -> Copies:
+    made = Copies()
+    for value in values:
+        made.learn("***", value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("learnt", "text", "shown"),
+    [
+        ("abcd", "abcd", "***"),
+        ("abcd", "<abcd> abcdabcd", "<***> ******"),
+        ("abc", "abc", "abc"),
+        ("", "", ""),
+        (["abcd", {"deep": ["efgh"]}], "abcd efgh deep", "*** *** deep"),
+        ({"longname": 4711}, "longname 4711", "longname 4711"),
+        ("a.c*d", "a.c*d abc*d", "*** abc*d"),
+        ([" a\nb ", "é\U0001f600xy"], "[ a\nb ] é\U0001f600xy", "[***] ***"),
+        (["inner", "outer-inner-outer"], "<outer-inner-outer> <inner>", "<***> <***>"),
+        (["abcd", "abcdef"], "abcde abcdef", "***e ***"),
+        ("x" * (MAX_TEXT - 1), "x" * (MAX_TEXT - 1) + "\ny", "***\ny"),
+        ("x" * MAX_TEXT + "y", "<" + "x" * MAX_TEXT + "y>\n.", "<***"),
+    ],
+)
+def test_a_learnt_text_is_masked_wherever_it_stands(learnt: Any, text: str, shown: str) -> None:
+    assert knowing(learnt).mask(text) == shown
+
+
+def test_a_marker_is_not_searched_again() -> None:
+    made = Copies()
+    made.learn("[REDACTED:name]", "REDACTED")
+    made.learn("[REDACTED:other]", "name")
+    assert made.mask("REDACTED name") == "[REDACTED:name] [REDACTED:other]"
+
+
+def test_the_first_name_of_a_text_stays() -> None:
+    made = Copies()
+    made.learn("[1]", "abcd")
+    made.learn("[2]", "abcd")
+    assert made.mask("abcd") == "[1]"
+
+
+def expected(learnt: list[str], text: str) -> str:
+    """What `mask` should give, one character after the other."""
+    shown, at = "", 0
+    heads = sorted((each[:MAX_TEXT] for each in learnt if len(each) >= MIN_TEXT), key=len, reverse=True)
+    while at < len(text):
+        found = next((head for head in heads if text.startswith(head, at)), None)
+        shown += text[at] if found is None else "***"
+        at += 1 if found is None else len(text) if len(found) == MAX_TEXT else len(found)
+    return shown
+
+
+TEXTS = st.text("ab.", max_size=9) | st.integers(MAX_TEXT - 2, MAX_TEXT + 2).map(lambda length: "a" * length)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(TEXTS, max_size=12), st.lists(TEXTS, max_size=12).map("".join))
+def test_the_pattern_finds_what_a_plain_search_finds(learnt: list[str], text: str) -> None:
+    assert knowing(learnt).mask(text) == expected(learnt, text)
+
+
+class Looked(str):
+    """A text that counts how often one of its kind was looked at."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __len__(self) -> int:
+        Looked.looks += 1
+        return super().__len__()
+
+
+def test_of_many_texts_only_the_first_are_looked_at() -> None:
+    Looked.looks = 0
+    many = [Looked(f"text-{index:05}") for index in range(90_000)]
+    made = knowing(many, many, {"more": many})
+    assert Looked.looks <= 2 * MAX_TEXTS
+    assert made.mask(f"text-{MAX_TEXTS - 1:05}") == "***"
+    assert made.mask(f"text-{MAX_TEXTS:05}") == f"text-{MAX_TEXTS:05}"
+
+
+def test_a_large_value_without_texts_is_not_walked_to_its_end() -> None:
+    Looked.looks = 0
+    made = knowing([Looked("abc")] * 90_000 + ["text"])
+    assert Looked.looks == MAX_VALUES - 1
+    assert made.mask("text") == "text"
+    assert knowing([7] * (MAX_VALUES - 2) + ["text"]).mask("text") == "***"
+
+
+def test_members_are_learnt_in_the_order_of_their_names() -> None:
+    names = [f"{index:03}" for index in range(MAX_TEXTS + 1)]
+    forth = knowing({name: f"text-{name}" for name in names})
+    back = knowing({name: f"text-{name}" for name in reversed(names)})
+    text = " ".join(f"text-{name}" for name in names)
+    assert forth.mask(text) == back.mask(text)
+    assert forth.mask(text).split()[-1] == f"text-{names[-1]}"
+
+
+def test_the_pattern_is_made_once_for_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = knowing([f"text-{index}" for index in range(MAX_TEXTS)])
+    compiled: list[Any] = []
+    real = secret_matcher.jsonschema_rs.validator_for
+    monkeypatch.setattr(
+        secret_matcher.jsonschema_rs,
+        "validator_for",
+        lambda schema, **more: compiled.append(schema) or real(schema, **more),
+    )
+    for _ in range(100):
+        made.learn("***", "text-1")
+        assert not made.absent(["a text-1"])
+        assert not made.unmentioned(b'["a text-1"]')
+    assert len(compiled) == 2
+
+
+def test_texts_that_hold_each_other_nest_no_deeper_than_python_goes() -> None:
+    made = knowing(["a" * length for length in range(MIN_TEXT, MAX_TEXT + 1)])
+    assert made.mask("b" + "a" * (MAX_TEXT - 1) + "b") == "b***b"
+
+
+def test_without_the_bound_every_text_would_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret_matcher, "MAX_TEXTS", 10**9)
+    Looked.looks = 0
+    knowing([Looked(f"text-{index:05}") for index in range(1_000)])
+    assert Looked.looks > 2 * MAX_TEXTS
+
+
+def test_secrets_that_are_too_long_for_a_pattern_are_found_all_the_same() -> None:
+    made = Copies()
+    secrets = [f"{number:03}" + "a" * 15_000 for number in range(64)]
+    for number, secret in enumerate(secrets):
+        made.learn_secret(str(number), secret)
+    assert not made.absent([secrets[7]])
+    assert not made.unmentioned(json.dumps(secrets[7]).encode())
+    assert made.mask(f"<{secrets[7]}>") == "<[REDACTED:7]>"
+    assert made.mask("nothing") == "nothing"
+
+
+def test_a_marker_is_not_much_longer_than_what_it_stands_for() -> None:
+    made = Copies()
+    made.learn(f"[REDACTED:{'n' * 256}]", "abcd")
+    made.learn_secret("s" * 5000, "key")
+    for text in ("abcd", "key"):
+        assert len(made.mask(text)) == MAX_MARKER
+        assert made.mask(text).endswith("]")
+        # And it is known as one of ours.
+        assert made.mask(made.mask(text)) == made.mask(text)
+
+
+@pytest.mark.parametrize("shown", ["k\u00e5/77", r"k\u00e5/77", r"k\u00E5/77", "k\u00e5\\/77"])
+def test_a_text_is_found_as_it_stands_in_json(shown: str) -> None:
+    made = knowing("k\u00e5/77")
+    assert made.mask(f"<{shown}>") == "<***>"
+    assert not made.absent(shown)
+
+
+def test_the_forms_of_a_text_take_no_place_of_another() -> None:
+    """Each of these stands in JSON in three other ways."""
+    texts = [f"\u00e5/{number:03}" for number in range(MAX_TEXTS)]
+    made = knowing(texts)
+    for text in texts:
+        assert not made.absent(f"<{text}>")
+        assert made.mask(f"<{text}>") == "<***>"
+        assert not made.unmentioned(json.dumps([text], ensure_ascii=False).encode())
+
+
+def test_a_text_that_is_a_form_of_another_is_learnt_with_its_own() -> None:
+    made = knowing('ab"cd', r"ab\"cd")
+    assert made.mask(json.dumps(r"ab\"cd")) == '"***"'

@@ -1,0 +1,251 @@
+"""Debug bundles: what is in them, what is not, and how large they are."""
+
+import json
+import os
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples, header_of, node, plan_of, workflow
+from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
+from weftwork.protocol.json import schema
+from weftwork.protocol.review import debug_bundle
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES, RUN_CUT, STATUS, Bundle, bare_bundle, shown_run
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
+from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.projection import Projection, RowKind, StateRow, Stored, snapshot
+
+PLAN = plan_of(workflow([node("a")]))
+NOW = 1_790_000_000_000
+STEP = 1 if os.environ.get("WEFTWORK_PROOF") == "full" else 37
+Written = tuple[str, dict[str, Any], str | None]
+
+
+def story(nodes: int, text: str = "hello") -> list[Written]:
+    """The events of a run whose nodes end one after the other."""
+    found: list[Written] = [("run.started", {"workflowId": "sample", "inputs": {}}, None)]
+    for at in range(nodes):
+        name = f"n{at}"
+        found.append(("node.started", {"nodeId": name, "typeId": "core.noop", "attempt": 1}, name))
+        found.append(("log.appended", {"level": "info", "message": text}, name))
+        found.append(("node.completed", {"nodeId": name, "outputs": {}}, name))
+    return [*found, ("run.completed", {"outputs": {}}, None)]
+
+
+def events_of(written: list[Written]) -> list[Event]:
+    return [
+        Event("run-1", at, f"event-{at:012}", kind, NOW + at, msgspec.json.encode(payload), name, content_trust=None)
+        for at, (kind, payload, name) in enumerate(written)
+    ]
+
+
+def stored(last: int, status: Any = "completed", **more: Any) -> Stored:
+    rows = (StateRow("node", "n0", b'{"status":"completed"}'), StateRow("variable", "v", b'"value"'))
+    return Stored(header_of(PLAN, **more), Projection(status, last, NOW, NOW + last), rows)
+
+
+def write(events: list[Event], run: Stored | None = None, page: int = 7, **more: Any) -> tuple[bytes, Bundle]:
+    """The document, made as the engine makes it."""
+    run = run or stored(len(events) - 1)
+    made = Bundle(run, snapshot(run), "0.1.0", NOW, **more)
+    parts = [made.head]
+    for at in range(0, len(events), page):
+        if made.full:
+            break
+        parts.append(made.take(events[at : at + page]))
+    return b"".join([*parts, made.tail()]), made
+
+
+def read(body: bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(body)
+    assert schema.check("debug-bundle", document) == []
+    assert document["metrics"]["eventCount"] == len(document["events"])
+    assert document["bundleVersion"] == "1.0"
+    assert (document["redactionApplied"], document["redactionMode"]) == (True, "mask")
+    return document
+
+
+@pytest.mark.rule("bundle-01")
+@pytest.mark.parametrize("page", [1, 2, 256])
+def test_a_bundle_holds_the_run_its_log_and_its_spans(page: int) -> None:
+    events = events_of(story(3))
+    document = read(write(events, page=page)[0])
+    assert document["events"] == [json.loads(event.document) for event in events]
+    assert document["host"] == {"name": "weftwork", "version": "0.1.0", "vendor": "weftwork"}
+    assert document["run"]["status"] == document["run"]["hostStatus"] == "completed"
+    assert document["run"]["endedAt"] == document["run"]["completedAt"]
+    assert document["run"]["error"] is None
+    assert document["run"]["variables"] == {"v": "value"}
+    assert document["metrics"] == {"openwopCost": None, "nodeCount": 1, "eventCount": 11}
+    assert document["truncated"] is False
+    assert "truncatedReason" not in document
+    names = [span["name"] for span in document["spans"]]
+    assert names == ["openwop.run", *["openwop.node.core.noop"] * 3]
+    assert all(span["endedAt"] is not None for span in document["spans"])
+
+
+def test_a_run_without_events_has_a_bundle() -> None:
+    run = Stored(header_of(PLAN), Projection("pending"), ())
+    document = read(write([], run)[0])
+    assert (document["events"], document["run"]["endedAt"]) == ([], None)
+    assert len(document["spans"]) == 1
+
+
+def test_events_behind_the_snapshot_are_left_for_the_next_bundle() -> None:
+    events = events_of(story(2))
+    document = read(write(events, stored(3, "running"))[0])
+    assert [event["sequence"] for event in document["events"]] == [0, 1, 2, 3]
+    assert document["truncated"] is False
+
+
+@pytest.mark.rule("bundle-03")
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_has_a_word_in_bundles(status: str) -> None:
+    shown = shown_run({"runId": "r", "workflowId": "w", "status": status})
+    listed = schema.document("debug-bundle")["properties"]["run"]["properties"]["status"]["enum"]
+    assert shown["status"] in listed
+    assert shown["hostStatus"] == status
+    assert (shown["status"] == status) == (status not in STATUS)
+    assert schema.check("debug-bundle", {**bare_bundle("r", [], [], "1", "2026-01-31T08:05:09Z"), "run": shown}) == []
+
+
+@pytest.mark.rule("bundle-04")
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
+    events = events_of(story(count, "x" * 50))
+    whole, _ = write(events)
+    assert write(events, cap=len(whole))[0] == whole
+    for cap in [len(whole) - 1, *range(len(whole) - 2, max(len(whole) - 2000, 2000), -STEP)]:
+        body, made = write(events, cap=cap)
+        assert len(body) <= cap, "never larger than it may be"
+        document = read(body)
+        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+        kept = len(document["events"])
+        assert document["events"] == [json.loads(event.document) for event in events[:kept]]
+        assert made.full
+        # One more would have been too much: with it, and what it says of itself, the bundle is larger than the cap.
+        if kept + 1 < len(events):
+            more, _ = write(events, most_events=kept + 1)
+            assert len(more) > cap
+
+
+@pytest.mark.rule("bundle-04")
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 30), st.integers(4000, 30_000), st.integers(1, 40), st.none() | st.integers(1, 100))
+def test_no_bundle_is_larger_than_its_cap(count: int, cap: int, page: int, most: int | None) -> None:
+    events = events_of(story(count, "y" * 40))
+    body, _ = write(events, page=page, cap=cap, most_events=most)
+    document = read(body)
+    assert len(body) <= cap
+    assert document["events"] == [json.loads(event.document) for event in events[: len(document["events"])]]
+    assert document["truncated"] == (len(document["events"]) < len(events))
+    # Spans tell of no event that is not there.
+    told = [span["attributes"].get("openwop.event_seq", -1) for span in document["spans"]]
+    assert max(told) < len(document["events"])
+
+
+def test_without_the_check_a_bundle_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = events_of(story(20))
+    monkeypatch.setattr(Bundle, "_ending", lambda self, cut: b"")
+    made = Bundle(stored(len(events) - 1), {"runId": "r", "workflowId": "w", "status": "completed"}, "1", NOW, cap=3000)
+    taken = made.take(events)
+    assert len(made.head) + len(taken) + made._spans_size > 2900, "the end no longer fits"
+
+
+@pytest.mark.rule("bundle-04")
+def test_max_events_lowers_the_bound() -> None:
+    events = events_of(story(3))
+    for most in range(1, len(events)):
+        document = read(write(events, most_events=most)[0])
+        assert len(document["events"]) == most
+        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+    for most in (len(events), len(events) + 1, 10**9):
+        assert read(write(events, most_events=most)[0])["truncated"] is False
+
+
+@pytest.mark.rule("bundle-04")
+def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
+    events = events_of(story(2))
+    run = stored(len(events) - 1, inputs={"big": "i " * 300_000}, metadata={"m": 1})
+    run = msgspec.structs.replace(run, rows=(StateRow("variable", "v", msgspec.json.encode("v " * 4_500_000)),))
+    body, _ = write(events, run)
+    document = read(body)
+    assert len(body) < MAX_BYTES
+    assert document["run"]["omitted"] == ["variables"]
+    assert document["run"]["inputs"] == {"big": "i " * 300_000}
+    assert (document["truncated"], document["truncatedReason"]) == (True, RUN_CUT)
+    assert len(document["events"]) == len(events)
+    body, _ = write(events, run, cap=20_000)
+    assert read(body)["run"]["omitted"] == ["variables", "inputs"]
+    assert len(body) <= 20_000
+
+
+def test_spans_are_bounded_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debug_bundle, "MOST_SPANS", 3)
+    document = read(write(events_of(story(5)))[0])
+    assert (len(document["spans"]), document["spansTruncated"]) == (3, True)
+    assert document["truncated"] is False
+    assert "spansTruncated" not in read(write(events_of(story(2)))[0])
+
+
+def test_tokens_of_models_are_summed() -> None:
+    written = story(1)
+    usage = {"provider": "scripted", "model": "m", "inputTokens": 3, "outputTokens": 4, "credentialRef": "leak"}
+    calls: list[Written] = [("provider.usage", usage, "n0")] * 2
+    document = read(write(events_of([*written[:2], *calls, *written[2:]]))[0])
+    assert document["metrics"]["openwopCost"] == {"tokens": {"input": 6, "output": 8}}
+    attributes = document["spans"][1]["attributes"]
+    assert {name: value for name, value in attributes.items() if name.startswith("openwop.cost.")} == {
+        "openwop.cost.tokens.input": 6,
+        "openwop.cost.tokens.output": 8,
+        "openwop.cost.tokens.total": 14,
+        "openwop.cost.provider": "scripted",
+    }
+
+
+def planted(secret: str) -> tuple[list[Event], Stored]:
+    """A run that holds the text in every place that a caller can fill."""
+    deep = {"list": [1, {secret: [secret, f"say {secret}"]}]}
+    written = story(1, f"got {secret} there")
+    recorded = {"nodeId": "n0", "correlationId": secret, "envelopeId": secret, "type": secret, "status": "accepted"}
+    refusal = {"nodeId": "n0", "provider": "p", "model": "m", "refusalText": secret, "safetyCategory": secret}
+    more: list[Written] = [
+        ("variable.changed", {"name": secret, "next": deep}, "n0"),
+        (ENVELOPE_RECORDED, {**recorded, "payload": deep}, "n0"),
+        ("envelope.refusal", refusal, "n0"),
+    ]
+    events = events_of([*written[:2], *more, *written[2:]])
+    for event in events:
+        event.causation_id = secret
+    run = stored(len(events) - 1, "failed", inputs=deep, metadata=deep, configurable=deep, tags=(secret,))
+    held: list[tuple[RowKind, str]] = [("variable", secret), ("channel", secret), ("node", "n0"), ("artifact", secret)]
+    rows = tuple(StateRow(kind, name, msgspec.json.encode(deep)) for kind, name in held)
+    error = msgspec.json.encode({"code": "failed", "message": secret, "details": deep})
+    projection = msgspec.structs.replace(run.projection, error=error, outputs=msgspec.json.encode(deep))
+    return events, Stored(run.header, projection, rows)
+
+
+@pytest.mark.rule("bundle-02")
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_no_member_of_a_bundle_holds_a_credential(name: str) -> None:
+    secret = CREDENTIALS[name]
+    events, run = planted(secret)
+    body, _ = write(events, run)
+    document = read(body)
+    assert BODY.encode() not in body
+    assert json.dumps(secret)[1:-1] not in json.dumps(document, ensure_ascii=False)
+    assert len(document["events"]) == len(events)
+    assert [event["type"] for event in document["events"]] == [event.type for event in events]
+
+
+def test_without_the_masking_it_would_be_in_every_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debug_bundle, "suspect", lambda data: False)
+    secret = CREDENTIALS["model key"]
+    document = json.loads(write(*planted(secret))[0])
+    for member in ("run", "events"):
+        assert secret in json.dumps(document[member])
+    for member in ("inputs", "variables", "metadata", "configurable", "error", "tags", "outputs", "artifacts"):
+        assert secret in json.dumps(document["run"][member]), member

@@ -1,0 +1,254 @@
+"""Media in debug bundles: by their URLs, which stay whole, and no bytes as text anywhere."""
+
+import base64
+import hashlib
+import json
+import os
+import random
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
+from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
+from weftwork.protocol.media.asset_references import ASSETS, AssetToken, join, split
+from weftwork.protocol.review import credential_patterns, debug_bundle
+from weftwork.protocol.review.credential_patterns import MARKER, mask_text
+from weftwork.protocol.review.debug_bundle import EVENTS_CUT, LONGEST, bare_bundle, holds_media, without_bytes
+from weftwork.protocol.run.events import ENVELOPE_RECORDED
+from weftwork.protocol.run.projection import StateRow
+
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+TOKENS = 300_000 if FULL else 4_000
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 12
+TINY = b"\x89PNG\r\n\x1a\n tiny"
+RUN = re.compile(rb"[A-Za-z0-9+/=_-]{1025}")
+
+
+def link(sha256: bytes, media_type: str, name: str) -> str:
+    token = AssetToken("live:acme", sha256, "run-1", media_type, name)
+    return f"https://media.example{ASSETS}{join('kid', token, bytes(32))}"
+
+
+def text_of(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Written]:
+    """How inline media stand in a log: the record of the envelope, and an event of its kind."""
+    payload = {"base64": text_of(data), "bytes": len(data), "mimeType": "image/png", "alt": "a dot", **more}
+    record = {"nodeId": "n0", "envelopeId": "e", "type": kind, "status": "accepted", "payload": payload}
+    return [(ENVELOPE_RECORDED, record, "n0"), (kind, payload, "n0")]
+
+
+@pytest.mark.rule("bundle-08")
+@pytest.mark.parametrize("data", [b"", TINY, PNG, b"\7" * 200_000])
+def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
+    looks = "image/png" if data.startswith(b"\x89PNG") else None
+    body, _ = write(events_of([*story(1)[:2], *media(data, name="dot.png"), *story(1)[2:]]), link=link)
+    recorded, shown = read(body)["events"][2:4]
+    assert recorded["payload"]["payload"] == shown["payload"]
+    assert "base64" not in shown["payload"]
+    opened = split(shown["payload"].pop("url").rpartition("/")[2])
+    assert opened is not None
+    assert (opened[0].sha256, opened[0].name, opened[0].run_id) == (hashlib.sha256(data).digest(), "dot.png", "run-1")
+    assert looks is None or opened[0].media_type == looks
+    assert shown["payload"] == {"bytes": len(data), "mimeType": "image/png", "alt": "a dot", "name": "dot.png"}
+    assert text_of(data)[:40].encode() not in body or not data
+
+
+@pytest.mark.rule("bundle-02", "bundle-08")
+def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    def named() -> str:
+        body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
+        opened = split(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
+        assert opened is not None
+        return opened[0].name
+
+    assert named() == f"{MARKER}.png"
+    monkeypatch.setattr(debug_bundle, "mask_text", lambda text: text)
+    assert BODY in named()
+
+
+@pytest.mark.rule("bundle-08")
+def test_bytes_are_linked_as_what_they_look_like() -> None:
+    html = b"<!doctype html><script>1</script>"
+    body, _ = write(events_of(media(html, mimeType="image/png")), stored(1), link=link)
+    opened = split(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
+    assert opened is not None
+    assert opened[0].media_type == "application/octet-stream"
+
+
+@pytest.mark.rule("bundle-08")
+def test_a_url_that_is_there_stays_and_what_cannot_be_linked_is_left_out() -> None:
+    given_url = "https://elsewhere.example/a.png"
+    cases: list[dict[str, Any]] = [{"url": given_url}, {"url": given_url, "base64": text_of(TINY)}]
+    cases += [{"base64": "not *base64*"}, {"base64": 7}, {"base64": {"deep": 1}}]
+    events = events_of([("media.file", {"bytes": 1, **case}, None) for case in cases])
+    shown = [event["payload"] for event in read(write(events, link=link)[0])["events"]]
+    assert shown[:2] == [{"bytes": 1, "url": given_url}] * 2
+    assert shown[2:] == [{"bytes": 1, "elided": "The bytes are not in the bundle."}] * 3
+    without = [event["payload"] for event in read(write(events_of(media(TINY)), stored(1))[0])["events"]]
+    for payload in (without[0]["payload"], without[1]):
+        assert ("base64" in payload, "url" in payload, "elided" in payload) == (False, False, True)
+
+
+def values() -> st.SearchStrategy[Any]:
+    """JSON with bytes as text in it, bare, in addresses and in lines."""
+    data = st.binary(min_size=900, max_size=3_000)
+    bare = data.map(text_of) | data.map(lambda each: base64.urlsafe_b64encode(each).decode())
+    lined = data.map(lambda each: base64.encodebytes(each).decode())
+    held = st.one_of(bare, lined, bare.map(lambda each: f"data:image/png;base64,{each} and on"), bare.map(json.dumps))
+    texts = st.text(max_size=12) | held
+    return st.recursive(
+        texts | st.integers(0, 9),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=8,
+    )
+
+
+@pytest.mark.rule("bundle-08")
+@settings(max_examples=examples(60), deadline=None)
+@given(values())
+@example(base64.encodebytes(bytes(900)).decode())
+def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
+    written = story(1)
+    more: list[Written] = [("variable.changed", {"name": "v", "next": value}, "n0"), ("acme.thing", {"x": value}, "n0")]
+    events = events_of([*written[:2], *more, *written[2:]])
+    run = stored(len(events) - 1, inputs={"in": value}, metadata={"m": value})
+    rows = (
+        StateRow("variable", "v", msgspec.json.encode(value)),
+        StateRow("artifact", "a", msgspec.json.encode(value)),
+    )
+    body, _ = write(events, msgspec.structs.replace(run, rows=rows), link=link)
+    assert RUN.search(body) is None
+    # In lines it is no run, and yet no more of it may be left, but for a last line that is short.
+    assert re.search(rb"[A-Za-z0-9+/=_-]{1090}", re.sub(rb"\\n", b"", body)) is None
+    bare = bare_bundle("run-1", [{"payload": value}], [{"attributes": {"a": value}}], "1", "2026-01-31T08:05:09Z", link)
+    assert RUN.search(msgspec.json.encode(bare)) is None
+
+
+@pytest.mark.parametrize("name", ["holds_media", "without_bytes"])
+def test_without_the_eliding_there_would_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    events = events_of([("acme.thing", {"x": text_of(PNG)}, None)])
+    assert RUN.search(write(events)[0]) is None
+    monkeypatch.setattr(
+        debug_bundle, name, (lambda text: text) if name == "without_bytes" else (lambda document: False)
+    )
+    assert RUN.search(write(events)[0]) is not None
+
+
+def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debug_bundle, "by_reference", lambda event, link: event)
+    assert text_of(TINY).encode() in write(events_of(media(TINY)), stored(1), link=link)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * LONGEST,
+        "word " * 1_000,
+        "\n".join(hashlib.sha256(bytes([each])).hexdigest() for each in range(50)),
+        "/".join(["https:/", *(f"part{each}.html" for each in range(300))]),
+        "\n".join("x" * 39 for _ in range(50)),
+    ],
+)
+def test_what_is_no_base64_stays(text: str) -> None:
+    assert without_bytes(text) == text
+
+
+@pytest.mark.rule("bundle-08", "bundle-04")
+@pytest.mark.parametrize("page", [1, 7, 256])
+def test_the_size_that_counts_is_that_of_what_is_written(page: int) -> None:
+    written = [*story(2)[:2], *[each for _ in range(40) for each in media()], *story(2)[2:]]
+    events = events_of(written)
+    whole, made = write(events, page=page, link=link, cap=100_000)
+    document = read(whole)
+    assert document["truncated"] is False, "ten times as large before"
+    assert sum(len(event.document) for event in events) > 300_000
+    assert write(events, page=page, link=link, cap=len(whole))[0] == whole
+    for cap in range(len(whole) - 1, len(whole) - 3_000, -131):
+        body, made = write(events, page=page, link=link, cap=cap)
+        assert len(body) <= cap
+        cut = read(body)
+        assert (cut["truncatedReason"], made.full) == (EVENTS_CUT, True)
+        assert cut["events"] == document["events"][: len(cut["events"])]
+
+
+def test_small_documents_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*given: Any) -> Any:
+        raise AssertionError("decoded")
+
+    monkeypatch.setattr(debug_bundle, "_plain", nobody)
+    read(write(events_of(story(30)))[0])
+    assert not holds_media(b'{"message":"%b"}' % (b"many words of a long text " * 500))
+    with pytest.raises(AssertionError, match="decoded"):
+        write(events_of(media(TINY)), stored(1))
+
+
+def tokens(count: int) -> list[str]:
+    """Texts of tokens with random signatures, digests and names."""
+    chance = random.Random(9)
+    found: list[str] = []
+    for at in range(count):
+        name = "".join(chance.choice("abcXYZ-_ .é") for _ in range(chance.choice([0, 0, 8, 60])))
+        token = AssetToken("live:acme", chance.randbytes(32), f"run-{at}", "image/png", name)
+        found.append(join(chance.choice(["k1", "sk-abcdefghijklmnop", "kid_9"]), token, chance.randbytes(32)))
+    return found
+
+
+def looking_like(credential: str) -> str:
+    """A token whose signature holds something that looks like a credential."""
+    signature = base64.urlsafe_b64decode((f"--{credential}" + "a" * 43)[:42] + "A=")
+    return join("k", AssetToken("live:acme", bytes(32), "run", "image/png"), signature)
+
+
+@pytest.mark.rule("media-55")
+def test_the_url_of_an_asset_survives_the_masking() -> None:
+    unlucky = [looking_like(each) for each in ("sk-abcdefghijklmnop", "hf_abcdefghijklmnopqrstu", "AIza" + "b" * 32)]
+    for token in [*tokens(TOKENS), *unlucky]:
+        text = f"see https://media.example{ASSETS}{token}, and sk-{BODY}"
+        assert mask_text(text) == f"see https://media.example{ASSETS}{token}, and {MARKER}"
+    event = {"url": f"https://media.example{ASSETS}{unlucky[0]}", "bytes": 1, "mimeType": "image/png"}
+    shown = read(write(events_of([("media.image", event, None)]), link=link)[0])["events"][0]
+    assert shown["payload"] == event
+
+
+def test_without_that_some_urls_would_open_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credential_patterns, "beside_links", lambda text, change: change(text))
+    token = looking_like("sk-abcdefghijklmnop")
+    assert token not in mask_text(f"https://media.example{ASSETS}{token}")
+    with pytest.raises(AssertionError):
+        test_the_url_of_an_asset_survives_the_masking()
+
+
+@pytest.mark.rule("media-55", "bundle-02")
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_no_credential_hides_behind_the_looks_of_a_url(name: str) -> None:
+    secret = CREDENTIALS[name]
+    token = tokens(1)[0]
+    for text in (
+        f"{ASSETS}v1.k.{secret}.{'a' * 43}",
+        f"{ASSETS}v1.{secret}",
+        f"{ASSETS}{token} {secret}",
+        f"{secret} {ASSETS}{token}",
+        f"\0000\0 {ASSETS}{token} {secret} \0001\0",
+    ):
+        assert BODY not in mask_text(text), text
+        assert secret not in mask_text(text)
+
+
+@pytest.mark.rule("media-55")
+def test_a_long_token_is_no_base64_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = join("k", AssetToken("live:acme", bytes(32), "run", "image/png", "n" * 900), bytes(32))
+    assert RUN.search(token.encode()) is not None
+    text = f"https://media.example{ASSETS}{token}"
+    assert without_bytes(text) == text
+    assert len(without_bytes(f"{ASSETS}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, "what only looks like one"
+    monkeypatch.setattr(debug_bundle, "beside_links", lambda text, change: change(text))
+    assert without_bytes(text) != text

@@ -1,0 +1,159 @@
+"""What looks like a credential is found wherever it stands, and little else is."""
+
+import base64
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.review import credential_patterns
+from weftwork.protocol.review.credential_patterns import MARKER, mask, mask_text, suspect
+
+BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2"
+PEM = f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----"
+TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"HS256"}', b'{"sub":"me"}'))
+CREDENTIALS: dict[str, str] = {
+    "model key": f"sk-{BODY}",
+    "model key with a name": f"sk-ant-api03-{BODY}",
+    "key of ours": f"hk_live_{BODY}",
+    "test key of ours": f"hk_test_{BODY}",
+    "payment key": f"sk_live_{BODY}",
+    "cloud key": "AKIAIOSFODNN7EXAMPLE",
+    "passing cloud key": "ASIAIOSFODNN7EXAMPLE",
+    "search key": f"AIza{BODY}",
+    "code key": f"ghp_{BODY}",
+    "new code key": f"github_pat_{BODY}",
+    "chat key": f"xoxb-{BODY}",
+    "package key": f"npm_{BODY}",
+    "signed token": f"{TOKEN}.{BODY}",
+    "token without a signature": TOKEN,
+    "header": f"Bearer {BODY}",
+    "small header": f"bearer {BODY}",
+    "basic header": f"Basic {BODY}",
+    "private key": PEM,
+    "address": f"postgres://admin:{BODY}@db.example/runs",
+    "planted key": f"sk-canary-{BODY}",
+    "planted mark": f"CANARY-{BODY}",
+    "planted secret": f"secret:canary-{BODY}",
+}
+HARMLESS = [
+    "",
+    "risk-assessment-for-the-quarter",
+    "task-force-of-the-year-2026",
+    "sk-short",
+    "Bearer authentication is on",
+    "a bearer of good news",
+    "https://example.com/a:b@c",
+    "https://example.com/path?query=1",
+    "deployment.canary.adjusted",
+    "the canary in the coal mine",
+    "AKIA and ASIA",
+    "eyJ is how they begin",
+    "BEGIN PRIVATE KEY",
+    "[REDACTED:credential]",
+    "hk_live_",
+    "01m7f5zzhp2z8y1fpzhf93nsbb",
+    "Basic arithmetic",
+]
+
+
+@pytest.mark.rule("bundle-02")
+@pytest.mark.parametrize("name", CREDENTIALS)
+@pytest.mark.parametrize("around", ["{}", "the key is {}.", '"{}"', "key={}", "({})", "a\n{}\nb"])
+def test_a_credential_is_found_in_any_text(name: str, around: str) -> None:
+    text = around.format(CREDENTIALS[name])
+    shown = mask_text(text)
+    assert MARKER in shown
+    assert BODY not in shown
+    assert CREDENTIALS[name] not in shown
+    assert mask_text(shown) == shown
+    assert suspect(json.dumps(text, ensure_ascii=False).encode())
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_none_stays_as_it_is(text: str) -> None:
+    assert mask_text(text) == text
+
+
+def test_several_in_one_text_are_all_found() -> None:
+    text = " and ".join(CREDENTIALS.values())
+    shown = mask_text(text)
+    assert BODY not in shown
+    assert shown.count(" and ") == len(CREDENTIALS) - 1
+
+
+def graphs() -> st.SearchStrategy[Any]:
+    secrets = st.sampled_from(sorted(CREDENTIALS.values()))
+    texts = st.text(max_size=12) | secrets | st.tuples(st.text(max_size=4), secrets).map(" ".join)
+    plain = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts
+    return st.recursive(
+        plain, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=12
+    )
+
+
+def shape(value: Any) -> Any:
+    """The value without its texts."""
+    if isinstance(value, dict):
+        return [shape(each) for each in value.values()]
+    if isinstance(value, list):
+        return ["list", *map(shape, value)]
+    return "text" if isinstance(value, str) else value
+
+
+@pytest.mark.rule("bundle-02")
+@settings(max_examples=examples(200), deadline=None)
+@given(graphs())
+def test_no_value_and_no_name_keeps_one(value: Any) -> None:
+    shown = mask(value)
+    data = encode_stored(shown).decode()
+    assert not [name for name, secret in CREDENTIALS.items() if secret in data]
+    assert BODY not in data
+    assert shape(shown) == shape(value)
+    # What is not suspected has none, and then need not be looked at.
+    if not suspect(encode_stored(value)):
+        assert shown == value
+
+
+def test_names_that_are_masked_stay_apart() -> None:
+    given_names = {f"sk-{BODY}{at}": at for at in range(50)} | {MARKER: 50, f"{MARKER}#2": 51}
+    shown = mask(given_names)
+    assert list(shown.values()) == list(range(52))
+
+
+HOSTILE = [
+    *("sk-", "://a:", "eyJ", "eyJaaaaaaaa.", "-", "-----BEGIN PRIVATE KEY-----", "Bearer ", "CANARY-", "AKIA", "xox"),
+    *("-----BEGIN A", " PRIVATE KEY-----", "://:", "hk_live_", "Basic a", "ghp_", "://a:a@"),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_no_text_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch, piece: str) -> None:
+    """Counted and not timed: every pattern is asked once for each text that holds its literal."""
+    asked: list[str] = []
+
+    class Counting:
+        def __init__(self, head: str, pattern: re.Pattern[str]) -> None:
+            self.head, self.pattern = head, pattern
+
+        def sub(self, marker: str, text: str) -> str:
+            asked.append(self.head)
+            return self.pattern.sub(marker, text)
+
+    patterns = [(head, Counting(head, pattern)) for head, pattern in credential_patterns._PATTERNS]
+    monkeypatch.setattr(credential_patterns, "_PATTERNS", patterns)
+    text = piece * (200_000 // len(piece))
+    shown = mask_text(text)
+    assert len(asked) == len(set(asked))
+    assert mask_text(shown) == shown
+
+
+def test_without_the_patterns_the_proof_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credential_patterns, "_PATTERNS", ())
+    assert BODY in mask_text(CREDENTIALS["model key"])
+    with pytest.raises(AssertionError):
+        test_a_credential_is_found_in_any_text("model key", "{}")

@@ -1,0 +1,292 @@
+"""Discovery says what is offered and nothing else; the OpenAPI document describes what is mounted."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
+from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.errors import ERRORS
+from weftwork.protocol.json import schema
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.net.outbound import METHODS, FetchLimits
+from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
+from weftwork.protocol.wire import capabilities, idempotency
+from weftwork.protocol.wire.capabilities import Offer, discovery, etag
+from weftwork.protocol.wire.openapi import openapi
+from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
+from weftwork.protocol.workflow.orchestration import MOCK_AGENT, SUPERVISOR
+from weftwork.wiring.node_types import node_types
+
+ROOT = {
+    "protocolVersion",
+    "implementation",
+    "engineVersion",
+    "eventLogSchemaVersion",
+    "minClientVersion",
+    "supportedTransports",
+    "capabilities",
+}
+TALK = "core.conversationGate"
+TYPES = node_types()
+FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"} | {
+    *("supportedEnvelopes", "schemaVersions", "limits"),
+}
+
+
+def offers() -> st.SearchStrategy[Offer]:
+    names = st.lists(st.from_regex("[a-z]{1,8}", fullmatch=True), max_size=4, unique=True)
+    limits = st.builds(
+        Limits,
+        max_node_executions=st.integers(1, 10**6),
+        max_run_duration_ms=st.just(0) | st.integers(1000, 10**9),
+        max_request_body_bytes=st.integers(1024, 10**8),
+        max_loop_iterations=st.integers(1, 10**6),
+    )
+    fetch = st.none() | st.builds(FetchLimits, st.integers(1, 10**6), st.integers(1, 10**9))
+    return st.builds(
+        Offer,
+        st.just("0.1.0"),
+        limits,
+        names.map(tuple),
+        names.map(frozenset),
+        test_seams=st.booleans(),
+        fetch=fetch,
+        node_types=st.frozensets(st.sampled_from(["core.noop", TALK, SUPERVISOR, DISPATCH, SUB_WORKFLOW, MOCK_AGENT])),
+        tokens=st.booleans(),
+    )
+
+
+@pytest.mark.rule("disc-01")
+@settings(max_examples=examples(100), deadline=None)
+@given(offers())
+def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> None:
+    document = discovery(offer)
+    assert schema.check("capabilities", document) == []
+    families = document["capabilities"]
+    dispatches = DISPATCH in offer.node_types
+    supervises = dispatches and SUPERVISOR in offer.node_types
+    mocks = MOCK_AGENT in offer.node_types
+    optional = {
+        "subWorkflow": SUB_WORKFLOW in offer.node_types,
+        "agents": dispatches or mocks,
+        "dispatch": dispatches,
+        "orchestrator": supervises,
+        "multiAgent": supervises,
+        "conformance": mocks,
+        "fixtures": offer.fixtures,
+        "httpClient": offer.fetch,
+        "conversationPrimitive": TALK in offer.node_types,
+        "extensions": offer.tokens,
+    }
+    assert set(families) == FAMILIES | {name for name, there in optional.items() if there}
+    assert set(document) == ROOT | set(families)
+    assert all(document[name] == family for name, family in families.items())
+    assert families["runtimeCapabilities"] == sorted(offer.provided)
+    assert families.get("fixtures", []) == sorted(offer.fixtures)
+    assert families["observability"]["testSeams"] == {"otelScrape": offer.test_seams}
+    assert families["idempotency"]["layer1RetentionSeconds"] == idempotency.RETENTION_SECONDS
+    assert document["limits"]["maxNodeExecutions"] == offer.limits.max_node_executions
+    assert document["limits"]["maxRequestBodyBytes"] == offer.limits.max_request_body_bytes
+    assert document["limits"]["maxLoopIterations"] == offer.limits.max_loop_iterations
+    assert document["limits"].get("maxRunDurationMs", 0) == offer.limits.max_run_duration_ms
+    assert '"edit"' not in json.dumps(document)
+    assert document == discovery(offer)
+
+
+@pytest.mark.rule("disc-01")
+def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "MOCK_PROVIDERS", ("script",))
+    document = discovery(Offer("0.1.0", Limits(), providers=("scripted",)))
+    assert document["testing"] == {"testKeyPrefix": "hk_test_", "mockProviders": ["script"]}
+    assert document["testing"] == document["capabilities"]["testing"]
+    assert re.fullmatch(r"1\.[0-9]+", document["protocolVersion"])
+    assert type(document["engineVersion"]) is int
+
+
+@pytest.mark.rule("disc-06")
+def test_interrupts_and_conversations_are_shown_once_they_are_there() -> None:
+    bare = discovery(Offer("0.1.0", Limits(), node_types=frozenset({"core.noop", "core.dispatch"})))
+    assert not {"conversationPrimitive", "extensions", "dispatch.supported", "orchestrator"} & bare.keys()
+    document = discovery(Offer("0.1.0", Limits(), node_types=frozenset({TALK}), tokens=True))
+    assert document["conversationPrimitive"] is True
+    interrupts = document["extensions"]["interrupts"]
+    assert interrupts["signedCallbackTokens"] is True
+    known = {"openwop-interrupt-quorum", "openwop-interrupt-auth-required", "openwop-interrupt-external-event"}
+    assert set(interrupts["profiles"]) == {*known, "openwop-interrupt-parent-child"}
+
+
+@pytest.mark.rule("disc-07")
+def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
+    """What is advertised for dispatch and supervisor is what their types take, and no more."""
+    offer = Offer("0.1.0", Limits(), node_types=frozenset({SUPERVISOR, DISPATCH, SUB_WORKFLOW}), host_id="h")
+    document = discovery(offer)
+    config = TYPES[DISPATCH].declaration.config["properties"]
+    assert document["subWorkflow"] == {"inputMapping": True}
+    assert document["orchestrator"] == {
+        "supported": True,
+        "workerIdInterpretation": "workflow",
+        "fanOutSupported": True,
+    }
+    assert document["dispatch"]["models"] == config["workerDispatchModel"]["enum"]
+    assert document["dispatch"]["fanOutSupported"] is ("parallel" in config["fanOutPolicy"]["enum"])
+    assert document["dispatch"]["askUserRoutings"] == ["clarification", "auto"]
+    agents = {"supported": True, "orchestrator": True, "dispatch": True, "dispatchMapping": True}
+    assert document["agents"] == agents
+    assert document["multiAgent"]["executionModel"] == {
+        "supported": True,
+        "version": 2,
+        "confidenceEscalationFloor": 0.5,
+        "confidenceEscalationInterruptKind": "clarification",
+        "crossHostCausation": {"supported": False, "hostId": "h", "ancestryEndpointSupported": True},
+    }
+    talks = discovery(Offer("0.1.0", Limits(), node_types=frozenset({DISPATCH, TALK, MOCK_AGENT})))
+    assert talks["dispatch"]["askUserRoutings"] == config["askUserRouting"]["enum"]
+    assert "orchestrator" not in talks
+    assert talks["agents"] == {
+        **agents,
+        "orchestrator": False,
+        "reasoning": {"verbosity": "summary", "streaming": True},
+    }
+    assert talks["conformance"] == {"mockAgent": True}
+
+
+@pytest.mark.rule("disc-05")
+def test_the_client_is_shown_with_the_caps_that_it_keeps() -> None:
+    assert "httpClient" not in discovery(Offer("0.1.0", Limits()))
+    for seams in (False, True):
+        document = discovery(Offer("0.1.0", Limits(), test_seams=seams, fetch=FetchLimits(7, 9)))
+        assert document["httpClient"] == {
+            "supported": True,
+            "ssrfGuard": True,
+            "maxResponseBodyBytes": 9,
+            "requestTimeoutMs": 7,
+            "methods": list(METHODS),
+            "safeFetch": {"supported": seams},
+        }
+
+
+@pytest.mark.rule("disc-02", "disc-08")
+def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
+    document = discovery(Offer("0.1.0", Limits()))
+    assert (document["supportedEnvelopes"], document["schemaVersions"]) == ([], {})
+    assert not {"aiEnvelope", "aiProviders", "envelopes", "envelopeContracts", "debugBundle"} & document.keys()
+    limits = Limits(max_retry_attempts=5)
+    document = discovery(Offer("0.1.0", limits, envelopes=BUILTIN.advertised, providers=("scripted",), bundles=True))
+    assert document["supportedEnvelopes"] == list(UNIVERSAL)
+    assert document["schemaVersions"] == dict.fromkeys(UNIVERSAL, 1)
+    assert document["aiProviders"] == {"supported": ["scripted"], "byok": []}
+    assert document["envelopes"]["reliability"]["maxRetryAttempts"] == 5
+    assert document["envelopes"]["reliability"]["events"] == list(RELIABILITY_EVENTS)
+    assert document["debugBundle"] == {"supported": True}
+
+
+@pytest.mark.rule("disc-03")
+@settings(max_examples=examples(100), deadline=None)
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None:
+    assert (etag(one) == etag(other)) is (one == other)
+    assert re.fullmatch('"[0-9a-f]{32}"', etag(one))
+
+
+@pytest.mark.rule("auth-04")
+def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
+    assert len(set(SCOPES)) == len(SCOPES) == 19
+    assert {route.scope for route in ROUTES if route.scope} <= set(SCOPES)
+    assert {route.operation: route.scope for route in ROUTES if route.method == "POST"} == {
+        "createRun": "runs:create",
+        "cancelRun": "runs:cancel",
+        "createAnnotation": "approvals:respond",
+        "bulkCancelRuns": "runs:cancel",
+        "pauseRun": "runs:cancel",
+        "resumeRun": "runs:cancel",
+        "resolveInterruptByRun": "approvals:respond",
+        "resolveApproval": "approvals:respond",
+        "resolveInterruptByToken": None,
+        "createInterruptLink": "approvals:respond",
+        "registerWorkflow": "manifest:write",
+        "registerSampleWorkflow": "manifest:write",
+        "safeFetch": "runs:create",
+        "exportDebugBundle": "runs:read",
+        "resetSeams": "runs:create",
+        "callAi": "runs:create",
+        "programMockAi": "runs:create",
+        "acceptEnvelope": "runs:create",
+        "toggleCapability": "runs:create",
+        "wrapPrompt": "runs:create",
+        "emitEnvelopeReliability": "runs:create",
+        "setVariables": "runs:create",
+        "uploadAsset": "runs:create",
+        "putMedia": "runs:create",
+    }
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for member in value.values():
+            yield from references(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def resolve(document: Any, pointer: str) -> Any:
+    assert pointer.startswith("#/"), pointer
+    for token in pointer[2:].split("/"):
+        document = document[token.replace("~1", "/").replace("~0", "~")]
+    return document
+
+
+@pytest.mark.rule("disc-04")
+@pytest.mark.parametrize("seams", [False, True])
+def test_the_interface_describes_exactly_the_mounted_routes(seams: bool) -> None:
+    routes = tuple(route for route in ROUTES if seams or not route.seam)
+    document = openapi(routes, "0.1.0")
+    assert re.match(r"3\.[1-9]", document["openapi"])
+    described = {
+        (method.upper(), path, operation["operationId"])
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert described == {(route.method, route.path, route.operation) for route in routes}
+    assert len({route.operation for route in routes}) == len(routes)
+
+
+def test_every_reference_in_the_interface_leads_somewhere() -> None:
+    document = openapi(ROUTES, "0.1.0")
+    found = set(references(document))
+    assert found
+    for reference in found:
+        assert isinstance(resolve(document, reference), dict)
+    assert set(document["components"]["schemas"]) == set(schema.names())
+    json.dumps(document)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
+    operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
+    for name in filter(None, (route.request, route.response)):
+        assert name in schema.names()
+    assert ("requestBody" in operation) is (route.request is not None or route.raw)
+    assert bool(operation["security"]) is (route.scope is not None)
+    parameters = {(each["in"], each["name"]) for each in operation.get("parameters", [])}
+    assert {name for where, name in parameters if where == "path"} == set(re.findall(r"{(\w+)}", route.path))
+    assert all((param.where, param.name) in parameters for param in route.params)
+    responses = operation["responses"]
+    assert str(route.ok) in responses
+    assert ("401" in responses) is (route.scope is not None)
+    content = responses[str(route.ok)].get("content", {})
+    assert (route.content in content) is (route.ok != 204)
+    assert ("text/event-stream" in content) is route.stream
+    for code in route.errors:
+        assert code in responses[str(ERRORS[code].status)]["description"]

@@ -1,0 +1,266 @@
+"""Declared channels: what can be run, what is refused and where; and which writes are let in."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.definitions import node, workflow
+from weftwork.protocol.json import caller_schema, schema
+from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.workflow import channels as channel
+from weftwork.protocol.workflow.channels import (
+    LISTS,
+    REDUCERS,
+    ROLES,
+    Channel,
+    check_write,
+    parse_channels,
+    schema_conflict,
+)
+
+MESSAGE = {"messageId": "m-1", "role": "user", "content": "hello"}
+VOTE = {"userId": "ada", "vote": True}
+
+
+def declared(**document: Any) -> Channel:
+    channels, violations = parse_channels({"c": document})
+    assert violations == []
+    return channels["c"]
+
+
+def refused(name: str = "c", **document: Any) -> list[tuple[str, str]]:
+    _, violations = parse_channels({name: document})
+    return [(each.pointer, each.message) for each in violations]
+
+
+@pytest.mark.rule("chan-02")
+def test_a_declaration_is_read_in_full() -> None:
+    document = {
+        "reducer": "votes",
+        "schema": {"type": "object", "required": ["userId"]},
+        "default": [],
+        "maxSize": 5,
+        "ttlMs": 1000,
+        "options": {"any": 1},
+        "access": {"writers": ["core.*", "n"]},
+        "schemaVersion": 3,
+        "compatibleWith": [1, 2],
+        "sensitive": True,
+    }
+    assert schema.check("workflow-definition", workflow([node("a")], channels={"c": document})) == []
+    assert declared(**document) == Channel(
+        name="c",
+        reducer="votes",
+        schema=document["schema"],
+        has_default=True,
+        default=[],
+        max_size=5,
+        ttl_ms=1000,
+        access={"writers": ("core.*", "n")},
+        schema_version=3,
+        compatible_with=(1, 2),
+        sensitive=True,
+    )
+    assert declared(reducer="replace") == Channel("c", "replace")
+    assert declared(reducer="replace", access="private").access == "private"
+    assert parse_channels({}) == ({}, [])
+
+
+@pytest.mark.rule("chan-01")
+def test_every_reducer_of_the_protocol_is_known_and_no_other() -> None:
+    pattern = schema.document("workflow-definition")["$defs"]["ChannelDeclaration"]["properties"]["reducer"]["pattern"]
+    assert pattern.startswith(f"^({'|'.join(REDUCERS)}|vendor")
+    assert [declared(reducer=name).reducer for name in REDUCERS] == list(REDUCERS)
+    ((pointer, message),) = refused(reducer="vendor.acme.sum", ttlMs=1)
+    assert pointer == "/channels/c/reducer"
+    assert message == f"this host runs no reducers of vendors, only: {', '.join(REDUCERS)}"
+
+
+@pytest.mark.rule("chan-02")
+@pytest.mark.parametrize("reducer", REDUCERS)
+def test_a_bound_must_have_a_meaning(reducer: str) -> None:
+    expires = reducer in ("append", "votes", "feedback")
+    assert refused(reducer=reducer, ttlMs=1) == (
+        [] if expires else [("/channels/c/ttlMs", f"has no meaning with the reducer {reducer}")]
+    )
+    assert refused(reducer=reducer, maxSize=1) == (
+        [] if reducer in LISTS else [("/channels/c/maxSize", f"has no meaning with the reducer {reducer}")]
+    )
+
+
+@pytest.mark.rule("chan-02")
+@pytest.mark.parametrize(
+    ("document", "pointer"),
+    [
+        ({"reducer": "replace", "schema": {"type": "text"}}, "/schema/type"),
+        ({"reducer": "replace", "schema": {"$ref": "https://example.org/x"}}, "/schema/$ref"),
+        ({"reducer": "replace", "schema": {"type": "string"}, "default": 1}, "/default"),
+        (
+            {"reducer": "replace", "schema": {"properties": {"a": {"type": "string"}}}, "default": {"a": 1}},
+            "/default/a",
+        ),
+        ({"reducer": "merge", "default": []}, "/default"),
+        ({"reducer": "counter", "default": "1"}, "/default"),
+        ({"reducer": "counter", "default": True}, "/default"),
+        ({"reducer": "counter", "default": 0, "schema": {"minimum": 1}}, "/default"),
+        ({"reducer": "append", "default": {}}, "/default"),
+        ({"reducer": "append", "default": [1, "x"], "schema": {"type": "integer"}}, "/default/1"),
+        ({"reducer": "append", "default": [1, 2], "maxSize": 1}, "/default"),
+        ({"reducer": "append", "default": [1], "ttlMs": 1}, "/default"),
+        ({"reducer": "votes", "default": [VOTE, {}]}, "/default/1"),
+        ({"reducer": "votes", "default": [VOTE, {"voter": "ada"}]}, "/default"),
+        ({"reducer": "message", "default": [MESSAGE, MESSAGE]}, "/default"),
+        ({"reducer": "message", "default": [{**MESSAGE, "role": "boss"}]}, "/default/0"),
+        ({"reducer": "replace", "access": {"writers": ["a", "core.a*"]}}, "/access/writers/1"),
+        ({"reducer": "replace", "access": {"readers": ["c*"]}}, "/access/readers/0"),
+        ({"reducer": "append", "schema": {"type": "array", "minItems": 1}}, "/schema/minItems"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_where_it_stands(document: dict[str, Any], pointer: str) -> None:
+    assert schema.check("workflow-definition", workflow([node("a")], channels={"c": document})) == []
+    assert [where for where, _ in refused(**document)] == [f"/channels/c{pointer}"]
+
+
+def test_every_wrong_channel_is_listed_and_right_ones_are_kept() -> None:
+    documents = {
+        "a/b": {"reducer": "merge", "maxSize": 1, "ttlMs": 1},
+        "ok": {"reducer": "append"},
+        "": {"reducer": "append"},
+    }
+    channels, violations = parse_channels({**documents, "x" * 257: {"reducer": "append"}})
+    assert list(channels) == ["ok"]
+    assert [each.pointer[:25] for each in violations] == [
+        "/channels/a~1b/ttlMs",
+        "/channels/a~1b/maxSize",
+        "/channels/",
+        "/channels/" + "x" * 15,
+    ]
+
+
+@pytest.mark.rule("chan-04")
+@pytest.mark.parametrize(
+    ("reducer", "value", "fits"),
+    [
+        *((reducer, value, True) for reducer in ("replace", "append", "feedback") for value in (None, 1, [], {}, "x")),
+        ("merge", {}, True),
+        ("merge", [], False),
+        ("merge", None, False),
+        ("counter", -1, True),
+        ("counter", 0.5, True),
+        ("counter", MAX_INTEGER, True),
+        ("counter", MAX_INTEGER + 1, False),
+        ("counter", 1e300, False),
+        ("counter", float("nan"), False),
+        ("counter", float("inf"), False),
+        ("counter", True, False),
+        ("counter", "1", False),
+        ("votes", VOTE, True),
+        ("votes", {"voter": "ada"}, True),
+        ("votes", {"userId": ""}, False),
+        ("votes", {"userId": 7, "voter": "ada"}, False),
+        ("votes", {}, False),
+        ("votes", "ada", False),
+        *(("message", {**MESSAGE, "role": role}, True) for role in ROLES),
+        ("message", {**MESSAGE, "content": None, "timestamp": "x", "toolName": "t", "extra": 1}, True),
+        ("message", {**MESSAGE, "messageId": ""}, False),
+        ("message", {**MESSAGE, "messageId": "x" * 257}, False),
+        ("message", {**MESSAGE, "messageId": 1}, False),
+        ("message", {**MESSAGE, "role": "boss"}, False),
+        ("message", {**MESSAGE, "role": ["user"]}, False),
+        ("message", {"messageId": "m", "role": "user"}, False),
+        ("message", {"role": "user", "content": ""}, False),
+        ("message", [], False),
+        ("vendor.acme.sum", 1, False),
+        ("sum", 1, False),
+    ],
+)
+def test_a_reducer_takes_values_of_its_shape(reducer: str, value: Any, fits: bool) -> None:
+    fault = check_write(None, reducer, value)
+    assert (fault is None) == fits
+    if fault is not None:
+        assert fault[0] == "channel_write_invalid"
+        assert fault[1].endswith(".")
+        assert "boss" not in fault[1]
+
+
+@pytest.mark.rule("chan-05")
+def test_a_write_fits_the_channel_it_goes_to() -> None:
+    notes = declared(reducer="append", schema={"type": "object", "properties": {"a": {"type": "string"}}})
+    assert check_write(notes, "append", {"a": "x"}) is None
+    assert check_write(notes, "append", {"a": 1}) == (
+        "channel_write_invalid",
+        "The value at '/a' must be of type string.",
+    )
+    assert check_write(notes, "append", "secret") == ("channel_write_invalid", "The value must be of type object.")
+    assert check_write(notes, "feedback", {"a": "x"}) == (
+        "channel_write_invalid",
+        "The channel is declared with the reducer append.",
+    )
+    assert check_write(declared(reducer="counter", schema={"minimum": 0}), "counter", -1) is not None
+
+
+def test_without_the_schema_the_write_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = declared(reducer="append", schema={"type": "string"})
+    assert check_write(notes, "append", 1) is not None
+    monkeypatch.setattr(channel, "check_value", lambda *_: [])  # sabotage
+    assert check_write(notes, "append", 1) is None
+
+
+@pytest.mark.rule("chan-03")
+@pytest.mark.parametrize("reducer", sorted(LISTS))
+def test_a_schema_of_the_list_is_read_as_one_of_its_items(reducer: str) -> None:
+    value = {**MESSAGE, **VOTE}
+    assert check_write(declared(reducer=reducer, schema={"type": "array"}), reducer, value) is None
+    with_items = declared(
+        reducer=reducer,
+        schema={"type": "array", "items": {"$ref": "#/$defs/i"}, "$defs": {"i": {"required": ["x"]}}, "title": "t"},
+    )
+    assert check_write(with_items, reducer, {**value, "x": 1}) is None
+    assert check_write(with_items, reducer, value) == ("channel_write_invalid", 'The value must have the member "x".')
+    assert check_write(declared(reducer=reducer, schema={"type": "array", "items": False}), reducer, value) is not None
+    assert check_write(declared(reducer=reducer, schema={"type": "array", "items": True}), reducer, value) is None
+    wide = declared(reducer=reducer, schema={"type": ["array", "object"]})
+    assert check_write(wide, reducer, value) is None
+    assert declared(reducer=reducer, schema={"type": "array"}, default=[value]).default == [value]
+
+
+@pytest.mark.rule("chan-03")
+def test_what_is_no_list_keeps_its_schema() -> None:
+    whole = declared(reducer="replace", schema={"type": "array", "maxItems": 1})
+    assert check_write(whole, "replace", [1]) is None
+    assert check_write(whole, "replace", 1) is not None
+    assert check_write(whole, "replace", [1, 2]) is not None
+
+
+@pytest.mark.rule("chan-06")
+@pytest.mark.parametrize(
+    ("written", "value", "conflict"),
+    [
+        (1, msgspec.UNSET, True),
+        (2, msgspec.UNSET, False),
+        (3, msgspec.UNSET, False),
+        (4, msgspec.UNSET, False),
+        (1, "x", True),
+        (2, "x", False),
+        (2, 1, True),
+        (3, 1, False),
+        (4, 1, False),
+    ],
+)
+def test_an_old_write_is_read_if_its_version_and_value_allow_it(written: int, value: Any, conflict: bool) -> None:
+    now = declared(reducer="append", schema={"type": "string"}, schemaVersion=3, compatibleWith=[2])
+    assert schema_conflict(now, written, value) is conflict
+
+
+def test_the_derived_schema_passes_the_check_that_its_source_passed() -> None:
+    items = {"anyOf": [{"$ref": "#/$defs/a"}, {"pattern": "^x"}]}
+    source = {
+        "type": "array",
+        "items": items,
+        "$defs": {"a": {"type": "integer"}},
+        "$schema": schema.document("poll")["$schema"],
+    }
+    found = declared(reducer="append", schema=source)
+    assert found.schema is not None
+    assert caller_schema.check_caller_schema(found.schema, "") == []

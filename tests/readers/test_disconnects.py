@@ -1,0 +1,151 @@
+"""A reader who goes away is noticed at once, whatever its stream waits for, and leaves nothing behind."""
+
+import asyncio
+import gc
+import logging
+import socket
+import weakref
+from typing import Any
+
+import pytest
+
+from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
+from tests.live.listening_host import until
+from weftwork.adapters.http.server.connection import Connection, Line
+
+WORKFLOWS = (delays("long", 15_000), echoes("large", 20))
+
+
+async def waits_for_news(served: Served) -> socket.socket:
+    run_id = await served.create("long")
+    stream = await elsewhere(Stream, await elsewhere(served.ask, f"/v1/runs/{run_id}/events"))
+    await elsewhere(stream.read_until, lambda body: b"run.started" in body)
+    return stream.connection
+
+
+async def waits_with_a_body(served: Served) -> socket.socket:
+    run_id = await served.create("long")
+    connection = await elsewhere(served.connect)
+    head = f"GET /v1/runs/{run_id}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+    connection.sendall(f"{head}Content-Length: 5\r\n\r\nhello".encode())
+    await elsewhere((await elsewhere(Stream, connection)).read_until, lambda body: b"run.started" in body)
+    return connection
+
+
+async def waits_for_a_snapshot(served: Served) -> socket.socket:
+    run_id = await served.create("long")
+    stream = await elsewhere(Stream, await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=values"))
+    await elsewhere(stream.read_until, lambda body: b"state.snapshot" in body)
+    return stream.connection
+
+
+async def waits_for_room(served: Served) -> socket.socket:
+    run_id = await served.create("large", inputs={"text": "x" * 400_000})
+    connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
+    await until(lambda: any(line.full for line in _lines()), "the connection to be full")
+    return connection
+
+
+async def waits_for_the_store(served: Served) -> socket.socket:
+    run_id = await served.create("long")
+    asked = asyncio.Event()
+
+    async def hang(*_: Any) -> list[Any]:
+        asked.set()
+        await asyncio.Event().wait()
+        return []
+
+    served.log.read = hang
+    connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events")
+    await asked.wait()
+    return connection
+
+
+def _lines() -> list[Line]:
+    found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
+    return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
+
+
+PLACES = (waits_for_news, waits_with_a_body, waits_for_a_snapshot, waits_for_room, waits_for_the_store)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("reset", [False, True], ids=["closes", "resets"])
+def test_a_stream_ends_with_its_client(place: Any, reset: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with open_served(*WORKFLOWS) as served:
+            before = len(asyncio.all_tasks())
+            connection = await place(served)
+            assert served.readers == 1
+            if reset:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            connection.close()
+            await until(lambda: served.readers == 0, "the stream to end")
+            await until(lambda: _requests() == 0, "the request to end")
+            assert len(asyncio.all_tasks()) <= before + 1, "the run may go on, and nothing else"
+
+    asyncio.run(work())
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def _requests() -> int:
+    return sum("run_asgi" in repr(task) for task in asyncio.all_tasks())
+
+
+def test_a_stream_is_one_task() -> None:
+    async def work() -> None:
+        async with open_served(*WORKFLOWS) as served:
+            connections = [await waits_for_news(served)]
+            before = len(asyncio.all_tasks())
+            run_id = await served.create("long")
+            with_run = len(asyncio.all_tasks())
+            for _ in range(10):
+                connections.append(await elsewhere(served.ask, f"/v1/runs/{run_id}/events"))
+            await until(lambda: served.readers == 11, "the readers")
+            assert len(asyncio.all_tasks()) - with_run == 10
+            assert with_run - before <= 1
+            for connection in connections:
+                connection.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_of_a_connection_waits_for_the_garbage_collector(
+    place: Any, guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not guarded:
+        monkeypatch.setattr(Connection, "_let_go", lambda _: None)
+
+    async def work() -> bool:
+        async with open_served(*WORKFLOWS) as served:
+            gc.disable()
+            connection = await place(served)
+            (gone,) = map(weakref.ref, _lines())
+            connection.close()
+            await until(lambda: served.readers == 0 and _requests() == 0, "the stream to end")
+            for _ in range(10):
+                await asyncio.sleep(0)
+            return gone() is None
+
+    try:
+        assert asyncio.run(work()) is guarded
+    finally:
+        gc.enable()
+
+
+def test_the_proof_sees_a_stream_that_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Line, "on_lost", property(lambda _: None, lambda _, value: None))
+
+    async def work() -> int:
+        async with open_served(*WORKFLOWS) as served:
+            connection = await waits_for_news(served)
+            (line,) = _lines()
+            connection.close()
+            await until(lambda: line.parser is None, "the connection to be gone")
+            for _ in range(10):
+                await asyncio.sleep(0)
+            return served.readers
+
+    assert asyncio.run(work()) == 1

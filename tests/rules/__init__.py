@@ -1,0 +1,1 @@
+"""The rules manifest and its page."""

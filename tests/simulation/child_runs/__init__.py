@@ -1,0 +1,1 @@
+"""Random schedules of parent and child runs."""

@@ -1,0 +1,259 @@
+"""What holds of a tree of runs: at every append, at every quiet moment, when it rests, and once all of it has ended."""
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tests.simulation.child_runs.child_run_workflows import BEGAN, DROPPED, FAMILIES, Family
+from tests.simulation.run_driver import SLOTS as ALL
+from weftwork.engine.run.live_run import bounds_of
+from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.child_runs import standing
+from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.projection import Stored
+
+if TYPE_CHECKING:
+    from tests.simulation.child_runs.run_tree_driver import KinLife
+
+
+ALARMS = ("Alarm._watch", "Event.wait", "ManualClock.sleep_until")
+"""What the alarm is made of."""
+SLOTS = [name for name in ALL if name != "owed"]
+
+
+async def check_append(storm: "KinLife", key: RunKey, batch: Batch) -> None:
+    """fold-01: what a live run holds is the fold of what is durable; and what it says of children is kept."""
+    for event in batch.events:
+        if event.type == CHILD_STARTED:
+            said = msgspec.json.decode(event.payload)
+            known = (key, event.node_id or "", said["key"], said["awaited"])
+            assert storm.started.setdefault(said["childRunId"], known) == known, "a child has two parents"
+    live = storm.bench.executor._live.get(key)
+    if live is not None and not storm.bench.mortal.dead:
+        folded = await storm.bench.state(key)
+        for name in SLOTS:
+            assert getattr(folded, name) == getattr(live.state, name), (
+                f"{key.run_id} is not the fold of its log: {name}"
+            )
+
+
+async def check_quiet(storm: "KinLife") -> None:
+    """Nothing can happen now without time, a person or the store."""
+    bench = storm.bench
+    for each in await storm.runs():
+        key, projection = each.header.key, each.projection
+        state = await storm.folded(each)
+        if storm.threads and await _has_moved(storm, each, state):
+            continue
+        limit = bounds_of(bench.runtime, state).duration
+        parked = projection.parked
+        assert projection.status == state.status, "the cache is not the fold"
+        assert is_parked(state) == parked or (parked and is_idle(state)), "the cache is not the fold"
+        assert projection.wake_at == (wake_at(state, limit) if parked else None), "it is known when a parked run wakes"
+        live = bench.executor._live.get(key)
+        if live is not None:
+            _check_live(storm, live, state)
+    asking = [task for task in storm.asking if not task.done()]
+    assert asking or bench.executor._kin._tasks or not bench.executor._wanted, "somebody is still wanted"
+
+
+async def _has_moved(storm: "KinLife", before: Stored, state: RunState) -> bool:
+    """Whether a run went on between two looks at it, which a store with threads of its own lets happen."""
+    now, then = (await storm.bench.stored(before.header.key)).projection, before.projection
+    same = (now.last_sequence, now.parked) == (then.last_sequence, then.parked)
+    return not same or state.last_sequence != then.last_sequence
+
+
+def is_idle(state: RunState) -> bool:
+    """Whether it is parked once nodes that are owed a look have had it: a look that changes nothing is in no log."""
+    owed, state.owed = state.owed, set()
+    try:
+        return is_parked(state)
+    finally:
+        state.owed = owed
+
+
+def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
+    if live._driver is None and not live._inbox and not state.terminal:
+        for name in SLOTS:
+            assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
+        wanted = live.key in storm.bench.executor._wanted or live.looks
+        idle = may_rest(live.state, live._bounds.duration, storm.bench.clock.now())
+        assert wanted or not idle, "a run stays in memory for nobody"
+
+
+async def check_rest(storm: "KinLife") -> None:
+    """All word has arrived, and the store was there all the time."""
+    bench = storm.bench
+    kin = bench.executor._kin
+    under_way = [*kin._tasks], kin._boxes, kin._heard
+    assert not any(under_way), f"word between runs is still under way: {under_way}"
+    assert await bench.store.log.news(None, 10) == [], "news that nobody hears"
+    assert await bench.store.log.instructions(None, 10) == [], "orders that nobody follows"
+    states = {each.header.run_id: await storm.folded(each) for each in await storm.runs()}
+    for run_id, state in states.items():
+        live = bench.executor._live.get(state.header.key)
+        if state.terminal:
+            assert live is None, "an ended run stays in memory"
+            continue
+        assert live is not None or is_idle(state), f"{run_id} was left though it could go on"
+        if live is None or not live.looks:
+            _check_owed(state)
+        _check_mirror(state, states)
+        _check_above(state, states)
+
+
+def _check_owed(state: RunState) -> None:
+    """Nobody who waits for children has missed something."""
+    if state.status == "paused":
+        return
+    for node_id, waiting in state.awaiting.items():
+        node = state.plan.nodes[node_id].node
+        where = f"{state.header.run_id}, {node_id} ({node.declaration.type_id}): {waiting.children}"
+        if node.declaration.type_id in FAMILIES:
+            assert not Family(node.config, waiting.children).owed, f"a node is owed a look: {where}"
+        else:
+            assert waiting.open_children, f"a node waits for nobody: {where}"
+
+
+def _check_above(state: RunState, states: dict[str, RunState]) -> None:
+    """kin-06, kin-08: whoever is open is waited for, or goes its own way."""
+    parent, run_id = state.header.parent, state.header.run_id
+    if parent is None:
+        return
+    above = states.get(parent.run_id)
+    if above is None or above.status == "cancelled":
+        assert not parent.cascade or (above is None and not parent.awaited), (
+            "a child outlives its parent's cancellation"
+        )
+    elif parent.awaited:
+        assert not above.terminal, f"a child is open though its parent is {above.status}"
+        known = above.nodes[parent.node_id].children.get(parent.key)
+        assert known is not None, "a child is open though its node has ended"
+        assert known.run_id == run_id, "a child is open though its node has started another one"
+
+
+def _check_mirror(state: RunState, states: dict[str, RunState]) -> None:
+    """kin-03: what a run knows of children that it waits for is how they stand."""
+    for node_id, node in state.nodes.items():
+        opened = [child for child in node.children.values() if child.awaited and not child.ended]
+        assert len(opened) == node.open_children, f"{node_id} counts its children wrongly"
+        assert not opened or node_id in state.awaiting or node_id in state.suspended, f"{node_id} left its children"
+        for child in opened:
+            assert child.run_id in states, "a child that is waited for was deleted"
+            found = standing(states[child.run_id].status)
+            assert found == child.status, f"{child.run_id} is {found} and its parent has {child.status}"
+
+
+async def check_end(storm: "KinLife") -> None:
+    """All runs have ended, and all word has arrived."""
+    bench = storm.bench
+    assert not bench.executor._live, "a run stays in memory"
+    left = bench.executor._doubts._runs, bench.executor._loading, bench.executor._wanted
+    assert not any(left), f"somebody is still looked for: {left}"
+    others = [str(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    stray = [name for name in others if not any(own in name for own in ALARMS)]
+    assert not stray, f"somebody is still at work: {stray}"
+    keys = [each.header.key for each in await storm.runs()]
+    runs = {key.run_id: await bench.stored(key) for key in keys}
+    named: dict[str, tuple[RunKey, str]] = {}
+    for each in runs.values():
+        events = await bench.events(each.header.key)
+        _check_log(events)
+        for child_id, node_id in _check_kin(storm, each, events, runs).items():
+            assert child_id not in named, "two runs have started the same child"
+            named[child_id] = each.header.key, node_id
+    for each in runs.values():
+        parent = each.header.parent
+        if parent is not None and parent.run_id in runs:
+            key = RunKey(each.header.partition, parent.run_id)
+            assert named.get(each.header.run_id) == (key, parent.node_id), f"nobody has started {each.header.run_id}"
+
+
+def _check_log(events: list[Event]) -> None:
+    assert [event.type for event in events if event.terminal] == [events[-1].type], "one end, and nothing after it"
+    assert events[0].type in ("run.started", "run.cancelled")
+    for event in events:
+        document = msgspec.json.decode(event.document)
+        assert schema.check("run-event", document) == [], document
+        assert schema.check_payload(event.type, document["payload"]) == [], document
+
+
+def _check_kin(storm: "KinLife", run: Stored, events: list[Event], runs: dict[str, Stored]) -> dict[str, str]:
+    """What a log says of children, against their own. Returns the node of each."""
+    facts = [(event, msgspec.json.decode(event.payload)) for event in events]
+    started = {said["childRunId"]: (event, said) for event, said in facts if event.type == CHILD_STARTED}
+    for kind in (CHILD_STARTED, CHILD_ENDED, BEGAN, DROPPED):
+        said = Counter(payload["childRunId"] for event, payload in facts if event.type == kind)
+        assert all(count == 1 for count in said.values()), f"{kind} twice for one child: {said}"
+    _check_outcomes(facts)
+    ended = {said["childRunId"]: (event, said) for event, said in facts if event.type == CHILD_ENDED}
+    dropped = Counter(
+        said["childRunId"] for event, said in facts if event.type == CHILD_STATUS and said["status"] == "cancelling"
+    )
+    assert all(count == 1 for count in dropped.values()), "a child is dropped twice"
+    assert ended.keys() <= started.keys()
+    for child_id, (event, said) in started.items():
+        child = runs.get(child_id)
+        if child is None:
+            assert RunKey(run.header.partition, child_id) in storm.deleted, "a child is not there"
+            continue
+        assert child.projection.status in TERMINAL
+        over = next((e.sequence for e in events if e.sequence > event.sequence and _ends(e, event.node_id)), None)
+        if child_id in ended:
+            _check_ended(ended[child_id][1], child)
+            assert said["awaited"]
+        elif said["awaited"]:
+            assert over is not None, "a node went on without its child"
+    steps = sum(event.type == "node.started" for event in events)
+    asked = sum(event.type in ("weftwork.run.pause-requested", "run.paused", "run.resumed") for event in events)
+    words = sum(event.type == CHILD_STATUS for event in events)
+    most = 10 + 12 * (steps + asked) + 5 * len(started) + words
+    assert len(events) <= most, f"a log of {len(events)} events for {steps} steps and {len(started)} children"
+    return {child_id: event.node_id or "" for child_id, (event, _) in started.items()}
+
+
+def _check_outcomes(facts: list[tuple[Event, dict[str, Any]]]) -> None:
+    """What a node that waited makes of its children is what its log says of those of the same entry."""
+    children: dict[str, dict[str, str]] = {}
+    for event, said in facts:
+        of = children.setdefault(event.node_id or "", {})
+        if event.type == "node.started":
+            of.clear()
+        elif event.type == CHILD_STARTED and said["awaited"]:
+            of[said["key"]] = "running"
+        elif event.type == CHILD_ENDED:
+            assert said["key"] in of, "word of a child of another entry"
+            of[said["key"]] = said["status"]
+        elif event.type == "node.completed" and "statuses" in said["outputs"]:
+            told = {key: status for key, status in said["outputs"]["statuses"].items() if status in TERMINAL}
+            assert said["outputs"]["statuses"].keys() == of.keys(), (
+                f"{event.node_id} ended with other children than its own"
+            )
+            assert told.items() <= of.items(), f"{event.node_id} ended with {told}, and has {of}: {event.run_id}"
+
+
+def _ends(event: Event, node_id: str | None) -> bool:
+    kinds = ("node.completed", "node.failed", "node.cancelled", "node.retried", "node.skipped")
+    return event.terminal or (event.node_id == node_id and event.type in kinds)
+
+
+def _check_ended(said: dict[str, Any], child: Stored) -> None:
+    """kin-04: what a parent has heard of an end is what the child's own log says."""
+    projection = child.projection
+    assert said["status"] == projection.status, f"{said} of a child that is {projection.status}"
+    if projection.error is not None:
+        assert said["error"] == msgspec.json.decode(projection.error)
+    kinship = child.header.parent
+    assert kinship is not None
+    rows = {row.name: msgspec.json.decode(row.value) for row in child.rows if row.kind == "variable"}
+    if projection.status == "completed":
+        wanted = {name: rows[name] for name in kinship.variables if name in rows}
+        assert said.get("variables", {}) == wanted, "other variables than the child's"
+        if kinship.outputs:
+            assert said["outputs"] == msgspec.json.decode(projection.outputs or b"null")

@@ -1,0 +1,96 @@
+"""Trees of runs while everything around them breaks."""
+
+import asyncio
+
+from tests.harness.engine_harness import quiet
+from tests.simulation.child_runs.run_tree_driver import POINTS, KinLife
+from tests.simulation.run_driver import _heard as heard
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.decide.inputs import CancelAsked, PauseAsked, ResumeAsked
+from weftwork.ports import fault_points
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunKey
+
+
+class KinStorm(KinLife):
+    """One tree, over as many processes as it takes. `moves` says how often what happens."""
+
+    async def rage(self, turns: int) -> None:
+        """Let anything happen, for so many turns or until all runs have ended."""
+        for _ in range(turns):
+            await self.settle()
+            if not await self.unended():
+                return
+            (move,) = self.dice.choices(list(self.moves), list(self.moves.values()))
+            self.done[move] += 1
+            await getattr(self, f"_{move}")()
+
+    async def _any(self) -> RunKey | None:
+        found = [each.header.key for each in await self.unended()]
+        return self.dice.choice(found) if found else None
+
+    async def _answer(self) -> None:
+        if found := await self._open():
+            self._answers(*self.dice.choice(found))
+
+    async def _tick(self) -> None:
+        self.bench.clock.advance(self.dice.choice([1, 20, 100, 250, 1_000]))
+
+    async def _pause(self) -> None:
+        found = [each.header.key for each in await self.unended() if each.projection.status == "running"]
+        if found:
+            self._asks(self.dice.choice(found), PauseAsked(self.dice.choice(DRAIN_POLICIES)))
+
+    async def _resume(self) -> None:
+        paused = [each.header.key for each in await self.unended() if each.projection.status == "paused"]
+        if paused:
+            self._asks(self.dice.choice(paused), ResumeAsked())
+
+    async def _cancel(self) -> None:
+        if (key := await self._any()) is not None:
+            self._asks(key, CancelAsked("enough"))
+
+    async def _both(self) -> None:
+        """Two quick ones, of the same run or of two of a tree."""
+        await self._cancel()
+        await self._cancel()
+
+    async def _kill(self) -> None:
+        log = self.bench.log
+        log.kills = {(log.writes + self.dice.randrange(4), self.dice.choice(["before", "after"]))}
+
+    async def _point(self) -> None:
+        """The process ends where it passes a place of that name."""
+        self._disarm()
+        fault_points.arm({(self.dice.choice(POINTS), self.dice.randint(1, 4)): lambda: self.bench.log.die()})
+
+    async def _again(self) -> None:
+        """Word between runs comes twice, or late."""
+        self.bench.executor._kin.recover_soon()
+
+    async def _delete(self) -> None:
+        """Of some that have ended."""
+        retention = Retention(self.bench.mortal, self.bench.clock, self.bench.executor)
+        ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL]
+        for key in self.dice.sample(ended, min(len(ended), 2)):
+            self.deleted.add(key)
+            task = asyncio.create_task(retention._prune(key))
+            task.add_done_callback(heard)
+            self.asking.add(task)
+
+    async def _rest(self) -> None:
+        await self.rest()
+
+    async def _close(self) -> None:
+        """The process ends in peace: the store is there."""
+        troubled, self.troubled = self.troubled, False
+        self._disarm()
+        closing = asyncio.create_task(self.bench.close())
+        for _ in range(200):
+            await quiet()
+            if closing.done():
+                break
+            await self._wake()
+        await closing
+        await self._perish()
+        self.troubled = troubled
+        await self._next()

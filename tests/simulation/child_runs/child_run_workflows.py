@@ -1,0 +1,259 @@
+"""Random trees of workflows that start each other, and nodes that keep children in ways of their own."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from tests.harness.definitions import edge, node, variable, workflow
+from weftwork.ports.node_outcome import (
+    Awaits,
+    CancelChild,
+    Completed,
+    EmitEvent,
+    Failed,
+    NodeEffect,
+    Outcome,
+    SetVariable,
+    StartChild,
+)
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.run.child_runs import ChildState
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+BEGAN = "test.began"
+DROPPED = "test.dropped"
+ADD = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
+FAMILY = "test.family"
+CLAN = "test.clan"
+"""As a family, but executed again after a crash, and so early."""
+FAMILIES = (FAMILY, CLAN)
+CALLS = ("core.subWorkflow", "core.flow.map", *FAMILIES)
+"""Types that wait for children."""
+
+
+class Family:
+    """A node with several children. What it wants next is a function of those it has."""
+
+    def __init__(self, config: Mapping[str, Any], children: Mapping[str, ChildState]) -> None:
+        self._wanted: list[dict[str, Any]] = config["children"]
+        self._width: int = config["width"]
+        self._need: int = config["need"]
+        self._leave: bool = config["leave"]
+        self._children = children
+
+    @property
+    def enough(self) -> bool:
+        """Whether no more are wanted: enough have ended well, or all have ended."""
+        well = sum(child.status == "completed" for child in self._children.values())
+        return well >= self._need or (not self.starts and not self.open)
+
+    @property
+    def open(self) -> list[str]:
+        return [key for key, child in self._children.items() if child.awaited and not child.ended]
+
+    @property
+    def starts(self) -> list[dict[str, Any]]:
+        """Those to start now."""
+        room = self._width - len(self.open)
+        found: list[dict[str, Any]] = []
+        for each in self._wanted:
+            if each["key"] not in self._children:
+                if each["awaited"] and room <= 0:
+                    break
+                room -= each["awaited"]
+                found.append(each)
+        return found
+
+    @property
+    def drops(self) -> list[str]:
+        """Those that are open though there are enough."""
+        return [key for key in self.open if self._children[key].status != "cancelling"] if self.enough else []
+
+    @property
+    def ends(self) -> bool:
+        return self.enough and (self._leave or not self.open)
+
+    @property
+    def owed(self) -> bool:
+        """Whether a look at them would change something."""
+        return self.ends or bool(self.drops if self.enough else self.starts)
+
+
+class Village:
+    """The node types; it outlives every process. With `dice` they take some turns of the loop to say something."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self._dice = dice
+
+    def types(self) -> list[WaitingNode]:
+        found = ((FAMILY, self._family, True), (CLAN, self._family, False), ("test.fail", self._fail, False))
+        free = {"type": "object"}
+        return [
+            WaitingNode(
+                NodeDeclaration(name, "For a storm.", instant=False, continued=continued, config=free, inputs=free),
+                body,
+            )
+            for name, body, continued in found
+        ]
+
+    async def _fail(self, call: NodeCall, context: NodeContext) -> Outcome:
+        return Failed("no_luck", "It does not work.")
+
+    async def _family(self, call: NodeCall, context: NodeContext) -> Outcome:
+        config = call.config
+        family = Family(config, call.children)
+        for _ in range(self._dice.randrange(6)):
+            await asyncio.sleep(0)
+        if self._dice.random() < config["slow"]:
+            await context.sleep_until(context.started_at + self._dice.choice([1, 150, 2_000]) + len(call.children))
+        ended = any(child.ended for child in call.children.values())
+        if config["asks"] and ended:
+            await context.ask(Interrupt("custom", f"{call.node_id}:{call.visit}", {"customKind": "test.ask"}))
+        if config["fails"] and ended:
+            return Failed("moody", "One has ended.")
+        if family.ends:
+            statuses = {key: child.status for key, child in call.children.items() if child.awaited}
+            values = [child.variables.get("n") for child in call.children.values() if child.status == "completed"]
+            known = sum(value for value in values if value is not None)
+            return Completed({"round": call.visit, "statuses": statuses}, (SetVariable("n", known),))
+        effects: list[NodeEffect] = []
+        if family.enough:
+            for key in family.drops:
+                effects += [EmitEvent(DROPPED, {"childRunId": call.children[key].run_id}), CancelChild(key)]
+            return Awaits(tuple(effects))
+        for each in family.starts:
+            child = await context.child(
+                each["key"],
+                each["workflow"],
+                {"n": "n"},
+                variables=("n",),
+                outputs=True,
+                awaited=each["awaited"],
+                cascade=each["cascade"],
+            )
+            if isinstance(child, Failed):
+                return child
+            effects += [StartChild(child), EmitEvent(BEGAN, {"childRunId": child.run_id})]
+        return Awaits(tuple(effects))
+
+
+def _leaf(dice: random.Random, workflow_id: str, exact: bool) -> dict[str, Any]:
+    """A workflow without children."""
+    kinds = ["noop", "gate", "gate", "gate", "delay", "delay", "add"]
+    if dice.random() < 0.3:
+        kinds.append("fail")
+    names = [dice.choice(kinds) for _ in range(dice.randint(1, 3))]
+    nodes = [_plain(dice, f"{kind}{place}", kind) for place, kind in enumerate(names)]
+    return _flow(workflow_id, nodes)
+
+
+def _plain(dice: random.Random, name: str, kind: str) -> dict[str, Any]:
+    match kind:
+        case "gate":
+            return node(name, "core.approvalGate", config={"title": "Go on?"})
+        case "delay":
+            return node(name, "core.delay", config={"ms": dice.choice([1, 50, 400, 3_000])})
+        case "add":
+            return node(name, "core.setVariable", config={"name": "n"}, inputs=ADD)
+        case "fail":
+            return node(name, "test.fail", settings={"maxRetries": dice.choice([0, 1]), "retryDelayMs": 10})
+        case _:
+            return node(name)
+
+
+def _flow(workflow_id: str, nodes: list[dict[str, Any]], edges: Any = None, **more: Any) -> dict[str, Any]:
+    row = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)] if edges is None else edges
+    return workflow(nodes, row, [variable("n", "number", defaultValue=1)], id=workflow_id, **more)
+
+
+def _calls(dice: random.Random, name: str, below: list[str], exact: bool) -> dict[str, Any]:
+    """A node that starts runs of workflows below."""
+    settings: dict[str, Any] = {}
+    if not exact and dice.random() < 0.2:
+        settings |= {"maxRetries": 1, "retryDelayMs": dice.choice([1, 50])}
+    if not exact and dice.random() < 0.2:
+        settings["timeoutMs"] = dice.choice([1, 200, 60_000])
+    kind = dice.choice(CALLS)
+    if kind == "core.subWorkflow":
+        waits = dice.random() < 0.85
+        config: dict[str, Any] = {
+            "workflowId": dice.choice([*below * 30, "nowhere"]),
+            "inputMapping": {"n": "n"},
+            "waitForCompletion": waits,
+            "onChildFailure": dice.choice(["fail-parent", "absorb"]),
+            "propagateCancellation": dice.random() < 0.7,
+        }
+        if waits:
+            config["outputMapping"] = {"n": "n"}
+        return node(name, kind, config=config, settings=settings)
+    if kind == "core.flow.map":
+        body = {"workflowId": dice.choice(below), "inputs": {"n": {"type": "expression", "expression": "item"}}}
+        config = {
+            "items": list(range(dice.choice([0, 1, 2, 3, 4]))),
+            "body": body,
+            "concurrency": 1 if exact else dice.choice([1, 2, 10]),
+        }
+        return node(name, kind, config=config, settings=settings)
+    count = dice.randint(2, 4)
+    children = [
+        {
+            "key": f"c{place}",
+            "workflow": dice.choice(below),
+            "awaited": place == 0 or dice.random() < 0.8,
+            "cascade": dice.random() < 0.8,
+        }
+        for place in range(count)
+    ]
+    awaited = sum(each["awaited"] for each in children)
+    config = {
+        "children": children,
+        "width": dice.randint(1, 4),
+        "need": count + 1 if exact else dice.choice([1, awaited, count + 1]),
+        "leave": not exact and dice.random() < 0.3,
+        "slow": dice.choice([0.0, 0.0, 0.3]),
+        "fails": not exact and dice.random() < 0.1,
+        "asks": dice.random() < 0.15,
+    }
+    return node(name, kind, config=config, settings=settings)
+
+
+def a_tree(dice: random.Random, exact: bool = False) -> list[dict[str, Any]]:
+    """Definitions that start each other, the top last. `exact`: how a run of it ends depends on nobody's speed."""
+    documents = [_leaf(dice, f"leaf{place}", exact) for place in range(dice.randint(1, 3))]
+    below = [each["id"] for each in documents]
+    for level in range(1 if exact else dice.randint(1, 3)):
+        made = [_middle(dice, f"level{level}-{place}", below, exact) for place in range(dice.randint(1, 2))]
+        documents += made
+        below = [*[each["id"] for each in made] * 2, *below]
+    return [*documents, _middle(dice, "top", below, exact)]
+
+
+def _middle(dice: random.Random, workflow_id: str, below: list[str], exact: bool) -> dict[str, Any]:
+    nodes = [
+        _calls(dice, f"n{place}", below, exact) if place == 0 or dice.random() < 0.6 else _other(dice, f"n{place}")
+        for place in range(dice.randint(1, 3))
+    ]
+    rules = ["all_success", "all_complete", "all_complete", "any_failed"]
+    edges = [edge(one["id"], other["id"], dice.choice(rules)) for one, other in pairwise(nodes) if dice.random() < 0.7]
+    for each in nodes:
+        if each["typeId"] in FAMILIES and dice.random() < 0.25:
+            again = {"type": "expression", "expression": f"nodes.{each['id']}.outputs.round < 1.0"}
+            edges.append(edge(each["id"], each["id"], condition=again))
+    settings = {"timeout": dice.choice([300, 60_000])} if not exact and dice.random() < 0.1 else {}
+    return _flow(workflow_id, nodes, edges, settings=settings)
+
+
+def _other(dice: random.Random, name: str) -> dict[str, Any]:
+    return _plain(dice, name, dice.choice(["noop", "gate", "delay", "add"]))
+
+
+def a_family(slow: float = 0.0) -> list[dict[str, Any]]:
+    """A tree for one purpose: a node that goes round once, has three children, and may be slow to look at them."""
+    children = [{"key": f"c{place}", "workflow": "leaf", "awaited": True, "cascade": True} for place in range(3)]
+    config = {"children": children, "width": 2, "need": 4, "leave": False, "slow": slow, "fails": False, "asks": False}
+    again = {"type": "expression", "expression": "nodes.n0.outputs.round < 1.0"}
+    leaf = _flow("leaf", [node("delay", "core.delay", config={"ms": 50})])
+    return [leaf, _flow("top", [node("n0", FAMILY, config=config)], [edge("n0", "n0", condition=again)])]

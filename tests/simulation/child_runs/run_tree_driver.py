@@ -1,0 +1,286 @@
+"""A village of runs over all the processes that it lives through."""
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any, Self
+
+from tests.harness.engine_harness import CALLER, Bench, quiet
+from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_quiet, check_rest
+from tests.simulation.child_runs.child_run_store import KinStore
+from tests.simulation.child_runs.child_run_workflows import Village
+from tests.simulation.run_driver import _heard as heard
+from weftwork.adapters.memory.store import MemoryStore
+from weftwork.engine.decide.inputs import AnswerGiven, Input, ResumeAsked
+from weftwork.ports import fault_points
+from weftwork.ports.storage.event_log import RunQuery, StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.interrupts import InterruptState
+from weftwork.protocol.run.projection import Stored
+
+FATES = {"down": 0.04, "lost": 0.08}
+MOVES: dict[str, int] = {
+    "answer": 25,
+    "tick": 15,
+    "wake": 25,
+    "pause": 6,
+    "resume": 8,
+    "cancel": 3,
+    "both": 2,
+    "crash": 4,
+    "kill": 15,
+    "point": 12,
+    "close": 2,
+    "again": 4,
+    "delete": 3,
+    "rest": 3,
+}
+POINTS = (
+    *("kin.related", "kin.deliver", "kin.order", "append.published", "node.launch", "node.ended"),
+    *("run.ended", "run.parked", "alarm.ring", "recover.run"),
+)
+SOMEBODY = Answerer("key_somebody")
+
+
+class KinLife:
+    """One tree, over as many processes as it takes. `moves` says how often what happens."""
+
+    def __init__(
+        self, dice: random.Random, moves: dict[str, int] | None = None, troubled: bool = True, **bench: Any
+    ) -> None:
+        self.dice = dice
+        self.moves = moves or MOVES
+        self.troubled = troubled
+        self.slow = dice.choice([0, 0, 3, 8]) if troubled else 0
+        self.village = Village(dice if troubled else random.Random(0))
+        self.documents: list[dict[str, Any]] = []
+        self.tops: list[RunKey] = []
+        self.asking: set[asyncio.Task[Any]] = set()
+        self.done: Counter[str] = Counter()
+        self.deleted: set[RunKey] = set()
+        self.started: dict[str, tuple[RunKey, str, str, bool]] = {}
+        """Each child that any parent was durably said to have: parent, node, key, and whether it is waited for."""
+        self.same_answer = False
+        self.fates = FATES
+        self._folded: dict[RunKey, RunState] = {}
+        self.bench = Bench(*self.village.types(), wrap=KinStore, **bench)
+        self.died = False
+        self.threads = not isinstance(self.bench.store, MemoryStore)
+        """The store has threads of its own, so that there is no telling by turns of the loop that it is idle."""
+        self._watch()
+
+    def _watch(self) -> None:
+        log, mortal = self.bench.log, self.bench.mortal
+        self.died = False
+
+        def die() -> None:
+            mortal.dead = self.died = True
+
+        async def seen(key: RunKey, batch: Batch) -> None:
+            await check_append(self, key, batch)
+
+        log.fate, log.wait, log.seen, log.die = self._fate, self._wait, seen, die
+
+    def _fate(self) -> str | None:
+        if not self.troubled:
+            return None
+        return next((fate for fate, often in self.fates.items() if self.dice.random() < often), None)
+
+    def _wait(self) -> int:
+        return self.dice.randrange(self.slow + 1) if self.slow else 0
+
+    async def brew(self, documents: list[dict[str, Any]], trees: int = 1, **configurable: Any) -> Self:
+        await self.bench.store.open()
+        self.documents = documents
+        await self._register()
+        for _ in range(50):
+            try:
+                await self.bench.service.create_run(CALLER, {"workflowId": "top", "configurable": configurable})
+            except StoreUnavailable:
+                self.done["lost"] += 1
+            self.tops = [each.header.key for each in await self.runs() if each.header.parent is None]
+            if len(self.tops) >= trees:
+                return self
+        raise AssertionError("no run was ever made")
+
+    async def _register(self) -> None:
+        """As a host does at its start, before runs go on."""
+        for document in self.documents:
+            wrong = await self.bench.catalog.register(document)
+            assert wrong == [], wrong
+
+    async def settle(self) -> None:
+        """Until nothing happens without time, and look at it."""
+        still = 0
+        for _ in range(5_000):
+            before = self.bench.log.calls
+            await quiet()
+            if self.threads:
+                await asyncio.sleep(0.001)
+            if self.died:
+                await self._crash()
+            idle = self.bench.log.calls == before and not self.bench.log.busy and not _is_turning()
+            still = still + 1 if idle else 0
+            if still > 4 * self.threads:
+                break
+        else:
+            raise AssertionError("it never comes to rest")
+        await check_quiet(self)
+
+    async def calm(self) -> None:
+        """Nothing more gets in the way, and whoever is asked answers: all runs end."""
+        self._disarm()
+        self.troubled = False
+        left: list[Stored] = []
+        for turn in range(3_000):
+            await self.settle()
+            left = await self.unended()
+            if not left:
+                await self.rest()
+                await self._hear()
+                await check_end(self)
+                return
+            if turn % 40 == 39:
+                await self.rest()
+            clock = self.bench.clock
+            paused = [each.header.key for each in left if each.projection.status == "paused"]
+            waiting = await self._open()
+            if paused and (clock.next_wake is None or turn % 2):
+                self._asks(self.dice.choice(paused), ResumeAsked())
+            elif waiting and (clock.next_wake is None or turn % 3):
+                self._answers(*self.dice.choice(waiting))
+            elif clock.next_wake is not None:
+                await self._wake()
+            else:
+                await quiet()
+        lines = [f"{each.header.run_id} {each.header.workflow_id} {each.projection}" for each in left]
+        raise AssertionError("runs do not end:\n" + "\n".join(lines))
+
+    async def rest(self) -> None:
+        """Some seconds in which nothing breaks: all word between runs has arrived."""
+        troubled, self.troubled = self.troubled, False
+        self._disarm()
+        for turn in range(200):
+            await self.settle()
+            if turn >= 60 and not self.bench.executor._kin._tasks:
+                break
+            self.bench.clock.advance(100)
+        await check_rest(self)
+        self.troubled = troubled
+
+    async def end(self) -> None:
+        """Nothing of it is left."""
+        self._disarm()
+        await self._perish()
+
+    async def _perish(self) -> None:
+        """Everything in the process ends where it stands, even what does not heed it the first time."""
+        self.bench.mortal.dead = True
+        for live in list(self.bench.executor._live.values()):
+            live._closing = True
+            live._activity.close()
+        for _ in range(100):
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await quiet()
+            if len(asyncio.all_tasks()) == 1:
+                break
+        await self.bench.crash()
+
+    async def runs(self) -> list[Stored]:
+        """All there are, oldest first."""
+        found: list[Stored] = []
+        query = RunQuery(limit=1_000)
+        while True:
+            page = await self.bench.store.log.list_runs(CALLER.partition, query)
+            found += page.runs
+            if not page.more:
+                return found[::-1]
+            query = RunQuery(limit=1_000, before=page.last)
+
+    async def folded(self, stored: Stored) -> RunState:
+        """The fold of a log, kept until there is more of it."""
+        key, last = stored.header.key, stored.projection.last_sequence
+        known = self._folded.get(key)
+        if known is None or known.last_sequence != last:
+            known = self._folded[key] = await self.bench.state(key)
+        return known
+
+    async def unended(self) -> list[Stored]:
+        return [each for each in await self.runs() if each.projection.status not in TERMINAL]
+
+    # What may happen.
+
+    def _asks(self, key: RunKey, given: Input) -> asyncio.Task[Any]:
+        task = asyncio.create_task(self.bench.executor.ask(key, given, None))
+        task.add_done_callback(heard)
+        self.asking.add(task)
+        return task
+
+    def _answers(self, key: RunKey, workflow_id: str, asked: InterruptState) -> None:
+        dice = random.Random(f"{workflow_id}{asked.node_id}") if self.same_answer else self.dice
+        action = "accept" if dice.random() < 0.9 else "reject"
+        value = {"action": action} if asked.kind == "approval" else {}
+        given = AnswerGiven(asked.node_id, value, SOMEBODY, self.bench.clock.now(), asked.interrupt_id)
+        self._asks(key, given)
+
+    async def _hear(self) -> None:
+        for _ in range(100):
+            await quiet()
+            if all(task.done() for task in self.asking):
+                return
+            await self._wake()
+        raise AssertionError("somebody is never told")
+
+    async def _open(self) -> list[tuple[RunKey, str, InterruptState]]:
+        found: list[tuple[RunKey, str, InterruptState]] = []
+        for each in await self.unended():
+            if each.projection.status.startswith("waiting") or each.projection.status == "paused":
+                state = await self.folded(each)
+                opened = [asked for asked in state.interrupts.values() if asked.status == "open"]
+                found += [(each.header.key, each.header.workflow_id, asked) for asked in opened]
+        return found
+
+    def _disarm(self) -> None:
+        fault_points._armed.clear()
+        fault_points._passed.clear()
+        self.bench.log.kills = set()
+
+    async def _wake(self) -> None:
+        clock = self.bench.clock
+        if clock.next_wake is not None:
+            clock.advance(max(0, clock.next_wake - clock.now()))
+
+    async def _crash(self) -> None:
+        self.done["crashes"] += 1
+        await self._perish()
+        await self._next()
+
+    async def _next(self) -> None:
+        self._disarm()
+        self.asking.clear()
+        # What the last process wrote is written before the next one reads.
+        await self.bench.store.log.sweep(0)
+        troubled = self.troubled
+        for attempt in range(20):
+            self.bench = self.bench.again(wrap=KinStore)
+            self._watch()
+            await self._register()
+            # Many runs are loaded at a start: in the end the store is there for all of them.
+            self.troubled = troubled and attempt < 10
+            try:
+                await self.bench.executor.recover()
+                self.troubled = troubled
+                return
+            except StoreUnavailable:
+                # As a host does that is started again.
+                await self._perish()
+        raise AssertionError("the host never started")
+
+
+def _is_turning() -> bool:
+    """Whether something is about to run, without time and without the store."""
+    return bool(asyncio.get_running_loop()._ready)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,257 @@
+"""Random trees of runs, in any weather: each child is made once, heard once, and nobody is left standing."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from tests.harness.engine_harness import run
+from tests.simulation.child_runs.child_run_schedule import KinStorm
+from tests.simulation.child_runs.child_run_workflows import a_family, a_tree
+from tests.simulation.child_runs.run_tree_driver import FATES, MOVES
+from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.engine.decide import child_runs as children
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.inputs import ChildNews, NodeAwaits, Step
+from weftwork.engine.host import executor
+from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.run import activity, inbox
+from weftwork.engine.run.append import Append
+from weftwork.protocol.fold import fold
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.events import Fact
+
+pytestmark = pytest.mark.slow
+
+
+async def storm(
+    seed: int,
+    moves: dict[str, int] | None = None,
+    fates: dict[str, float] | None = None,
+    documents: list[dict[str, Any]] | None = None,
+    **more: Any,
+) -> KinStorm:
+    """Some trees from their creation to the end of all of their runs."""
+    dice = random.Random(seed)
+    documents = documents or a_tree(dice)
+    limits = Limits(
+        max_parallel_nodes=dice.choice([1, 2, 16]),
+        max_run_depth=dice.choice([2, 16, 16, 16]),
+        max_descendants=dice.choice([5, 40, 40, 40]),
+    )
+    found = KinStorm(dice, moves, troubled=fates is not None or dice.random() < 0.6, limits=limits, **more)
+    found.fates = fates or FATES
+    options = {"runTimeoutMs": dice.choice([50, 5_000])} if dice.random() < 0.1 else {}
+    try:
+        await found.brew(documents, dice.randint(1, 3), **options)
+        await found.rage(60)
+        await found.calm()
+    finally:
+        await found.end()
+    return found
+
+
+@pytest.mark.rule("kin-02", "kin-03", "kin-04", "kin-05", "kin-06", "kin-08", "park-01", "fold-01")
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 2**48))
+def test_whatever_happens_a_tree_of_runs_comes_to_its_end(seed: int) -> None:
+    run(lambda: storm(seed))
+
+
+@pytest.mark.rule("kin-02", "kin-04", "kin-06")
+@settings(max_examples=examples(3), deadline=None)
+@given(st.integers(0, 2**48))
+def test_so_it_does_in_a_file(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    folder: Path = tmp_path_factory.mktemp("store")
+
+    async def work() -> None:
+        store = SqliteStore(folder / "store.db")
+        try:
+            await storm(seed, store=store)
+        finally:
+            await store.close()
+
+    run(work)
+
+
+async def told(found: KinStorm) -> str:
+    """How all runs of a tree ended, without what crashes add, each by its place in the tree instead of its id."""
+    names: dict[str, str] = {}
+    ends: list[Any] = []
+    for each in await found.runs():
+        parent = each.header.parent
+        above = f"{names[parent.run_id]}/{parent.node_id}:{parent.key}" if parent is not None else "top"
+        count = sum(name.rsplit("#", 1)[0] == above for name in names.values())
+        names[each.header.run_id] = f"{above}#{count}"
+    for run_id, name in names.items():
+        state = await found.bench.state(
+            next(each.header.key for each in await found.runs() if each.header.run_id == run_id)
+        )
+        nodes = {node_id: (each.status, each.outputs, each.error) for node_id, each in sorted(state.nodes.items())}
+        ends.append((name, state.status, state.error, state.outputs, state.variables, nodes))
+    text = repr(sorted(ends, key=lambda end: end[0]))
+    for run_id, name in names.items():
+        text = text.replace(run_id, name)
+    return text
+
+
+@pytest.mark.rule("kin-04", "kin-14", "fold-01")
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 2**48))
+def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
+    documents = a_tree(random.Random(seed), exact=True)
+    rough = {name: often for name, often in MOVES.items() if name not in ("cancel", "both", "delete")}
+
+    async def lived(moves: dict[str, int], troubled: bool) -> str:
+        found = KinStorm(random.Random(seed), moves, troubled=troubled)
+        found.same_answer = True
+        try:
+            await found.brew(documents)
+            await found.rage(60)
+            await found.calm()
+            return await told(found)
+        finally:
+            await found.end()
+
+    async def work() -> None:
+        assert await lived({"answer": 1, "wake": 1}, False) == await lived(rough, True)
+
+    run(work)
+
+
+def test_the_same_storm_leaves_the_same_logs() -> None:
+    async def logs(seed: int) -> list[bytes]:
+        found = await storm(seed)
+        keys = [each.header.key for each in await found.runs()]
+        return [event.document for key in keys for event in await found.bench.events(key)]
+
+    for seed in range(examples(3)):
+        assert run(lambda seed=seed: logs(seed)) == run(lambda seed=seed: logs(seed))
+
+
+def storms(seeds: int = 150, moves: dict[str, int] | None = None, **more: Any) -> None:
+    for seed in range(seeds):
+        run(lambda seed=seed: storm(seed, moves, **more))
+
+
+SMALL = {"answer": 20, "wake": 20, "tick": 10, "pause": 3, "resume": 3, "cancel": 3, "rest": 10}
+DEADLY = {**SMALL, "kill": 20, "crash": 10, "point": 20}
+
+
+def test_news_that_no_start_reads_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def deaf(self: Kin) -> None:
+        self.order()
+
+    monkeypatch.setattr(Kin, "recover", deaf)
+    with pytest.raises(AssertionError, match="news that nobody hears"):
+        storms(moves=DEADLY)
+
+
+def test_word_that_is_never_told_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kin, "tell", lambda self, news: None)
+    with pytest.raises(AssertionError, match="news that nobody hears"):
+        storms(moves=SMALL)
+
+
+def test_orders_that_nobody_follows_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kin, "order", lambda self: None)
+    with pytest.raises(AssertionError, match="orders that nobody follows"):
+        storms(moves=SMALL)
+
+
+def test_a_cancellation_that_stays_at_the_top_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Append, "_cascade", lambda self: None)
+    with pytest.raises(AssertionError, match=r"outlives its parent|is open though"):
+        storms(moves=SMALL)
+
+
+def test_a_node_that_leaves_its_children_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
+    with pytest.raises(AssertionError, match="is open though its node has ended"):
+        storms(moves=SMALL)
+
+
+def test_a_child_that_is_never_begun_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor.Executor, "_start", lambda self, new: None)
+    with pytest.raises(AssertionError, match="was left though it could go on"):
+        storms(moves=SMALL)
+
+
+def test_a_child_that_may_be_stored_and_is_not_looked_for_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kin, "doubted", lambda self, live, children: self.recover_soon())
+    with pytest.raises(AssertionError, match="was left though it could go on"):
+        storms(moves=SMALL)
+
+
+def test_a_start_that_looks_at_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity, "Look", lambda *arguments: Step())
+    with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
+        storms(moves=DEADLY)
+
+
+def test_news_that_is_forgotten_before_anybody_looked_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    init = Kin.__init__
+
+    def blind(self: Kin, *arguments: Any) -> None:
+        init(self, *arguments)
+        self._find = lambda run: None
+
+    monkeypatch.setattr(Kin, "__init__", blind)
+    with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
+        storms(300, DEADLY, documents=a_family(slow=1.0))
+
+
+def test_word_for_an_older_entry_of_a_node_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    hear = children.hear
+
+    def trusting(state: RunState, given: ChildNews) -> Decision:
+        node = state.nodes.get(given.node_id)
+        known = node.children if node is not None else {}
+        tells = [
+            msgspec.structs.replace(told, child=known[told.key].run_id) if told.key in known else told
+            for told in given.tells
+        ]
+        return hear(state, ChildNews(given.node_id, tuple(tells)))
+
+    monkeypatch.setattr(transitions, "hear", trusting)
+    with pytest.raises(AssertionError, match=r"its parent has|of a child that is|other variables|of another entry"):
+        storms(300)
+
+
+def test_a_look_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = children.wait
+
+    def trusting(state: RunState, given: NodeAwaits) -> Any:
+        return wait(state, msgspec.structs.replace(given, heard=state.nodes[given.node_id].heard))
+
+    monkeypatch.setattr(transitions, "wait", trusting)
+    with pytest.raises(AssertionError, match=r"twice|owed a look|waits for nobody|counts its children"):
+        storms(300, SMALL, fates={"lost": 0.25})
+
+
+def test_an_end_of_an_older_entry_that_counts_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def trusting(state: RunState, node_id: str, entered: int) -> bool:
+        return node_id in state.under_way
+
+    monkeypatch.setattr(transitions, "is_running", trusting)
+    monkeypatch.setattr(children, "is_running", trusting)
+    monkeypatch.setattr(inbox, "_is_lost", lambda item, running: False)
+    with pytest.raises(AssertionError, match="ended with"):
+        storms(300, SMALL, fates={"lost": 0.3}, documents=a_family())
+
+
+def test_a_run_that_goes_on_and_is_not_owed_a_look_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resume(state: RunState, fact: Fact) -> None:
+        state.paused_at = None
+
+    monkeypatch.setitem(fold._CHANGES, "run.resumed", resume)
+    moves = {"wake": 20, "pause": 20, "resume": 30, "kill": 20, "rest": 5}
+    with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
+        storms(300, moves, documents=a_family(slow=0.5))

@@ -1,0 +1,1 @@
+"""Random schedules of effects and crashes."""

@@ -1,0 +1,91 @@
+"""Two executors of one run over one store, both alive, with every append and every touch in the hands of the test."""
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any
+
+from tests.harness.engine_harness import Bench, quiet
+from tests.simulation.effects.effect_schedule import Storm
+from tests.simulation.effects.effect_workflows import SECRET, Outside, expected, key_maker
+from tests.simulation.fold_driver import Choose
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.run.header import TERMINAL, RunKey
+
+
+class Slow:
+    """A log as one executor sees it: an append is sent, committed and answered, each when the test lets it."""
+
+    def __init__(self, log: EventLog, world: Outside, name: str) -> None:
+        self._log = log
+        self._world = world
+        self._name = name
+        self._appends = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, *arguments: Any) -> Any:
+        self._appends += 1
+        await self._world.wait(f"{self._name} commits {self._appends}")
+        try:
+            return await self._log.append(*arguments)
+        finally:
+            await self._world.wait(f"{self._name} hears of {self._appends}")
+
+
+class Rivals:
+    """The one that began the run, and one that takes it up from its log while the first is at work."""
+
+    def __init__(self, dice: random.Random, document: dict[str, Any]) -> None:
+        self.dice = dice
+        self.world = Outside()
+        self.document = document
+        self.key = RunKey("", "")
+        self.first = Bench(*self.world.types(), wrap=lambda log: Slow(log, self.world, "first"))
+        self.second = self.first.again(wrap=lambda log: Slow(log, self.world, "second"))
+
+    async def meet(self, joins: int, choose: Choose) -> None:
+        """Both at work, the second one after so many turns, until nothing is left that could happen.
+
+        Nobody answers a question yet.
+        """
+        self.key = await self.first.start(self.document, at_once=self.dice.random() < 0.5, inputs={"hidden": SECRET})
+        joining: asyncio.Task[int] | None = None
+        for turn in range(3_000):
+            await quiet()
+            if turn == joins:
+                joining = asyncio.create_task(self.second.executor.recover())
+                continue
+            gates = sorted(name for name, gate in self.world.gates.items() if not gate.done())
+            clock = self.first.clock
+            if gates:
+                self.world.gates[choose(gates)].set_result(None)
+            elif clock.next_wake is not None:
+                clock.advance(clock.next_wake - clock.now())
+            elif turn > joins:
+                break
+            self._check()
+        else:
+            raise AssertionError("they do not come to an end")
+        if joining is not None:
+            await joining
+
+    def _check(self) -> None:
+        make = key_maker("acme", self.key.run_id)
+        once = {make(each): each for each, effect in expected(self.document).items() if effect == "once"}
+        for key, count in Counter(self.world.seen).items():
+            assert count == 1 or key not in once, f"{once[key]} happened {count} times"
+
+    async def finish(self) -> None:
+        """Both die; the next one, and somebody who looks, bring the run to its end."""
+        if await self.first.status(self.key) not in TERMINAL:
+            storm = Storm(self.world, self.dice)
+            await self.first.crash()
+            await self.second.crash()
+            await storm.take_over(self.first, self.key, self.document)
+            await storm.finish(self.dice.choice)
+        assert await self.first.status(self.key) == "completed"
+        self._check()
+        make = key_maker("acme", self.key.run_id)
+        assert {make(each) for each in expected(self.document)} == set(self.world.seen)

@@ -1,0 +1,130 @@
+"""Random graphs of nodes that touch the world, in any weather: nothing happens twice, and nobody is asked in vain."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.run.test_event_logs import check_caches
+from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.engine_harness import run
+from tests.simulation.effects.effect_schedule import FATES, Storm
+from tests.simulation.effects.effect_workflows import Outside, a_document
+from tests.simulation.effects.rival_executors import Rivals
+from weftwork.engine.decide import effect_claims
+from weftwork.engine.nodes import effect_ledger
+from weftwork.engine.run import live_run, pending_commit
+from weftwork.engine.run.inbox import Inbox
+
+pytestmark = pytest.mark.slow
+
+
+async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> Storm:
+    dice = random.Random(seed)
+    storm = Storm(Outside(), dice)
+    storm.answers = answers
+    storm.fails = lambda: next((fate for fate, often in FATES.items() if dice.random() < often), None)
+    await storm.brew(document, at_once=dice.random() < 0.5)
+    await storm.weather()
+    if (await storm.check()).status in ("completed", "failed"):
+        await check_caches(storm.bench, storm.key)
+    await storm.bench.crash()
+    return storm
+
+
+@pytest.mark.rule("eff-02", "eff-04", "eff-05", "eff-06")
+@settings(max_examples=examples(120), deadline=None)
+@given(st.integers(0, 2**48))
+def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
+    document = a_document(random.Random(seed))
+    run(lambda: storm(document, seed))
+
+
+@pytest.mark.rule("eff-02", "eff-05")
+@settings(max_examples=examples(50), deadline=None)
+@given(st.integers(0, 2**48))
+def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
+    document = a_document(random.Random(seed))
+    run(lambda: storm(document, seed, answers=False))
+
+
+async def rivalry(document: dict[str, Any], seed: int) -> None:
+    dice = random.Random(seed)
+    rivals = Rivals(dice, document)
+    await rivals.meet(dice.randrange(12), dice.choice)
+    await rivals.finish()
+
+
+@pytest.mark.rule("eff-05")
+@settings(max_examples=examples(120), deadline=None)
+@given(st.integers(0, 2**48))
+def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
+    """Without loops: two may count their rounds differently, and then it is the seat that keeps them apart."""
+    document = a_document(random.Random(seed), limits=0, loops=0)
+    run(lambda: rivalry(document, seed))
+
+
+HIDDEN = [variable("hidden", "string", sensitive=True)]
+SENDS = {"typeId": "test.steps", "config": {"steps": {"x": "once"}}, "inputs": {}}
+LINE = workflow([node(name, "test.steps", config=SENDS["config"]) for name in "ab"], [edge("a", "b")], HIDDEN)
+MAP = workflow([node("a", "core.flow.map", config={"items": [0, 1], "body": SENDS, "concurrency": 1})], [], HIDDEN)
+TWICE = "happened 2 times"
+IN_VAIN = "nobody had to be asked|a host went away and left"
+
+
+def storms(document: dict[str, Any] | None = None, **drawn: float) -> None:
+    for seed in range(60):
+        found = document or a_document(random.Random(seed), **drawn)
+        run(lambda seed=seed, found=found: storm(found, seed))
+
+
+def rivalries() -> None:
+    for seed in range(120):
+        document = a_document(random.Random(seed), limits=0, loops=0)
+        run(lambda seed=seed, document=document: rivalry(document, seed))
+
+
+def test_an_effect_without_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(self: Any, place: Any) -> None: ...
+
+    monkeypatch.setattr(effect_ledger.Effects, "_claim", nothing)
+    with pytest.raises(AssertionError, match=TWICE):
+        storms(whole=1, limits=0)
+
+
+def test_an_effect_that_nobody_is_asked_about_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+    with pytest.raises(AssertionError, match=TWICE):
+        storms()
+
+
+def test_a_pause_that_cuts_an_effect_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("run_control", "transitions"):
+        name = f"weftwork.engine.decide.{place}.may_interrupt"
+        monkeypatch.setattr(name, lambda state, _, policy: policy == "immediate" or not state.running)
+    with pytest.raises(AssertionError, match=IN_VAIN):
+        storms()
+
+
+def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "EFFECT_SECONDS", 0.0)
+    with pytest.raises(AssertionError, match="a host went away and left"):
+        storms()
+
+
+def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node runs before its start is durable; if that is lost, the next entry has the same number."""
+    storms(LINE)
+    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
+    with pytest.raises(AssertionError, match=f"the run stands still|{IN_VAIN}"):
+        storms(LINE)
+
+
+def test_a_claim_that_is_not_ones_own_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    rivalries()
+    real = effect_claims.holds
+    monkeypatch.setattr(pending_commit, "holds", lambda state, given: None if real(state, given) is None else True)
+    with pytest.raises(AssertionError, match=TWICE):
+        rivalries()

@@ -1,0 +1,1 @@
+"""Random schedules of interrupts and answers."""

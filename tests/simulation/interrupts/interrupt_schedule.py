@@ -1,0 +1,297 @@
+"""Runs that wait for people while everything around them breaks, and people who say what they like."""
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any
+
+from tests.harness.engine_harness import Bench, quiet
+from tests.simulation.interrupts.interrupt_oracle import Said, check_end, check_quiet
+from tests.simulation.interrupts.interrupt_store import Leaky
+from tests.simulation.interrupts.interrupt_workflows import EVERYBODY, SECRET, Office, answer_to, anything
+from tests.simulation.run_driver import Gated
+from tests.simulation.run_driver import _heard as heard
+from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.engine.decide.inputs import AnswerGiven, CancelAsked, Input, PauseAsked, ResumeAsked
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.effects import effect_key
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL
+from weftwork.protocol.run.interrupts import InterruptState
+
+FATES = {"down": 0.03, "conflict": 0.02, "lost": 0.04}
+DAY = 86_400_000
+MOVES: dict[str, int] = {
+    "answer": 30,
+    "wrong": 8,
+    "repeat": 4,
+    "together": 6,
+    "tick": 6,
+    "wake": 12,
+    "days": 2,
+    "back": 3,
+    "crash": 4,
+    "kill": 3,
+    "close": 3,
+    "pause": 4,
+    "resume": 6,
+    "hangup": 3,
+    "cancel": 1,
+}
+HOT = 40
+"""Looks of the alarm between two quiet moments, in which no time passes."""
+
+
+class WaitingStorm(Gated):
+    """One run, over as many processes as it takes. `moves` says how often what happens."""
+
+    def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
+        super().__init__(frozenset(each.declaration.type_id for each in BUILTIN))
+        self.dice = dice
+        self.office = Office()
+        self.moves = moves or MOVES
+        self.troubled = self.ever_troubled = fates
+        self.visits: dict[str, int] = {}
+        self.document: dict[str, Any] = {}
+        self.at_once = True
+        self.mark = "tag"
+        self.exact = not fates and not any(self.moves.get(each) for each in ("tick", "days", "back", "close"))
+        """Time passes only from one thing that is waited for to the next."""
+        self.named = False
+        """Whoever answers says which question."""
+        self.answer = answer_to
+        self.said: list[Said] = []
+        self.asking: set[asyncio.Task[Any]] = set()
+        self.done: Counter[str] = Counter()
+        self.went_back = 0
+        limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
+        self.bench = Bench(*self.office.types(), limits=limits, wrap=Leaky)
+        self._watch()
+
+    def _watch(self) -> None:
+        self.bench.log.fails = self._fate
+
+    def _fate(self) -> str | None:
+        if not self.troubled:
+            return None
+        return next((fate for fate, often in FATES.items() if self.dice.random() < often), None)
+
+    async def brew(self, document: dict[str, Any], **configurable: Any) -> "WaitingStorm":
+        self.document, self.at_once = document, self.dice.random() < 0.7
+        for _ in range(50):
+            try:
+                await self.bench.start(
+                    document,
+                    at_once=self.at_once,
+                    inputs={"hidden": SECRET},
+                    configurable=configurable,
+                )
+            except StoreUnavailable:
+                self.done["lost"] += self.bench.log.made is not None
+            if self.bench.log.made is not None:
+                self.key = self.bench.log.made.key
+                return self
+        raise AssertionError("no run was ever made")
+
+    async def rage(self, turns: int) -> None:
+        """Let anything happen, for so many turns or until the run has ended."""
+        for _ in range(turns):
+            await self.settle()
+            if await self.bench.status(self.key) in TERMINAL:
+                return
+            (move,) = self.dice.choices(list(self.moves), list(self.moves.values()))
+            self.done[move] += 1
+            await getattr(self, f"_{move}")()
+
+    async def settle(self) -> None:
+        """Until nothing happens without time, and look at it."""
+        self.bench.log.looks = 0
+        for _ in range(4):
+            await quiet()
+            if self.bench.log.died:
+                await self._crash()
+        assert self.bench.log.looks <= HOT, f"the alarm looked {self.bench.log.looks} times while no time passed"
+        await check_quiet(self)
+
+    async def calm(self) -> RunState:
+        """Nothing more gets in the way, and whoever is asked answers: the run ends."""
+        self.troubled = False
+        self.bench.log.kills = set()
+        for turn in range(1_500):
+            await self.settle()
+            state = await self.folded()
+            if state.terminal:
+                await self._hear()
+                return await check_end(self)
+            clock = self.bench.clock
+            waiting = await self._open()
+            if state.status == "paused" and (clock.next_wake is None or turn % 2):
+                await self.ask(ResumeAsked())
+            elif waiting and (clock.next_wake is None or turn % 3):
+                self._answers(self.dice.choice(waiting))
+            elif clock.next_wake is not None:
+                clock.advance(max(0, clock.next_wake - clock.now()))
+            else:
+                # Whoever asked may have been told that the store was away, just now.
+                await quiet()
+        raise AssertionError(f"the run does not end: {await self.bench.kinds(self.key)}")
+
+    # What may happen.
+
+    def _answers(self, asked: InterruptState) -> None:
+        tag = f"{self.mark}-{len(self.said)}."
+        value, by = self.answer(self.dice, asked, tag, lambda step: self._happened(asked.node_id, step))
+        self.says(asked.node_id, value, by, tag, asked.interrupt_id if self.named or self.dice.random() < 0.5 else "")
+
+    def says(self, node_id: str, value: Any, by: Answerer, tag: str, interrupt_id: str = "") -> None:
+        given = AnswerGiven(node_id, value, by, self.bench.clock.now(), interrupt_id)
+        said = Said(given, tag)
+        self.said.append(said)
+        said.task = self._asks(given)
+
+    def _asks(self, given: Input) -> asyncio.Task[Any]:
+        task = asyncio.create_task(self.bench.executor.ask(self.key, given, None))
+        task.add_done_callback(heard)
+        self.asking.add(task)
+        return task
+
+    async def _hear(self) -> None:
+        """Until everybody was told something: who asks while the store is away may have to wait for it."""
+        for _ in range(100):
+            await quiet()
+            if all(task.done() for task in self.asking):
+                return
+            await self._wake()
+        raise AssertionError("somebody is never told")
+
+    async def ask(self, given: Input) -> None:
+        self._asks(given)
+
+    def _happened(self, node_id: str, step: str) -> bool:
+        visit = self.visits.get(node_id, 0)
+        return self.office.done[effect_key("acme", self.key.run_id, node_id, visit, f"step:{step}")] > 0
+
+    async def _open(self) -> list[InterruptState]:
+        state = await self.folded()
+        self.visits = {node_id: node.visits for node_id, node in state.nodes.items()}
+        return [each for each in state.interrupts.values() if each.status == "open"]
+
+    async def _answer(self) -> None:
+        if found := await self._open():
+            self._answers(self.dice.choice(found))
+
+    async def _wrong(self) -> None:
+        state = await self.folded()
+        nodes = [*state.nodes, "nobody"]
+        tag = f"{self.mark}-{len(self.said)}."
+        name = self.dice.choice(["", "", "n0.1", "n0.2", "n1.1"])
+        if not any(each.data.get("customKind") == "weftwork.effect-unknown" for each in await self._open()):
+            self.says(self.dice.choice(nodes), anything(self.dice, tag), self.dice.choice(EVERYBODY), tag, name)
+
+    async def _repeat(self) -> None:
+        """Word for word. One that was not taken, or does not name its question, may well be taken this time."""
+        if self.said:
+            before = self.dice.choice(self.said)
+            given = before.given
+            before.tag = before.tag if given.interrupt_id and before.fate == "taken" else ""
+            if not isinstance(given.value, dict) or "outcome" not in given.value:
+                self.says(given.node_id, given.value, given.by, "", given.interrupt_id)
+
+    async def _together(self) -> None:
+        moves = [each for each in ("answer", "wrong", "resume") if self.moves.get(each)]
+        for _ in range(self.dice.randint(2, 5)):
+            await getattr(self, f"_{self.dice.choice(moves)}")()
+
+    async def _hangup(self) -> None:
+        """Somebody does not wait for what became of it, or the connection broke."""
+        await self.dice.choice([self._answer, self._resume])()
+        for _ in range(self.dice.randrange(8)):
+            await asyncio.sleep(0)
+        for task in self.asking:
+            task.cancel()
+
+    async def _tick(self) -> None:
+        self.bench.clock.advance(self.dice.choice([1, 10, 100, 1000]))
+
+    async def _wake(self) -> None:
+        clock = self.bench.clock
+        if clock.next_wake is not None:
+            clock.advance(max(0, clock.next_wake - clock.now()))
+
+    async def _days(self) -> None:
+        self.bench.clock.advance(self.dice.choice([1, 40]) * DAY)
+
+    async def _back(self) -> None:
+        milliseconds = self.dice.choice([1, 500, 60_000])
+        self.went_back += milliseconds
+        self.bench.clock.advance(-milliseconds)
+
+    async def _pause(self) -> None:
+        await self.ask(PauseAsked(self.dice.choice(DRAIN_POLICIES)))
+
+    async def _resume(self) -> None:
+        await self.ask(ResumeAsked())
+
+    async def _cancel(self) -> None:
+        await self.ask(CancelAsked())
+
+    async def _kill(self) -> None:
+        log = self.bench.log
+        log.kills = {(log.appends + self.dice.randrange(3), self.dice.choice(["before", "after"]))}
+
+    async def _crash(self) -> None:
+        await self.bench.crash()
+        await self._next()
+
+    async def _close(self) -> None:
+        """The process ends in peace: the store is there."""
+        troubled, self.troubled = self.troubled, False
+        self.bench.log.kills = set()
+        closing = asyncio.create_task(self.bench.close())
+        for _ in range(20):
+            await quiet()
+            clock = self.bench.clock
+            if closing.done():
+                break
+            if clock.next_wake is not None:
+                clock.advance(max(0, clock.next_wake - clock.now()))
+        await closing
+        await self.bench.crash()
+        self.troubled = troubled
+        await self._next()
+
+    async def _next(self) -> None:
+        self.asking.clear()
+        for _ in range(50):
+            kept = self.bench.log._log
+            self.bench = self.bench.again(wrap=Leaky)
+            self.bench.log._log.batches, self.bench.log._log.creation = kept.batches, kept.creation
+            self._watch()
+            try:
+                await self.bench.executor.recover()
+                return
+            except StoreUnavailable:
+                # As a host does that is started again.
+                await self.bench.crash()
+        raise AssertionError("the host never started")
+
+    async def from_prefix(self, count: int) -> "WaitingStorm":
+        """The same run in another world, where the host died after so many commits."""
+        other = WaitingStorm(self.dice, fates=False)
+        kept = self.bench.log._log
+        log = other.bench.store.log
+        await other.bench.store.open()
+        await other.bench.catalog.register(self.document)
+        at_once = bool(kept.batches) and kept.batches[0].events[0].sequence == 0 and self.at_once
+        header, hidden = kept.creation
+        batches = kept.batches[:count]
+        await log.create(header, hidden, None, False, batches.pop(0) if at_once else None)
+        for batch in batches:
+            await log.append(header.key, batch.events[0].sequence - 1, batch)
+        other.key, other.document, other.mark = header.key, self.document, "other"
+        other.bench.log._log.creation, other.bench.log._log.batches = kept.creation, kept.batches[:count]
+        other.bench.clock.advance(self.bench.clock.now() - other.bench.clock.now())
+        await other.bench.executor.recover()
+        return other

@@ -1,0 +1,218 @@
+"""Random workflows that wait for people, in any weather: nothing is lost, late, early, said twice or left standing."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples, node, workflow
+from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.external_system import working
+from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
+from tests.simulation.interrupts.interrupt_workflows import HOUR, a_document, settled_answer
+from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.engine.host.alarm import Alarm
+from weftwork.engine.run import append
+from weftwork.engine.run.append import Append
+from weftwork.engine.run.live_run import LiveRun
+from weftwork.engine.run.pending_commit import Work
+from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run.events import Draft
+from weftwork.protocol.run.interrupts import Interrupt
+
+pytestmark = pytest.mark.slow
+
+
+async def storm(seed: int, **more: Any) -> WaitingStorm:
+    """One run from its creation to its end."""
+    dice = random.Random(seed)
+    document = a_document(dice)
+    found = WaitingStorm(dice, fates=dice.random() < 0.6, **more)
+    limits = {"runTimeoutMs": dice.choice([50, HOUR])} if dice.random() < 0.15 else {}
+    try:
+        await found.brew(document, **limits)
+        await found.rage(60)
+        await found.calm()
+    finally:
+        await found.bench.crash()
+    return found
+
+
+@pytest.mark.rule("park-01", "park-02", "int-06", "int-16", "int-17", "int-18", "fold-01")
+@settings(max_examples=examples(100), deadline=None)
+@given(st.integers(0, 2**48))
+def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
+    run(lambda: storm(seed))
+
+
+@pytest.mark.rule("int-17", "int-18", "park-02")
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 2**48))
+def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
+    moves = {"answer": 2, "wrong": 2, "wake": 9, "crash": 2, "kill": 2, "pause": 2, "resume": 3, "hangup": 1}
+
+    async def work() -> None:
+        dice = random.Random(seed)
+        found = WaitingStorm(dice, moves, fates=False)
+        try:
+            await found.brew(a_document(dice))
+            await found.rage(60)
+            await found.calm()
+        finally:
+            await found.bench.crash()
+
+    run(work)
+
+
+@pytest.mark.rule("fold-01", "park-01")
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 2**48))
+def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
+    async def work() -> None:
+        first = await storm(seed)
+        count = len(first.bench.log._log.batches)
+        second = await first.from_prefix(random.Random(seed).randint(1, count))
+        try:
+            await second.calm()
+        finally:
+            await second.bench.crash()
+
+    run(work)
+
+
+def told(found: WaitingStorm, state: RunState) -> Any:
+    """How a run ended, without what crashes add to it and without its id."""
+    nodes = {name: (each.status, each.outputs, each.error) for name, each in sorted(state.nodes.items())}
+    whole = (state.status, state.error, state.outputs, state.variables, sorted(state.rounds.items()), nodes)
+    return repr(whole).replace(found.key.run_id, "RUN")
+
+
+@pytest.mark.rule("int-06", "fold-01")
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 2**48))
+def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
+    document = a_document(random.Random(seed), times=False)
+    quietly = {"answer": 1, "wake": 1}
+    rough = {name: often for name, often in MOVES.items() if name not in ("wrong", "cancel")}
+
+    async def lived(moves: dict[str, int], fates: bool) -> str:
+        found = WaitingStorm(random.Random(seed + fates), moves, fates)
+        found.answer, found.named = settled_answer, True
+        try:
+            await found.brew(document)
+            await found.rage(60)
+            return told(found, await found.calm())
+        finally:
+            await found.bench.crash()
+
+    async def work() -> None:
+        assert await lived(quietly, False) == await lived(rough, True)
+
+    run(work)
+
+
+def storms(seeds: int = 60, **more: Any) -> None:
+    for seed in range(seeds):
+        run(lambda seed=seed: storm(seed, **more))
+
+
+def test_parking_without_a_time_to_wake_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append, "wake_at", lambda *arguments: None)
+    with pytest.raises(AssertionError, match="when a parked run wakes"):
+        storms()
+
+
+def test_an_alarm_that_is_not_set_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Alarm, "set", lambda *arguments: None)
+    with pytest.raises(AssertionError, match="nobody wakes"):
+        storms()
+
+
+def test_an_alarm_that_skips_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wakes(self: Any, run: Any) -> bool:
+        return True
+
+    monkeypatch.setattr("weftwork.engine.host.executor.Executor._roused", wakes)
+    with pytest.raises(AssertionError, match=r"nobody wakes|looked|left though"):
+        storms()
+
+
+def test_votes_that_only_memory_holds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = Append.add
+
+    def forgetful(self: Append, draft: Draft) -> None:
+        if draft.type not in ("approval.granted", "approval.rejected"):
+            add(self, draft)
+            return
+        found = self._state.interrupts[draft.interrupt_id or ""]
+        action = "accept" if draft.type == "approval.granted" else "reject"
+        found.votes = {**found.votes, draft.payload["principal"]: action}
+
+    monkeypatch.setattr(Append, "add", forgetful)
+    with pytest.raises(AssertionError, match=r"is not the fold|was taken, and is lost|votes"):
+        storms()
+
+
+def test_an_answer_that_is_acknowledged_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = LiveRun._commit
+
+    async def hasty(self: LiveRun, work: Work) -> bool:
+        if work.request is not None:
+            work.request.answer(self.state.status)
+        return await commit(self, work)
+
+    monkeypatch.setattr(LiveRun, "_commit", hasty)
+    with pytest.raises(AssertionError, match="was taken, and is lost"):
+        storms(200)
+
+
+def test_a_run_that_rests_too_late_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LiveRun, "rest", lambda self: None)
+    with pytest.raises(AssertionError, match="stays in memory"):
+        storms()
+
+
+@pytest.mark.rule("run-12", "eff-04")
+def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
+    async def work() -> None:
+        held = asyncio.get_running_loop().create_future()
+
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            await held
+            await context.step("send", "once", quiet)
+            return Completed({})
+
+        bench = Bench(working("test.send", body, "once"))
+        key = await bench.start(workflow([node("send", "test.send"), node("end")]))
+        await quiet()
+        await bench.executor.ask(key, PauseAsked("immediate"), None)
+        held.set_result(None)
+        for _ in range(10):
+            await quiet()
+        assert await bench.status(key) == "paused"
+        await bench.executor.ask(key, ResumeAsked(), None)
+        await bench.end(key)
+
+    run(work)
+
+
+@pytest.mark.rule("conv-04", "int-19")
+def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later() -> None:
+    def says(kind: str) -> Any:
+        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+            await context.ask(Interrupt(f"conversation.{kind}", kind, {"conversationId": "c"}))
+            return Completed({})
+
+        return waiting_type(f"test.{kind}", body)
+
+    async def work() -> None:
+        bench = Bench(says("close"), says("start"))
+        key = await bench.start(workflow([node("close", "test.close"), node("start", "test.start")]))
+        await bench.end(key)
+
+    run(work)

@@ -1,0 +1,230 @@
+"""Runs with models that say anything at all, while everything around them breaks."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import Bench
+from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
+from tests.simulation.interrupts.interrupt_store import Leaky
+from tests.simulation.interrupts.interrupt_workflows import SECRET
+from tests.simulation.models.model_oracle import check_envelopes
+from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models.answers import Usage
+from weftwork.testing.deterministic import ManualClock
+
+PLAN, NOTE, GHOST = "vendor.acme.plan", "vendor.acme.note", "vendor.acme.ghost"
+STEPS = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
+KINDS = {PLAN: {"version": 1, "schema": STEPS}, NOTE: {"version": 2, "schema": {}}}
+SURFACE = {"catalogVersion": "0.9.1", "surface": {"components": [{"component": "text", "text": "Hello"}]}}
+PAYLOADS: dict[str, list[Any]] = {
+    PLAN: [{"steps": []}, {"steps": ["pay", SECRET]}, {"steps": [{"deep": [None, 1]}], SECRET: 1}, {"step": 1}, "x"],
+    NOTE: [{"text": "Aside."}, {"reasoning": f"because {SECRET}"}, 7, None],
+    GHOST: [{}],
+    "error": [{"code": "no_data", "message": f"No {SECRET}."}, {"code": 1}],
+    "schema.request": [{"envelopeType": PLAN}, {"envelopeType": NOTE}, {"envelopeType": GHOST}],
+    "schema.response": [{"envelopeType": PLAN, "ack": True}],
+    "clarification.request": [
+        {"questions": [{"id": "a", "question": f"Is it {SECRET}?"}, {"id": "b", "question": "B?"}]},
+        {"questions": [{"id": "a", "question": "A?", "schema": {"type": "string"}}]},
+        {"questions": []},
+    ],
+    "ui.a2ui-surface": [SURFACE],
+}
+OFTEN = {PLAN: 9, NOTE: 5, GHOST: 1, "error": 1, "schema.request": 3, "schema.response": 1, "clarification.request": 4}
+OFTEN["ui.a2ui-surface"] = 1
+WORDS = "Well, it depends."
+"""What is hidden once a node has said it that hides what it says, and an id that somebody may have used before."""
+LIVELY = {**MOVES, "wake": 40, "answer": 40, "crash": 8, "kill": 8, "wrong": 2, "repeat": 2, "days": 0, "back": 1}
+
+
+class Babbler:
+    """A model that outlives every process. What it says depends on nothing but chance; it remembers what it said."""
+
+    name = "test"
+    default_model = "test-1"
+    names = ("test",)
+    perceives: frozenset[Modality] = frozenset()
+
+    def __init__(self, dice: random.Random, clock: ManualClock) -> None:
+        self._dice = dice
+        self._clock = clock
+        self.said: list[str] = []
+        self.asked = 0
+        self.tame = False
+        """Whether it pulls itself together, so that the run comes to an end."""
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self.perceives
+
+    def find(self, request: ModelRequest) -> "Babbler":
+        return self
+
+    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+        dice = self._dice
+        self.asked += 1
+        text, end = self._answer(request)
+        self.said.append(text)
+        cuts = sorted(dice.randrange(len(text) + 1) for _ in range(dice.choice([0, 0, 1, 3, 8])))
+        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)] if text else []
+        knows = dice.random() < 0.5
+        for at, part in enumerate(parts):
+            if dice.random() < 0.3:
+                await self._wait()
+            yield Delta(part, knows and at == len(parts) - 1 and isinstance(end, Stop))
+        await self._wait()
+        if isinstance(end, Exception):
+            raise end
+        if end is not None:
+            yield end
+
+    async def _wait(self) -> None:
+        if self._dice.random() < 0.5:
+            await asyncio.sleep(0)
+        elif self._dice.random() < 0.3:
+            await self._clock.sleep_until(self._clock.now() + self._dice.choice([1, 50]))
+
+    def _answer(self, request: ModelRequest) -> tuple[str, Stop | Exception | None]:
+        dice = self._dice
+        end: Stop | Exception | None = Stop("stop", Usage(1, dice.randrange(5)))
+        if self.tame:
+            return msgspec.json.encode({"type": PLAN, "payload": {"steps": []}, "steps": []}).decode(), end
+        luck = dice.random()
+        if luck < 0.03:
+            return f"I cannot tell {SECRET}", Stop("content-filter", Usage(1, 1), refusal=f"No, not {SECRET}.")
+        if luck < 0.06:
+            end = dice.choice([ProviderFault("provider_unavailable", "It is away."), RuntimeError("bug"), None])
+        elif luck < 0.13:
+            end = dice.choice([Stop("length", Usage(1, 9), detail="max_tokens"), Stop("other", detail="stop_sequence")])
+        return self._text(), end
+
+    def _text(self) -> str:
+        dice = self._dice
+        luck = dice.random()
+        if luck < 0.12:
+            return dice.choice(["", WORDS, f"The word is {SECRET}, I think.", '{"steps": [', '{"steps": []}'])
+        documents = self._documents()
+        text = msgspec.json.encode(documents[0] if len(documents) == 1 else documents).decode()
+        if luck < 0.25:
+            return f"Here it is:\n```json\n{text}\n```\nAnything else?"
+        return text if luck < 0.95 else text[: dice.randrange(len(text))]
+
+    def _documents(self) -> list[Any]:
+        dice = self._dice
+        count = dice.choices([1, 2, 3, 7], [12, 5, 2, 1])[0]
+        found: list[Any] = []
+        for _ in range(count):
+            (kind,) = dice.choices(list(OFTEN), list(OFTEN.values()))
+            document: dict[str, Any] = {"type": kind, "payload": dice.choice(PAYLOADS[kind])}
+            if dice.random() < 0.4:
+                document["correlationId"] = dice.choice(["c0", "c1", "c2", "c3", f"c-{SECRET}", WORDS, ""])
+            if dice.random() < 0.2:
+                document["schemaVersion"] = dice.choice([0, 1, 2, 3])
+            found += self._pieces(document) if dice.random() < 0.1 else [document]
+        return found
+
+    def _pieces(self, document: dict[str, Any]) -> list[Any]:
+        dice = self._dice
+        text = msgspec.json.encode(document["payload"]).decode()
+        middle, name = len(text) // 2, document.get("correlationId") or f"p{dice.randrange(3)}"
+        first = {"isPartial": True, "index": 0, "total": 2}
+        last = {"isPartial": False, "index": 1, "total": dice.choice([2, 2, 2, 3])}
+        made = [
+            {**document, "correlationId": name, "payload": text[:middle], "partial": first},
+            {**document, "correlationId": name, "payload": text[middle:], "partial": last},
+        ]
+        return made if dice.random() < 0.8 else [dice.choice(made)]
+
+
+def a_node(dice: random.Random, name: str) -> dict[str, Any]:
+    kind = dice.choice(["typed", "typed", "typed", "text", "text", "filled", "map", "map"])
+    settings = {"maxRetries": dice.choice([0, 1, 2]), "retryDelayMs": 1}
+    if dice.random() < 0.2:
+        settings["timeoutMs"] = dice.choice([20, 1_000])
+    more: dict[str, Any] = {"settings": settings}
+    if dice.random() < 0.7:
+        contract: dict[str, Any] = {"refusalMode": dice.choice(["fail-node", "discard-and-warn"])}
+        if dice.random() < 0.6:
+            contract["accepts"] = dice.choice([[PLAN], [PLAN, NOTE]])
+        contract["artifacts"] = [each for each in contract.get("accepts", [NOTE]) if dice.random() < 0.5]
+        more["envelopeContract"] = contract
+    asks: dict[str, tuple[str, dict[str, Any]]] = {
+        "typed": ("generateEnvelope", {"envelopeType": PLAN, "userMessage": "Plan it."})
+    }
+    asks["text"] = (dice.choice(["callPrompt", "chatCompletion"]), {"prompt": "Is {{variables.hidden}} fine?"})
+    asks["filled"] = ("structuredOutput", {"prompt": "Fill it.", "outputSchema": STEPS})
+    if kind == "text" and dice.random() < 0.3:
+        more["outputSensitivity"] = {"content": True}
+    if kind != "map":
+        return node(name, f"core.ai.{asks[kind][0]}", config=asks[kind][1], **more)
+    body, config = asks[dice.choice(list(asks))]
+    if "hidden" in str(config):
+        config = {"prompt": "Well?"}
+    config = {
+        "items": [1, 2, 3],
+        "concurrency": dice.choice([1, 2]),
+        "body": {"typeId": f"core.ai.{body}", "config": config},
+    }
+    more.pop("envelopeContract", None)
+    return node(name, "core.flow.map", config=config, **more)
+
+
+def a_script(dice: random.Random) -> dict[str, Any]:
+    """A small graph of nodes that ask models; some go round."""
+    names = [f"n{index}" for index in range(dice.randint(1, 3))]
+    nodes, edges = [a_node(dice, name) for name in names], []
+    for before, after in pairwise(names):
+        if dice.random() < 0.4:
+            edges.append(edge(before, after, dice.choice(["all_success", "all_complete"])))
+    variables = [variable("hidden", "string", sensitive=True), variable("n", "number", defaultValue=0)]
+    if dice.random() < 0.3:
+        port = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
+        nodes.append(node("count", "core.setVariable", config={"name": "n"}, inputs=port))
+        again = {"type": "expression", "expression": "variables.n < 3.0"}
+        edges += [edge(names[-1], "count", "all_complete"), edge("count", names[-1], condition=again)]
+    return workflow(nodes, edges, variables, metadata={"envelopeKinds": KINDS})
+
+
+class EnvelopeStorm(WaitingStorm):
+    """One run of such a graph, over as many processes as it takes."""
+
+    def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
+        self.forgot = False
+        """Whether something was stored of which nobody was told: then what was shown is shown again."""
+        super().__init__(dice, moves or LIVELY, fates)
+        self.exact = False
+        limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
+        clock = ManualClock()
+        self.model = Babbler(dice, clock)
+        self.bench = Bench(limits=limits, wrap=Leaky, clock=clock, models=self.model)
+        self._watch()
+
+    def _watch(self) -> None:
+        super()._watch()
+        append = self.bench.log.append
+
+        async def noticing(*arguments: Any) -> Any:
+            try:
+                return await append(*arguments)
+            except StoreUnavailable as away:
+                self.forgot = self.forgot or str(away) == "no answer"
+                raise
+
+        self.bench.log.append = noticing
+
+    async def live_through(self, turns: int) -> RunState:
+        await self.brew(a_script(self.dice))
+        await self.rage(turns)
+        self.model.tame = True
+        state = await self.calm()
+        await check_envelopes(self, self.document)
+        return state

@@ -1,0 +1,157 @@
+"""Models that say anything, in any weather: each envelope has one outcome, and what follows from it happens once."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples, node, workflow
+from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.scripted_model import Model
+from tests.simulation.models.model_schedule import KINDS, LIVELY, PLAN, EnvelopeStorm
+from weftwork.engine import node_events
+from weftwork.engine.decide import envelopes, transitions
+from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered
+from weftwork.engine.models import model_calls
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.privacy.hold_back import HoldBack
+
+pytestmark = pytest.mark.slow
+
+DEADLY = {"wake": 30, "answer": 30, "kill": 30, "crash": 20}
+
+
+async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | None = None) -> EnvelopeStorm:
+    """One run from its creation to its end."""
+    dice = random.Random(seed)
+    found = EnvelopeStorm(dice, moves or dice.choice([LIVELY, DEADLY]), dice.random() < 0.5 if fates is None else fates)
+    try:
+        await found.live_through(60)
+    finally:
+        await found.bench.crash()
+    return found
+
+
+@pytest.mark.rule("env-15", "env-23", "env-26", "model-01", "rel-13", "rel-15", "rel-20", "evt-07", "fold-01")
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 2**48))
+def test_whatever_models_say_and_hosts_suffer_each_envelope_has_one_outcome(seed: int) -> None:
+    run(lambda: storm(seed))
+
+
+@pytest.mark.rule("env-26", "rel-20")
+def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() -> None:
+    """Two kinds under one id: what was asked for by the first is not forgotten because of the second."""
+    twice = [
+        {
+            "type": "clarification.request",
+            "correlationId": "c",
+            "payload": {"questions": [{"id": "a", "question": "A?"}]},
+        },
+        {"type": "schema.request", "correlationId": "c", "payload": {"envelopeType": PLAN}},
+    ]
+    good = {"type": PLAN, "payload": {"steps": []}}
+
+    async def work() -> None:
+        model = Model(*(msgspec.json.encode(each).decode() for each in (twice, good, good, good)))
+        bench = Bench(models=model)
+        config = {"envelopeType": PLAN, "userMessage": "Plan it."}
+        document = workflow([node("ask", "core.ai.generateEnvelope", config=config)], metadata={"envelopeKinds": KINDS})
+        key = await bench.start(document)
+        await quiet()
+        asked = await bench.status(key) == "waiting-input"
+        if asked:
+            await bench.answer(key, {"answers": {"a": "Ann"}})
+        await bench.end(key)
+        heard = any("Ann" in message.content for request in model.requests for message in request.messages)
+        assert heard == asked, "somebody was asked, and nobody hears the answer"
+
+    run(work)
+
+
+def storms(seeds: int = 200, moves: dict[str, int] | None = None, fates: bool = False) -> None:
+    for seed in range(seeds):
+        run(lambda seed=seed: storm(seed, moves or DEADLY, fates))
+
+
+def test_a_record_that_is_made_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = envelopes.send
+
+    def forgetful(state: RunState, given: EnvelopeSent) -> Any:
+        known, state.envelopes = state.envelopes, {}
+        try:
+            return send(state, given)
+        finally:
+            state.envelopes = known
+
+    monkeypatch.setattr(transitions, "send", forgetful)
+    with pytest.raises(AssertionError, match="recorded twice"):
+        storms(fates=True)
+
+
+class Amnesia(dict[str, Any]):
+    """Holds everything, and finds nothing."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return default
+
+
+def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    generate, keep = model_calls.Speech.generate, envelopes.keep
+
+    async def forgetful(self: Any, request: Any, along: Any) -> Any:
+        node = self._state.nodes[self._node_id]
+        node.turns = Amnesia(node.turns)
+        return await generate(self, request, along)
+
+    def trusting(state: RunState, given: ModelAnswered) -> Any:
+        node = state.nodes[given.node_id]
+        known, node.turns = node.turns, {}
+        try:
+            return keep(state, given)
+        finally:
+            node.turns = known
+
+    monkeypatch.setattr(model_calls.Speech, "generate", forgetful)
+    monkeypatch.setattr(transitions, "keep", trusting)
+    with pytest.raises(AssertionError, match="is answered twice"):
+        storms()
+
+
+def test_a_handler_apart_from_its_record_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question of a clarification left to the node, as if no commit held both."""
+    send = envelopes.send
+
+    def apart(state: RunState, given: EnvelopeSent) -> Any:
+        return send(state, msgspec.structs.replace(given, interrupt=None))
+
+    monkeypatch.setattr(transitions, "send", apart)
+    with pytest.raises(AssertionError, match="was handled"):
+        storms()
+
+
+def test_what_follows_from_an_answer_and_does_not_stand_with_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = envelopes.keep
+
+    def cheap(state: RunState, given: ModelAnswered) -> Any:
+        return keep(state, msgspec.structs.replace(given, along=()))
+
+    monkeypatch.setattr(transitions, "keep", cheap)
+    with pytest.raises(AssertionError, match="without cost"):
+        storms(20)
+
+
+def test_chunks_that_come_after_their_answer_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_events.Sayings, "flush", lambda self: None)
+    with pytest.raises(AssertionError, match=r"showed|waited|does not end"):
+        storms(20)
+
+
+def test_what_is_held_back_for_ever_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = HoldBack.cut
+    monkeypatch.setattr(HoldBack, "cut", lambda self, piece, last=False: cut(self, piece))
+    with pytest.raises(AssertionError, match="showed something else"):
+        storms(fates=False)

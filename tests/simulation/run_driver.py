@@ -1,0 +1,220 @@
+"""The engine under a test's thumb: built-in nodes that wait for the test, a log that kills, a driver of runs."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tests.harness.engine_harness import Bench, quiet
+from tests.simulation.fold_driver import Choose, answer_to
+from tests.simulation.random_workflows import FLAKY, INPUTS
+from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.engine.decide.inputs import AnswerGiven, Input, PauseAsked, ResumeAsked
+from weftwork.engine.run.replay import fact_of
+from weftwork.ports.node_outcome import Outcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
+from weftwork.ports.storage.event_log import EventLog, SequenceConflict, StoreUnavailable
+from weftwork.protocol.fold.fold import fold
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.run.events import Fact
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunKey
+
+CLOCK = "the clock"
+SLOTS = [name for name in RunState.__slots__ if name not in ("plan", "header", "touched", "budget", "hidden")]
+
+
+class Watched:
+    """A log that compares every append with the live run, and can kill the process before or after one of them."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.seen: Callable[[RunKey], Any] | None = None
+        self.kills: set[tuple[int, str]] = set()
+        self.fails: Callable[[], str | None] = lambda: None
+        """Says of each append whether it is `down`, a `conflict`, or durable with its answer `lost`."""
+        self.appends = 0
+        self.died = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+        number, self.appends = self.appends, self.appends + 1
+        await self._kill(number, "before")
+        fate = self.fails()
+        if fate == "down":
+            raise StoreUnavailable("no disk")
+        if fate == "conflict":
+            raise SequenceConflict("somebody else")
+        result = await self._log.append(key, expected, batch)
+        if fate == "lost":
+            raise StoreUnavailable("no answer")
+        if self.seen is not None:
+            await self.seen(key)
+        await self._kill(number, "after")
+        return result
+
+    async def _kill(self, number: int, when: str) -> None:
+        if (number, when) in self.kills:
+            self.died = True
+            await asyncio.get_running_loop().create_future()
+
+
+class Gated:
+    """A bench on which every node, but for those of the types in `instant`, ends only when it is let go."""
+
+    def __init__(self, instant: frozenset[str] = frozenset(), parallel: int = 16) -> None:
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        types = [
+            self._gated(each)
+            for each in (*BUILTIN, FLAKY)
+            if isinstance(each, InstantNode) and each.declaration.type_id not in instant
+        ]
+        self.bench = Bench(*types, limits=Limits(max_parallel_nodes=parallel), wrap=Watched)
+        self.key = RunKey("", "")
+        self.crashes = 0
+        self.fails: Callable[[], str | None] = lambda: None
+        self._watch()
+
+    def _gated(self, node_type: InstantNode) -> WaitingNode:
+        async def work(call: NodeCall, context: NodeContext) -> Outcome:
+            gate = self._waiting[call.node_id] = asyncio.get_running_loop().create_future()
+            try:
+                await gate
+            finally:
+                if self._waiting.get(call.node_id) is gate:
+                    del self._waiting[call.node_id]
+            if node_type is FLAKY:
+                failures = self.live.nodes[call.node_id].failures
+                call = msgspec.structs.replace(call, inputs={**call.inputs, "failures": failures})
+            return node_type.run(call)
+
+        return WaitingNode(msgspec.structs.replace(node_type.declaration, instant=False), work)
+
+    @property
+    def live(self) -> RunState:
+        live = self.bench.executor._live.get(self.key)
+        assert live is not None
+        return live.state
+
+    async def state(self) -> RunState:
+        """The run as it stands: in memory, or parked."""
+        live = self.bench.executor._live.get(self.key)
+        return live.state if live is not None else await self.folded()
+
+    async def start(self, document: dict[str, Any], at_once: bool = True) -> "Gated":
+        self.key = await self.bench.start(document, at_once=at_once, inputs=INPUTS)
+        return self
+
+    def _watch(self) -> None:
+        async def seen(key: RunKey) -> None:
+            """fold-01: what the live run holds is the fold of what is durable, at every append."""
+            live = self.bench.executor._live.get(key)
+            if live is not None:
+                folded = await self.folded()
+                for name in SLOTS:
+                    assert getattr(folded, name) == getattr(live.state, name), name
+
+        self.bench.log.seen = seen
+        self.bench.log.fails = lambda: self.fails()
+
+    async def facts(self) -> list[Fact]:
+        log = self.bench.store.log
+        removed: dict[int, list[tuple[str, Any]]] = {}
+        for each in await log.hidden(self.key):
+            removed.setdefault(each.sequence, []).append((each.pointer, msgspec.json.decode(each.value)))
+        return [fact_of(event, removed.get(event.sequence, ())) for event in await self.bench.events(self.key)]
+
+    async def folded(self, count: int | None = None) -> RunState:
+        """The fold of the log, or of its first events."""
+        header = (await self.bench.stored(self.key)).header
+        plan = await self.bench.catalog.pinned(header.workflow_id, header.definition)
+        hidden = [each for each in await self.bench.store.log.hidden(self.key) if each.sequence == -1]
+        values = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden]
+        inputs = reveal(msgspec.json.decode(msgspec.json.encode(header.inputs)), values)
+        return fold(plan, header, inputs, (await self.facts())[:count])
+
+    async def crash(self) -> None:
+        self.crashes += 1
+        await self.bench.crash()
+        self._waiting.clear()
+        self.bench = self.bench.again(wrap=Watched)
+        self._watch()
+        await self.bench.executor.recover()
+
+    async def open(self) -> list[str]:
+        """What the test can let happen now."""
+        await quiet()
+        for _ in range(50):
+            state = await self.state()
+            suspended = sorted(state.suspended) if state.status != "paused" else []
+            waiting = sorted(name for name, gate in self._waiting.items() if not gate.done())
+            found = [*waiting, *suspended, *([CLOCK] if self.bench.clock.next_wake is not None else [])]
+            if found or self.bench.log.died or await self.bench.status(self.key) in (*TERMINAL, "paused"):
+                return found
+            await quiet()
+        raise AssertionError(f"the run stands still: {await self.bench.kinds(self.key)}")
+
+    async def let(self, what: str) -> None:
+        if what == CLOCK:
+            wake = self.bench.clock.next_wake
+            self.bench.clock.advance((wake or 0) - self.bench.clock.now())
+        elif what in self._waiting:
+            self._waiting[what].set_result(None)
+        else:
+            await self.ask(AnswerGiven(what, answer_to(what), Answerer("somebody"), self.bench.clock.now()))
+
+    async def ask(self, given: Input) -> None:
+        """Ask something of the run. Whatever the answer is, the log tells what came of it."""
+        asked = asyncio.create_task(self.bench.executor.ask(self.key, given, None))
+        asked.add_done_callback(_heard)
+        await quiet()
+
+    async def finish(self, choose: Choose, together: Callable[[], bool] = lambda: False) -> RunState:
+        """Let everything happen, one thing after the other or several `together`, until the run has ended."""
+        for _ in range(2_000):
+            found = await self.open()
+            if self.bench.log.died:
+                await self.crash()
+            elif await self.bench.status(self.key) in TERMINAL:
+                return await self.folded()
+            while found:
+                await self.let(found.pop(found.index(choose(found))))
+                if not together():
+                    break
+        raise AssertionError("the run does not end")
+
+
+def _heard(task: "asyncio.Task[Any]") -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def some(dice: random.Random) -> frozenset[str]:
+    """Types to leave as they are, which end as soon as they start."""
+    types = [each.declaration.type_id for each in BUILTIN]
+    return frozenset(name for name in types if dice.random() < 0.5) if dice.random() < 0.5 else frozenset()
+
+
+async def trouble(gated: Gated, dice: random.Random, crashes: bool, pauses: bool) -> RunState:
+    """Let a run happen with crashes and pauses on the way; after a while nothing more gets in its way."""
+    for turn in range(2_000):
+        found = await gated.open()
+        status = await gated.bench.status(gated.key)
+        if status in TERMINAL:
+            return await gated.folded()
+        fate = dice.random() if turn < 60 else 1.0
+        if crashes and fate < 0.1:
+            await gated.crash()
+        elif pauses and fate < 0.25:
+            await gated.ask(PauseAsked(dice.choice(DRAIN_POLICIES)))
+        elif status == "paused" and (not found or dice.random() < 0.5):
+            await gated.ask(ResumeAsked())
+        elif found:
+            await gated.let(dice.choice(found))
+    raise AssertionError("the run does not end")

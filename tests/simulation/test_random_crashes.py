@@ -1,0 +1,141 @@
+"""Random graphs, and whatever may go wrong around them: the run ends as if nothing had happened."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.run.test_event_logs import check_caches, check_log
+from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.engine_harness import run
+from tests.simulation.fold_driver import drawn, ending, happened
+from tests.simulation.random_workflows import a_workflow
+from tests.simulation.run_driver import Gated, some, trouble
+from tests.simulation.test_random_runs import ASKING, LOOP, timeless, walked
+from weftwork.engine.decide import transitions
+from weftwork.engine.decide.inputs import NodeCompleted, NodeFailed
+from weftwork.engine.run.inbox import Inbox
+
+COUNTING = workflow(
+    [
+        node(
+            "a",
+            "core.setVariable",
+            config={"name": "n"},
+            inputs={"value": {"type": "expression", "expression": "variables.n + 1.0"}},
+        )
+    ],
+    [edge("a", "a", condition={"type": "expression", "expression": "variables.n < 4.0"})],
+    [variable("n", "number", defaultValue=0)],
+)
+"""A node that begins its next round in the same commit in which it ends this one."""
+FATES = {"down": 0.06, "conflict": 0.05, "lost": 0.12}
+
+
+def outcome(state: Any) -> dict[str, Any]:
+    """What may not change when nodes were interrupted, which start anew as another attempt."""
+    found = ending(state)
+    nodes = {name: (each[0], *each[2:]) for name, each in found["nodes"].items()}
+    return {**found, "nodes": nodes, "executions": None}
+
+
+Ended = tuple[dict[str, Any], Counter[bytes]]
+
+
+def expected_of(document: dict[str, Any]) -> Ended:
+    walk = walked(document)
+    return ending(walk.state), happened(timeless(walk.facts))
+
+
+async def ended(document: dict[str, Any], seed: int, *kills: tuple[int, str]) -> tuple[Ended, int]:
+    """How a run ends whose process dies before or after these appends, and how often it did."""
+    dice = random.Random(seed)
+    gated = await Gated(some(dice)).start(document, at_once=dice.random() < 0.5)
+    gated.bench.log.kills = set(kills)
+    state = await gated.finish(drawn(seed))
+    found = ending(state), happened(timeless(await gated.facts()))
+    await gated.bench.crash()
+    return found, gated.crashes
+
+
+def check_crashes(document: dict[str, Any], expected: Ended, seed: int) -> None:
+    for when in ("before", "after"):
+        for number in range(12):
+            found, crashes = run(lambda number=number, when=when: ended(document, seed, (number, when)))
+            assert found == expected
+            if not crashes:
+                break
+
+
+@pytest.mark.rule("fold-01", "run-01")
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 2**48))
+def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
+    document = a_workflow(random.Random(seed), 5, ASKING)
+    check_crashes(document, expected_of(document), seed)
+
+
+@pytest.mark.rule("fold-01")
+@settings(max_examples=examples(10), deadline=None)
+@given(st.integers(0, 2**48))
+def test_a_crash_between_the_items_of_a_map_changes_nothing(seed: int) -> None:
+    document = a_workflow(random.Random(seed), 4, {"core.flow.map": 12, "core.delay": 6})
+    expected, _ = run(lambda: ended(document, seed))
+    check_crashes(document, expected, seed)
+
+
+async def troubled(document: dict[str, Any], seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
+    dice = random.Random(seed)
+    expected = walked(document)
+    gated = await Gated(some(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
+    if failures:
+        gated.fails = lambda: next((fate for fate, often in FATES.items() if dice.random() < often), None)
+    state = await trouble(gated, dice, crashes, pauses)
+    assert outcome(state) == outcome(expected.state)
+    check_log(await gated.bench.events(gated.key))
+    await check_caches(gated.bench, gated.key)
+    await gated.bench.crash()
+
+
+@pytest.mark.rule("run-12", "run-13")
+@settings(max_examples=examples(80), deadline=None)
+@given(st.integers(0, 2**48), st.booleans(), st.booleans(), st.booleans())
+def test_crashes_pauses_and_a_bad_store_change_nothing(seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
+    document = a_workflow(random.Random(seed), 8, ASKING)
+    run(lambda: troubled(document, seed, crashes, pauses, failures))
+
+
+def lose_answers(document: dict[str, Any]) -> None:
+    for seed in range(20):
+        run(lambda seed=seed: troubled(document, seed, False, False, True))
+
+
+def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a node says of an entry that is over is taken for the present one."""
+    lose_answers(COUNTING)
+    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
+    monkeypatch.setattr(transitions, "is_running", lambda state, node_id, entered: node_id in state.running)
+    with pytest.raises(AssertionError):
+        lose_answers(COUNTING)
+
+
+def test_a_host_that_waits_for_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Word of an entry that is over counts as word of the present one, so nobody enters the node again."""
+    kinds = NodeCompleted | NodeFailed
+    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
+    monkeypatch.setattr(Inbox, "reported", lambda self, state: {i.node_id for i in self._items if isinstance(i, kinds)})
+    with pytest.raises(AssertionError):
+        lose_answers(COUNTING)
+
+
+def test_a_host_that_forgot_what_ran_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = expected_of(LOOP)
+    check_crashes(LOOP, expected, 3)
+    monkeypatch.setattr(
+        "weftwork.engine.run.activity.Activity.enter", lambda self, state, reported, cold, orphans: True
+    )
+    with pytest.raises(AssertionError):
+        check_crashes(LOOP, expected, 3)

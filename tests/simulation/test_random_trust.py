@@ -1,0 +1,118 @@
+"""Trust in random workflows: an event is untrusted if, and only if, what it carries came from outside."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.definitions import examples
+from tests.harness.engine_harness import Bench, quiet, run
+from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT, draw, words
+from weftwork.engine.decide import interrupts
+from weftwork.engine.run import append
+from weftwork.protocol.fold import fold, node_facts
+from weftwork.protocol.fold.state import NodeState
+from weftwork.protocol.fold.trust_flow import BARE
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL
+
+_CARRY = frozenset(
+    {
+        *("node.completed", "node.failed", "variable.changed", "channel.written", "log.appended", "artifact.created"),
+        *("run.completed", "interrupt.resolved"),
+    }
+)
+"""Events that show all that their node was given; of failures, those of the node itself."""
+BOOM = {"code": "boom"}
+
+
+async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Event], int]:
+    """The log of a run, and how often it was taken up by another process."""
+    bench, moved = Bench(*MIXERS), 0
+    key = await bench.start(document)
+    for _ in range(60):
+        await quiet()
+        if await bench.status(key) in TERMINAL:
+            break
+        if dice.random() < 0.5:
+            await bench.crash()
+            bench, moved = bench.again(), moved + 1
+            await bench.executor.recover()
+            await quiet()
+        state = await bench.state(key)
+        for asked in list(state.asked.values()):
+            said = {**CORRELATION, "words": [OUT]} if asked.kind == "external-event" else {"words": []}
+            await bench.answer(key, said, asked.node_id)
+            await quiet()
+    events = await bench.end(key)
+    await bench.close()
+    return events, moved
+
+
+def wrong(events: list[Event]) -> list[tuple[int, str]]:
+    """Events whose stamp is not what their own words say."""
+    found: list[tuple[int, str]] = []
+    for event in events:
+        payload = msgspec.json.decode(event.payload)
+        holds = OUT in words(payload)
+        shows = event.type in _CARRY and payload.get("error", BOOM)["code"] == "boom"
+        if shows and holds is not (event.content_trust == "untrusted"):
+            found.append((event.sequence, event.type))
+        if event.type in BARE and event.content_trust is not None:
+            found.append((event.sequence, event.type))
+        # Nothing may be believed that is not to be, whatever it is.
+        if holds and event.content_trust != "untrusted":
+            found.append((event.sequence, event.type))
+    return found
+
+
+def told(seed: int) -> tuple[dict[str, Any], list[Event]]:
+    dice = random.Random(seed)
+    document = draw(dice)
+    events, _ = run(lambda: story(document, dice))
+    return document, events
+
+
+@pytest.mark.rule("trust-02")
+@pytest.mark.rule("trust-03")
+@pytest.mark.rule("trust-06")
+@settings(max_examples=examples(500), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_an_event_is_untrusted_if_what_it_carries_came_from_outside_and_only_then(seed: int) -> None:
+    document, events = told(seed)
+    assert wrong(events) == [], document
+
+
+def test_the_workflows_are_worth_it() -> None:
+    """They loop, ask, write, fail, and have untrusted and trusted events of every type that carries something."""
+    seen: set[tuple[str, bool]] = set()
+    rounds = moved = 0
+    for seed in range(150):
+        dice = random.Random(seed)
+        events, again = run(lambda dice=dice: story(draw(dice), dice))
+        moved += again
+        seen |= {(event.type, event.content_trust == "untrusted") for event in events}
+        starts = [event.node_id for event in events if event.type == "node.started"]
+        rounds += len(starts) > len(set(starts))
+    assert {(kind, trust) for kind in _CARRY for trust in (True, False)} <= seen
+    assert not {(kind, True) for kind in BARE} & seen
+    assert rounds > 20
+    assert moved > 20
+
+
+@pytest.mark.parametrize("guard", ["stamps", "facts", "starts", "rounds", "answers"])
+def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if guard == "stamps":
+        monkeypatch.setattr(append, "carries_untrusted", lambda state, draft: False)
+    elif guard == "facts":
+        monkeypatch.setattr(fold, "receive", lambda state, fact: None)
+    elif guard == "starts":
+        monkeypatch.setattr(node_facts, "is_reached", lambda state, node_id: False)
+    elif guard == "rounds":
+        monkeypatch.setattr(NodeState, "distrusted", property(lambda self: False, lambda self, value: None))
+    else:
+        monkeypatch.setattr(interrupts, "OUTSIDE", "nothing")
+    assert any(wrong(told(seed)[1]) for seed in range(200))
