@@ -13,7 +13,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.host.catalog import Catalog
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import InterruptQuery
-from weftwork.protocol.fold.state import is_parked, wake_at
+from weftwork.protocol.fold.state import is_parked, next_wake_at
 from weftwork.protocol.run.header import RunKey
 from weftwork.wiring.data_folder import DATABASE
 
@@ -68,7 +68,7 @@ async def _check_run(store: SqliteStore, catalog: Catalog, key: RunKey) -> None:
     assert (*kept, projection.current_node) == folded, f"{key.run_id}: the projection is not the fold"
     assert projection.executions == state.executions
     parked = is_parked(state)
-    waits = parked, wake_at(state, None) if parked else None
+    waits = parked, next_wake_at(state, None) if parked else None
     assert (projection.parked, projection.wake_at) == waits, f"{key.run_id}: it is not woken when it should be"
     nodes = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"}
     # A node whose turn has come has no row before it starts.

@@ -91,7 +91,7 @@ class Walk:
                 known = looked.pop((node_id, state.running[node_id].attempt), None)
                 given = known if known is not None else outcome(state, node_id)
             assert self.give(given)
-        stuck = self.state.stuck or any(each.type == "cap.breached" for each in self.facts)
+        stuck = self.state.stuck_loops or any(each.type == "cap.breached" for each in self.facts)
         assert stuck or all(name in self.state.nodes for name in self.plan.order), "a node was forgotten"
         return self
 
@@ -126,10 +126,10 @@ def ending(state: RunState) -> dict[str, Any]:
         "outputs": state.outputs,
         "variables": state.variables,
         "channels": {name: as_multiset(each.value) for name, each in state.channels.items()},
-        "rounds": state.rounds,
+        "rounds": state.loop_rounds,
         "executions": state.executions,
         "nodes": {
-            name: (each.status, each.attempt, each.outputs, each.error, each.previous, _values(each.view))
+            name: (each.status, each.attempt, each.outputs, each.error, each.previous_outputs, _values(each.view))
             for name, each in sorted(state.nodes.items())
         },
     }

@@ -245,8 +245,8 @@ def this_round(patch: pytest.MonkeyPatch) -> None:
         found = state.nodes.get(node_id)
         return found.outputs if found is not None and found.status == "completed" else None
 
-    patch.setattr(data_flow, "output_of", output_of)
-    patch.setattr("weftwork.protocol.fold.data_flow.output_of", output_of)
+    patch.setattr(data_flow, "visible_outputs", output_of)
+    patch.setattr("weftwork.protocol.fold.data_flow.visible_outputs", output_of)
 
 
 def no_epochs(patch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ def stuck_at_once(patch: pytest.MonkeyPatch) -> None:
     honest = transitions._step
 
     def step(state: RunState, bounds: Any) -> Any:
-        if state.stuck and state.stop is None:
+        if state.stuck_loops and state.stop is None:
             return Decision((transitions._stuck(state),))
         return honest(state, bounds)
 

@@ -112,7 +112,7 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     elif guard == "starts":
         monkeypatch.setattr(node_facts, "is_reached", lambda state, node_id: False)
     elif guard == "rounds":
-        monkeypatch.setattr(NodeState, "distrusted", property(lambda self: False, lambda self, value: None))
+        monkeypatch.setattr(NodeState, "previous_untrusted", property(lambda self: False, lambda self, value: None))
     else:
         monkeypatch.setattr(interrupts, "OUTSIDE", "nothing")
     assert any(wrong(told(seed)[1]) for seed in range(200))

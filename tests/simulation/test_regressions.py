@@ -89,7 +89,7 @@ def test_an_end_that_was_durable_without_a_word_does_not_end_the_next_round(numb
         gated = await Gated().start(LOOP)
         fates(gated, *[None] * number, "lost")
         state = await gated.finish(first)
-        assert (state.variables["x"], state.rounds, state.executions) == (3, {0: 2}, 3)
+        assert (state.variables["x"], state.loop_rounds, state.executions) == (3, {0: 2}, 3)
         await gated.bench.crash()
 
     run(work)

@@ -23,7 +23,7 @@ from weftwork.ports.node_outcome import (
 from weftwork.protocol.envelopes.contract import OPEN, Contract
 from weftwork.protocol.envelopes.kind import Kind
 from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
-from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
@@ -112,7 +112,7 @@ class NodeCall(msgspec.Struct, frozen=True):
     """How many of them have not ended."""
     failed_children: int = 0
     """How many have ended, and not well."""
-    decided: Decided | None = None
+    decided: SupervisorDecision | None = None
     """For a dispatch: the decision of the supervisor before it, or the newest of the run."""
     agent: Mapping[str, Any] | None = None
     """The AgentRef that the definition gives the node."""

@@ -10,8 +10,8 @@ import pytest
 
 from tests.live import delays, weftwork
 from tests.live.host import command, environment
-from weftwork.cli.render.drawing.mermaid import as_mermaid
-from weftwork.cli.render.drawing.text import as_text
+from weftwork.cli.render.drawing.mermaid import draw_mermaid
+from weftwork.cli.render.drawing.text import draw_text
 
 
 def validate(folder: Path, *args: str, code: int = 0, env: dict[str, str] | None = None) -> str:
@@ -100,7 +100,7 @@ def test_a_dash_is_standard_input(folder: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.startswith(b"-:2:1 /: The document is not valid JSON")
     done = piped(folder, (folder / "good.json").read_bytes(), "show", "--file", "-")
-    assert done.stdout.decode() == as_text(delays("good", 1, 2, 3))
+    assert done.stdout.decode() == draw_text(delays("good", 1, 2, 3))
 
 
 def test_names_of_files_and_poor_terminals_do_no_harm(folder: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_is_no_file_is_a_problem_like_others(folder: Path, name: str) -> No
     assert said[1] == "good.json: ok (3 nodes, 2 edges)"
 
 
-@pytest.mark.parametrize(("style", "draw"), [("text", as_text), ("mermaid", as_mermaid)])
+@pytest.mark.parametrize(("style", "draw"), [("text", draw_text), ("mermaid", draw_mermaid)])
 def test_a_file_is_drawn(folder: Path, style: str, draw: Any) -> None:
     done = weftwork(folder, "workflows", "show", "--file", "good.json", "--format", style)
     assert (done.returncode, done.stdout) == (0, draw(delays("good", 1, 2, 3)))

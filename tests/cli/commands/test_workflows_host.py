@@ -10,7 +10,7 @@ import pytest
 from tests.cli.foreign_host import Said, open_foreign
 from tests.live import KEY, delays, start_host, weftwork, write_workflows
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.cli.render.drawing.text import as_text
+from weftwork.cli.render.drawing.text import draw_text
 from weftwork.engine.api import administration
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
@@ -47,9 +47,9 @@ def test_workflows_of_a_host_are_listed_and_drawn_for_their_tenant(tmp_path: Pat
         assert workflows(host.data, "ls").splitlines()[2] == "mine       2        mine"
         assert workflows(host.data, "list") == workflows(host.data, "ls")
         assert [each["workflowId"] for each in listed(host.data, "other")] == ["everybody"]
-        assert workflows(host.data, "show", "everybody") == as_text(delays("everybody", 1, 2))
-        assert workflows(host.data, "show", "mine") == as_text(second)
-        assert workflows(host.data, "show", "mine", "--version", "1") == as_text(first)
+        assert workflows(host.data, "show", "everybody") == draw_text(delays("everybody", 1, 2))
+        assert workflows(host.data, "show", "mine") == draw_text(second)
+        assert workflows(host.data, "show", "mine", "--version", "1") == draw_text(first)
         assert workflows(host.data, "show", "mine", "--format", "mermaid").startswith("flowchart TD\n")
         assert json.loads(workflows(host.data, "show", "ours", "--json")) == ours
         for missing in (("ours", "other"), ("mine", "other"), ("gone", "acme")):
@@ -58,8 +58,8 @@ def test_workflows_of_a_host_are_listed_and_drawn_for_their_tenant(tmp_path: Pat
         assert workflows(host.data, "show", "mine", "--version", "3", code=1).startswith("Error: There is no such")
         assert host.stop() == 0
     assert [each["workflowId"] for each in listed(host.data)] == ["mine"]
-    assert workflows(host.data, "show", "mine") == as_text(second)
-    assert workflows(host.data, "show", "mine", "--version", "1") == as_text(first)
+    assert workflows(host.data, "show", "mine") == draw_text(second)
+    assert workflows(host.data, "show", "mine", "--version", "1") == draw_text(first)
     assert "There is no such workflow" in workflows(host.data, "show", "everybody", code=1)
 
 
@@ -141,14 +141,14 @@ def test_with_a_key_the_host_is_asked_as_any_client_would(tmp_path: Path) -> Non
             "mine       2        mine",
         ]
         assert json.loads(said("ls", *named, "--json")) == host.call("GET", "/v1/workflows").document
-        assert said("show", "mine", *named) == as_text(newer)
+        assert said("show", "mine", *named) == draw_text(newer)
         assert json.loads(said("show", "mine", "--version", "1", "--json", *named))["version"] == "1"
         assert "There is no such workflow" in said("show", "gone", *named, code=7)
         # Only the operator can name a tenant.
         assert "--url and --key, or a data folder" in said("ls", *named, "--tenant", "acme", code=2)
         assert "there is no store" in said("ls", "--data", str(tmp_path / "none"), code=1)
         env["WEFTWORK_URL"] = host.address
-        assert said("show", "everybody") == as_text(delays("everybody", 1, 2))
+        assert said("show", "everybody") == draw_text(delays("everybody", 1, 2))
         assert "this key" in said("ls", "--key", "wrong", code=7)
 
 
@@ -168,4 +168,4 @@ def test_workflows_of_other_hosts() -> None:
         assert (done.exit_code, done.stdout, "\x1b" in done.stderr) == (1, "", False)
         assert json.loads(foreign.run("workflows", "show", "w", "--json").stdout) == {"id": "w", "nodes": "\x1b"}
         foreign.replies["GET /v1/workflows/d"] = Said(200, delays("d", 1))
-        assert foreign.run("workflows", "show", "d").stdout == as_text(delays("d", 1))
+        assert foreign.run("workflows", "show", "d").stdout == draw_text(delays("d", 1))

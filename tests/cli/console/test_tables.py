@@ -13,7 +13,7 @@ from tests.cli.follow.test_run_live import STYLE, Terminal
 from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
 from tests.live.host import command, environment
 from weftwork.cli.console import table
-from weftwork.cli.console.text import width
+from weftwork.cli.console.text import display_width
 from weftwork.cli.console.units import short_clock
 from weftwork.protocol.timestamps import iso
 
@@ -95,12 +95,12 @@ CELLS = st.text(alphabet="ab数́", max_size=30)
 def test_a_line_is_never_wider_than_it_may_be(rows: list[list[str]], room: int) -> None:
     head = ["first", "status", "text", "name"]
     widths = table.fitted(head, rows, ("text", "name"), room)
-    first = max(width(row[0]) for row in (head, *rows))
+    first = max(display_width(row[0]) for row in (head, *rows))
     assert widths[0] == first
     assert sum(widths.values()) + len(table.GAP) * (len(widths) - 1) <= max(room, first)
     for at, wide in widths.items():
         for row in rows:
-            assert width(table._within(row[at], wide, "…")) <= wide
+            assert display_width(table._within(row[at], wide, "…")) <= wide
             if at < 2:
                 assert table._within(row[at], wide, "…") == row[at]
 

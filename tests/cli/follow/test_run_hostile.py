@@ -131,7 +131,7 @@ def test_each_event_stays_on_its_line(foreign: Foreign) -> None:
 
 
 def test_without_the_guard_escapes_would_be_printed(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "plain", lambda text, most=60: text)
+    monkeypatch.setattr(layout, "printable", lambda text, most=60: text)
     found = shown(foreign)
     assert all(escapes(found[name]) for name in ("lines", "events", "followed", "refused", "tree", "id"))
 

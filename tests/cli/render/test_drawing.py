@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.cli.render.drawn_definitions import NASTY, bare, wild
 from tests.harness.definitions import edge, examples, node, variable, workflow
-from weftwork.cli.console.text import plain, width
+from weftwork.cli.console.text import display_width, printable
 from weftwork.cli.render.drawing import layout
 from weftwork.cli.render.drawing import text as drawing
-from weftwork.cli.render.drawing.layout import sketch
-from weftwork.cli.render.drawing.text import MAX_LANES, NODE, as_text
+from weftwork.cli.render.drawing.layout import lay_out
+from weftwork.cli.render.drawing.text import MAX_LANES, NODE_MARK, draw_text
 from weftwork.protocol.json import schema
 
 DOWN = frozenset("├┤┼╮╭┬")
@@ -27,11 +27,11 @@ class Picture:
 
     def __init__(self, text: str) -> None:
         lines = text.split("\n\n", 1)[1].splitlines()
-        edge = max(line.index(NODE) for line in lines if NODE in line) + 1
+        edge = max(line.index(NODE_MARK) for line in lines if NODE_MARK in line) + 1
         edge = max(edge, *(len(line) for line in lines if not re.search(r"\w", line)), 0) if lines else edge
         self.left = [line[:edge].ljust(edge) for line in lines]
         self.right = [line[edge:].strip() for line in lines]
-        self.rows = {at: self.right[at].split()[0] for at, left in enumerate(self.left) if NODE in left}
+        self.rows = {at: self.right[at].split()[0] for at, left in enumerate(self.left) if NODE_MARK in left}
 
     def edges(self) -> set[tuple[str, str]]:
         found: set[tuple[str, str]] = set()
@@ -44,7 +44,7 @@ class Picture:
 
     def _leaves(self, at: int, below: int) -> set[int]:
         """The columns in which lines from the node of a row arrive at the row of the next node."""
-        column = self.left[at].index(NODE)
+        column = self.left[at].index(NODE_MARK)
         if below - at == 1 or self.right[below - 1]:
             straight = below - at > 1 and self.left[below - 1][column] == "│"
             return {column} if straight else set()
@@ -61,33 +61,33 @@ class Picture:
         return found
 
     def _fall(self, row: int, column: int) -> str:
-        while self.left[row][column] != NODE:
+        while self.left[row][column] != NODE_MARK:
             assert self.left[row][column] in DOWN | {"│"}, "a line ends in the air"
             row += 1
         return self.rows[row]
 
 
 def pairs(document: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(line.source, line.target) for line in sketch(document).forward}
+    return {(line.source, line.target) for line in lay_out(document).forward}
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(bare())
 def test_the_lines_lead_from_node_to_node_as_the_edges_do(document: dict[str, Any]) -> None:
-    assert Picture(as_text(document)).edges() == pairs(document)
+    assert Picture(draw_text(document)).edges() == pairs(document)
 
 
 @settings(max_examples=examples(10), deadline=None)
 @given(bare(most=2 * MAX_LANES, loops=False))
 def test_large_pictures_say_in_words_what_has_no_room(document: dict[str, Any]) -> None:
-    assert Picture(as_text(document)).edges() == pairs(document)
+    assert Picture(draw_text(document)).edges() == pairs(document)
 
 
 def test_a_crowd_is_named_on_both_sides() -> None:
     count = MAX_LANES + 6
     ids = [f"b{at}" for at in range(count)]
     star = workflow([node("a"), *map(node, ids)], [edge("a", each) for each in ids])
-    text = as_text(star)
+    text = draw_text(star)
     assert Picture(text).edges() == {("a", each) for each in ids}
     assert text.count("→ ") == text.count("← a") == 6
     assert max(map(len, text.splitlines())) < 80
@@ -97,10 +97,10 @@ def test_a_line_that_is_drawn_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     document = workflow(
         [node(each) for each in "abcd"], [edge("a", "b"), edge("a", "c"), edge("a", "d"), edge("b", "d")]
     )
-    assert Picture(as_text(document)).edges() == pairs(document)
+    assert Picture(draw_text(document)).edges() == pairs(document)
     honest = drawing.Lanes._links
     monkeypatch.setattr(drawing.Lanes, "_links", lambda *given: honest(*given).replace("┬", "─"))
-    assert Picture(as_text(document)).edges() != pairs(document)
+    assert Picture(draw_text(document)).edges() != pairs(document)
 
 
 def is_acyclic(edges: set[tuple[str, str]], order: tuple[str, ...]) -> bool:
@@ -134,7 +134,7 @@ def reference_back_edges(document: dict[str, Any]) -> set[tuple[str, str]]:
 @settings(max_examples=examples(60), deadline=None)
 @given(bare())
 def test_the_order_is_topological_once_the_loops_are_cut(document: dict[str, Any]) -> None:
-    drawn = sketch(document)
+    drawn = lay_out(document)
     assert sorted(drawn.order) == sorted(each["id"] for each in document["nodes"])
     assert is_acyclic(pairs(document), drawn.order)
     back = {(line.source, line.target) for line in drawn.back}
@@ -144,9 +144,9 @@ def test_the_order_is_topological_once_the_loops_are_cut(document: dict[str, Any
 
 def is_safe(document: dict[str, Any]) -> bool:
     """Whether there are as many lines as were meant, and nothing in them moves a cursor or turns the text around."""
-    drawn = sketch(document)
-    meant = len(drawing._head(drawn)) + len(list(drawing._rows(drawn))) + len(drawn.loose)
-    lines = as_text(document).split("\n")
+    drawn = lay_out(document)
+    meant = len(drawing._head(drawn)) + len(list(drawing._rows(drawn))) + len(drawn.dangling)
+    lines = draw_text(document).split("\n")
     odd = [each for line in lines for each in line if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp")]
     return len(lines) == meant + 1 and not odd
 
@@ -169,19 +169,19 @@ def test_without_the_guard_a_name_would_move_the_terminal(name: str, monkeypatch
 
 @given(st.text(max_size=80))
 def test_plain_text_is_short_and_printable(text: str) -> None:
-    assert plain(text).isprintable()
+    assert printable(text).isprintable()
     if text.isprintable() and len(text) <= 60:
-        assert plain(text) == text
+        assert printable(text) == text
 
 
 def test_what_is_cut_is_marked() -> None:
-    assert plain("x" * 61) == "x" * 59 + "…"
-    assert plain("a\x1bb\u202ec\u3000d") == "a\\u{1b}b\\u{202e}c d"
+    assert printable("x" * 61) == "x" * 59 + "…"
+    assert printable("a\x1bb\u202ec\u3000d") == "a\\u{1b}b\\u{202e}c d"
 
 
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("開始", 4), ("e\u0301", 1), ("", 0)])
 def test_width_counts_columns(text: str, columns: int) -> None:
-    assert width(text) == columns
+    assert display_width(text) == columns
 
 
 def test_a_picture_as_a_person_sees_it() -> None:
@@ -209,7 +209,7 @@ def test_a_picture_as_a_person_sees_it() -> None:
         [variable("url", required=True)],
         settings={"maxLoopbackIterations": 3},
     )
-    assert as_text(document) == PICTURE
+    assert draw_text(document) == PICTURE
 
 
 PICTURE = """\

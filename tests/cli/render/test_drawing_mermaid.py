@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from tests.cli.render.drawn_definitions import NASTY, bare, wild
 from tests.harness.definitions import edge, examples, node, workflow
 from weftwork.cli.render.drawing import mermaid
-from weftwork.cli.render.drawing.layout import sketch
-from weftwork.cli.render.drawing.mermaid import as_mermaid, quoted
+from weftwork.cli.render.drawing.layout import lay_out
+from weftwork.cli.render.drawing.mermaid import draw_mermaid, quote_label
 
 LABEL = r"(?:[\w .,:/-]|#\d+;|<br/>)+"
 NODE = re.compile(rf'    n(\d+)(?:\["{LABEL}"\]|\[\["{LABEL}"\]\])')
@@ -21,8 +21,8 @@ HEAD = re.compile(rf"flowchart TD\n%% {LABEL}")
 
 def is_ours(document: dict[str, Any]) -> bool:
     """Whether the text holds the nodes and edges of the document, and nothing beside."""
-    drawn = sketch(document)
-    lines = as_mermaid(document).split("\n")
+    drawn = lay_out(document)
+    lines = draw_mermaid(document).split("\n")
     head, body = "\n".join(lines[:2]), lines[2:-1]
     nodes = [match for line in body if (match := NODE.fullmatch(line))]
     edges = [match for line in body if (match := EDGE.fullmatch(line))]
@@ -57,13 +57,13 @@ BREAKING = [name for name in NASTY if re.search(r'["%`#<]', name)]
 def test_without_the_guard_a_name_would_get_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     document = workflow([node("a", name=name)])
     assert is_ours(document)
-    monkeypatch.setattr(mermaid, "quoted", lambda text: text)
+    monkeypatch.setattr(mermaid, "quote_label", lambda text: text)
     assert not is_ours(document)
 
 
 def test_entities_give_the_text_back() -> None:
     text = 'x > 3 && "y" | #35; <b>`%{}[]()'
-    spelled = quoted(text)
+    spelled = quote_label(text)
     assert re.sub(r"#(\d+);", lambda match: chr(int(match[1])), spelled) == text
     assert not re.search(r'["`%<>|{}\[\]()]', spelled)
 
@@ -77,7 +77,7 @@ def test_the_flowchart_of_a_loop() -> None:
             edge("review", "done", "none_failed", condition={"type": "expression", "expression": "ok"}),
         ],
     )
-    assert as_mermaid(document) == FLOWCHART
+    assert draw_mermaid(document) == FLOWCHART
 
 
 FLOWCHART = """\

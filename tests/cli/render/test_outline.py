@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weftwork.cli.render import outline as outlining
-from weftwork.cli.render.drawing.layout import sketch
+from weftwork.cli.render.drawing.layout import lay_out
 from weftwork.cli.render.outline import Place, guides, outline
 
 
@@ -161,7 +161,7 @@ def entries(places: list[Place], forward: list[tuple[str, str]]) -> list[tuple[s
 @settings(max_examples=300, deadline=None)
 @given(ANY_EDGES)
 def test_a_branch_is_entered_where_it_begins_and_nothing_leads_up(pairs: list[tuple[str, str]]) -> None:
-    known = sketch({"nodes": [{"id": each} for each in "abcdefghijkl"], "edges": [
+    known = lay_out({"nodes": [{"id": each} for each in "abcdefghijkl"], "edges": [
         {"id": "", "sourceNodeId": a, "targetNodeId": b} for a, b in pairs
     ]})  # fmt: skip
     assert entries(outline(of_pairs(list("abcdefghijkl"), pairs)), [(x.source, x.target) for x in known.forward]) == []

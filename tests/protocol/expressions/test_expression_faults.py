@@ -121,7 +121,7 @@ def test_no_message_holds_a_value(source: str) -> None:
 
 def test_the_package_does_tell_values() -> None:
     """Without words of our own the test above would go red."""
-    program, _ = cel.compiled("inputs.deep[inputs.secret]", ("inputs",))
-    _, said = cel.run(program, {"inputs": SCOPE["inputs"]})
+    program, _ = cel.compile_program("inputs.deep[inputs.secret]", ("inputs",))
+    _, said = cel.evaluate_program(program, {"inputs": SCOPE["inputs"]})
     assert said is not None
     assert "canary" in said

@@ -67,8 +67,10 @@ CHAINED = [
 @pytest.mark.parametrize("source", NESTED)
 def test_walks_are_not_nested(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cannot be nested" in limited(parse_expression, source)
-    inner = cost._Reckoning.each  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(cost._Reckoning, "each", lambda self, tree, bound, walked: inner(self, tree, bound, False))  # pyright: ignore[reportPrivateUsage]
+    inner = cost._CostWalk.comprehension  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(
+        cost._CostWalk, "comprehension", lambda self, tree, bound, walked: inner(self, tree, bound, False)
+    )  # pyright: ignore[reportPrivateUsage]
     assert evaluate(source)
 
 
@@ -106,12 +108,12 @@ def test_the_lists_and_objects_in_scope(make: Callable[[int], Any], monkeypatch:
 @pytest.mark.parametrize("source", ["inputs.a.map(x, x)", "inputs.a.filter(x, x)", "inputs.b.map(x, x)"])
 def test_the_lists_beside_a_gathering(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """map and filter copy the list for every item, so they get fewer."""
-    most = cost.MAX_GATHERED
+    most = cost.MAX_BUILT_ITEMS
     source = f"{source}.size() >= 0 && size(inputs.a) > 0"
     assert evaluate(source, a=[True] * most, b=[]) is True
     assert "2,000 items" in limited(evaluate, source, a=[True] * (most + 1), b=[])
     assert evaluate("inputs.a.all(x, x)", a=[True] * (most + 1)) is True
-    monkeypatch.setattr(cost, "MAX_GATHERED", most + 1)
+    monkeypatch.setattr(cost, "MAX_BUILT_ITEMS", most + 1)
     assert evaluate(source, a=[True] * (most + 1), b=[]) is True
 
 
@@ -156,10 +158,10 @@ def test_the_work(source: str, enough: int, most: int, monkeypatch: pytest.Monke
 def test_the_work_at_its_limit() -> None:
     expression = parse_expression("inputs.a == inputs.b")
     scope = {"inputs": {"a": [1, 2], "b": "text"}}
-    _, left = expression.evaluate_within(1_000, scope)
+    _, left = expression.evaluate_with_budget(1_000, scope)
     need = 1_000 - left
-    assert expression.evaluate_within(need, scope) == (False, 0)
-    assert "too long" in limited(expression.evaluate_within, need - 1, scope)
+    assert expression.evaluate_with_budget(need, scope) == (False, 0)
+    assert "too long" in limited(expression.evaluate_with_budget, need - 1, scope)
 
 
 GROWING = [

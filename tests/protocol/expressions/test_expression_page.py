@@ -10,8 +10,8 @@ from tests.docs.pages import ROOT, blocks
 from weftwork.protocol.expressions import cost, expression
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_STATES
-from weftwork.protocol.expressions.template import MAX_PLACES, MAX_TEMPLATE, parse_template
+from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_PATTERN_STATES
+from weftwork.protocol.expressions.template import MAX_TEMPLATE, MAX_TEMPLATE_EXPRESSIONS, parse_template
 from weftwork.protocol.expressions.values import MAX_LIST, MAX_RESULT
 
 PAGE = (ROOT / "docs" / "reference" / "expressions.md").read_text("utf-8")
@@ -61,15 +61,15 @@ def test_the_use_of_timestamps_on_the_page() -> None:
 def test_the_bounds() -> None:
     shown = {
         "2 KiB": expression.MAX_SOURCE == 2 * 1024,
-        "64 KiB and 64 expressions": (MAX_TEMPLATE, MAX_PLACES) == (64 * 1024, 64),
+        "64 KiB and 64 expressions": (MAX_TEMPLATE, MAX_TEMPLATE_EXPRESSIONS) == (64 * 1024, 64),
         "10,000 items": MAX_LIST == 10_000,
-        "2,000 items": cost.MAX_GATHERED == 2_000,
+        "2,000 items": cost.MAX_BUILT_ITEMS == 2_000,
         "256 KiB as JSON": MAX_RESULT == 256 * 1024,
         "20 million units": cost.MAX_WORK == 20_000_000,
-        "1 KiB and unfolds to at most 20,000 states": (MAX_PATTERN, MAX_STATES) == (1024, 20_000),
+        "1 KiB and unfolds to at most 20,000 states": (MAX_PATTERN, MAX_PATTERN_STATES) == (1024, 20_000),
     }
     assert not [text for text, true in shown.items() if not true or text not in " ".join(PAGE.split())]
 
 
 def test_every_name_is_on_the_page() -> None:
-    assert not [name for name in (*expression.NAMES, "ports") if f"| `{name}` |" not in PAGE]
+    assert not [name for name in (*expression.SCOPE_NAMES, "ports") if f"| `{name}` |" not in PAGE]

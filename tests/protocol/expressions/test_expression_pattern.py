@@ -3,10 +3,10 @@
 import pytest
 
 from weftwork.protocol.expressions import cel, expression, patterns
-from weftwork.protocol.expressions.cost import states
+from weftwork.protocol.expressions.cost import count_states
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_STATES, check_pattern, matches
+from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_PATTERN_STATES, check_pattern, matches
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
@@ -81,16 +81,16 @@ def test_the_length_of_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_states_of_a_pattern(pattern: str, count: int) -> None:
-    assert states(pattern) == count
+    assert count_states(pattern) == count
 
 
 @pytest.mark.rule("expr-09")
 def test_the_states_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern of a few bytes can take a second to prepare."""
-    assert states(r"\pL{4}") == MAX_STATES
+    assert count_states(r"\pL{4}") == MAX_PATTERN_STATES
     assert check_pattern(r"\pL{4}") is None
     assert check_pattern(r"\pL{4}a") == "unfolds to too many states; use fewer repetitions and Unicode classes"
-    monkeypatch.setattr(patterns, "MAX_STATES", MAX_STATES + 1)
+    monkeypatch.setattr(patterns, "MAX_PATTERN_STATES", MAX_PATTERN_STATES + 1)
     assert check_pattern(r"\pL{4}a") is None
 
 
@@ -106,7 +106,7 @@ def test_text_and_pattern_are_bounded_together(monkeypatch: pytest.MonkeyPatch) 
         assert caught.value.code == "expression_limit"
     monkeypatch.setattr(expression, "MAX_WORK", 10**9)
     monkeypatch.setattr(patterns, "MAX_WORK", 10**9)
-    monkeypatch.setattr(cel, "run", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(cel, "evaluate_program", lambda *_: pytest.fail("it started"))
     with pytest.raises(pytest.fail.Exception):
         searched("a" * 50_000, pattern)
     monkeypatch.setattr(patterns, "check_pattern", lambda _: None)

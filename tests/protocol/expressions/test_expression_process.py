@@ -43,7 +43,7 @@ def test_every_process_gives_the_same() -> None:
 )
 def test_no_list_is_gathered_from_an_object(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fault(source).message == "map and filter go over lists; this is an object."
-    monkeypatch.setattr(Expression, "_check_source", lambda *_: None)
+    monkeypatch.setattr(Expression, "_check_iterated", lambda *_: None)
     assert parse_expression(source).evaluate(SCOPE)
 
 
@@ -61,7 +61,7 @@ def test_no_null_is_asked_for_its_value(source: str, monkeypatch: pytest.MonkeyP
     lost()
     assert abs(lost()) < 100
     spare = [None] * 1000
-    monkeypatch.setattr(cel, "opened", lambda outcome: outcome.value())
+    monkeypatch.setattr(cel, "outcome_value", lambda outcome: outcome.value())
     assert lost() >= 100 or sys.version_info >= (3, 12)
     # What was lost is given back, so that the process of these tests outlives them.
     GIVEN_BACK.extend(spare)

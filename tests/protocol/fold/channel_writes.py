@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from weftwork.protocol.fold.channel_state import ChannelState, Stamp, reduce
+from weftwork.protocol.fold.channel_state import ChannelState, Stamp, reduce_write
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import MAX_INTEGER
 
@@ -23,7 +23,7 @@ def fold(
 ) -> ChannelState:
     times: Iterator[int] = iter(at) if at is not None else iter(lambda: NOW, None)
     for stamp, value in writes:
-        state = reduce(
+        state = reduce_write(
             state, reducer=reducer, value=value, at=next(times), stamp=stamp, ttl_ms=ttl_ms, max_size=max_size
         )
     assert state is not None

@@ -93,11 +93,11 @@ def test_without_stamps_the_order_of_arrival_would_decide(reducer: str, monkeypa
         return ChannelState((state.value or 0) + value)
 
     for name, step in {"replace": last_to_arrive, "merge": last_to_arrive, "counter": rounded}.items():
-        monkeypatch.setitem(channel_state._STEPS, name, step)  # pyright: ignore[reportPrivateUsage]
-    listed = channel_state._listed  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setitem(channel_state._REDUCERS, name, step)  # pyright: ignore[reportPrivateUsage]
+    listed = channel_state._add_to_list  # pyright: ignore[reportPrivateUsage]
 
     def unstamped(state: ChannelState, reducer: str, value: Any, at: int, stamp: Stamp, *bounds: Any) -> ChannelState:
         return listed(state, reducer, value, at, (0, 0, ""), *bounds)
 
-    monkeypatch.setattr(channel_state, "_listed", unstamped)
+    monkeypatch.setattr(channel_state, "_add_to_list", unstamped)
     assert len(outcomes(reducer)) > 1

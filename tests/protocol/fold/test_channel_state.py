@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from tests.protocol.fold.channel_writes import NOW, STAMPS, VALUES, Write, by, fold
 from weftwork.protocol.fold import channel_state
-from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial, reduce
+from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.workflow.channels import REDUCERS, TIMED, Channel
@@ -27,7 +27,7 @@ def test_arguments_are_left_alone(reducer: str) -> None:
         state: ChannelState | None = None
         for stamp, value in writes:
             before = copy.deepcopy(state)
-            after = reduce(state, reducer=reducer, value=value, at=NOW, stamp=stamp, ttl_ms=5, max_size=max_size)
+            after = reduce_write(state, reducer=reducer, value=value, at=NOW, stamp=stamp, ttl_ms=5, max_size=max_size)
             assert state == before
             state = after
         assert encode_stored(writes) == encode_stored(kept)
@@ -65,7 +65,7 @@ def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
         assert type(state.value) is int
         assert state.value == total
     back = fold(by("a", *(-value for value in values)), "counter", state)
-    assert (back.value, type(back.value), back.rest) == (0, int, ())
+    assert (back.value, type(back.value), back.remainder) == (0, int, ())
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_an_entry_stays_until_it_is_older_than_its_time(reducer: str, age: int, 
 
 
 def test_a_boundary_that_is_off_by_one_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = channel_state._listed  # pyright: ignore[reportPrivateUsage]
+    listed = channel_state._add_to_list  # pyright: ignore[reportPrivateUsage]
 
     def too_eager(state: ChannelState, reducer: str, value: Any, at: int, stamp: Stamp, *bounds: int) -> ChannelState:
         return listed(state, reducer, value, at, stamp, bounds[0] - 1, bounds[1])
 
-    monkeypatch.setattr(channel_state, "_listed", too_eager)  # sabotage
+    monkeypatch.setattr(channel_state, "_add_to_list", too_eager)  # sabotage
     assert len(fold([*by("a", 1), *by("b", 2)], "append", ttl_ms=200, at=[NOW - 200, NOW]).value) == 1
 
 
@@ -173,17 +173,19 @@ def test_a_message_is_there_once() -> None:
 
 
 def test_a_default_is_older_than_every_write() -> None:
-    start = initial(Channel("c", "append", has_default=True, default=["x", "y"]))
+    start = initial_channel(Channel("c", "append", has_default=True, default=["x", "y"]))
     assert fold(by("n", 1), "append", start).value == ["x", "y", 1]
     assert fold(by("n", 1), "append", start, max_size=2).value == ["y", 1]
-    assert initial(None) is None
-    assert initial(Channel("c", "append")) is None
+    assert initial_channel(None) is None
+    assert initial_channel(Channel("c", "append")) is None
     for reducer, default, value, result in (
         ("replace", 1, None, None),
         ("merge", {"a": 1, "b": 1}, {"a": 2}, {"a": 2, "b": 1}),
         ("counter", 5, -6, -1),
     ):
-        assert fold(by("n", value), reducer, initial(Channel("c", reducer, None, True, default))).value == result
+        assert (
+            fold(by("n", value), reducer, initial_channel(Channel("c", reducer, None, True, default))).value == result
+        )
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -193,7 +195,9 @@ def test_no_mixture_of_reducers_and_values_breaks_the_fold(steps: list[tuple[Sta
     for stamp, reducer, data in steps:
         value = data.draw(st.one_of(*VALUES.values(), st.booleans(), st.floats(allow_nan=False)))
         bounds = data.draw(st.tuples(st.none() | st.integers(1, 3), st.none() | st.integers(1, 3)))
-        state = reduce(state, reducer=reducer, value=value, at=NOW, stamp=stamp, ttl_ms=bounds[0], max_size=bounds[1])
+        state = reduce_write(
+            state, reducer=reducer, value=value, at=NOW, stamp=stamp, ttl_ms=bounds[0], max_size=bounds[1]
+        )
         json.loads(encode_stored(state.value))
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, examples, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.errors import RUN_ERRORS
-from weftwork.protocol.fold.data_flow import Missing, resolve_inputs
-from weftwork.protocol.fold.fold import BREACH_CODES, FOLDED, apply, fold, initial_variables
-from weftwork.protocol.fold.state import NodeState, RunState, Stop
+from weftwork.protocol.fold.data_flow import MissingInput, resolve_inputs
+from weftwork.protocol.fold.fold import BREACH_CODES, FOLDED_TYPES, apply, fold, initial_variables
+from weftwork.protocol.fold.state import NodeState, RunState, RunStop
 from weftwork.protocol.fold.variable_views import first_view
 from weftwork.protocol.run import header
 from weftwork.protocol.run.events import CATALOGUE, Fact
@@ -58,7 +58,7 @@ def test_a_status_changes_only_as_the_table_says(kinds: list[str]) -> None:
         status = after
 
 
-HANDLED = set(FOLDED)
+HANDLED = set(FOLDED_TYPES)
 
 
 @pytest.mark.rule("fold-01")
@@ -87,7 +87,7 @@ def test_variables_start_as_defaults_overlaid_by_inputs() -> None:
     assert state.variables == {}
     apply(state, Fact(0, "run.started", {}, 5))
     assert state.variables == {"x": "i", "y": "d"}
-    assert state.touched == {("variable", "x"), ("variable", "y")}
+    assert state.changed_rows == {("variable", "x"), ("variable", "y")}
     apply(state, Fact(1, "variable.changed", {"name": "x", "next": 3}, 6))
     assert state.variables["x"] == 3
 
@@ -126,7 +126,7 @@ def test_each_kind_of_breach_fails_the_run_with_its_code(kind: str, code: str) -
 def test_a_request_to_cancel_stops_the_run() -> None:
     facts = [Fact(0, "run.started", {}, 5), Fact(1, "weftwork.run.cancel-requested", {"reason": "why"}, 6)]
     state = fold(PLAN, header_of(PLAN), {}, facts)
-    assert (state.status, state.stop) == ("cancelling", Stop(None, "why"))
+    assert (state.status, state.stop) == ("cancelling", RunStop(None, "why"))
 
 
 def resolved(ports: dict[str, Any], outputs: dict[str, Any] | None = None, **more: Any) -> Any:
@@ -154,9 +154,9 @@ CONNECTED = {"p": {"type": "connection", "nodeId": "a", "outputKey": "output"}}
         (STATIC, {"output": 1}, {"input": None}),
         (VARIABLE, {"output": 1}, {"p": "var", "input": 1}),
         (CONNECTED, {"output": None}, {"p": None, "input": None}),
-        (CONNECTED, {}, Missing("p", "a.output")),
-        (CONNECTED, None, Missing("p", "a.output")),
-        (UNSET, {}, Missing("p", "gone")),
+        (CONNECTED, {}, MissingInput("p", "a.output")),
+        (CONNECTED, None, MissingInput("p", "a.output")),
+        (UNSET, {}, MissingInput("p", "gone")),
         ({"p": {**UNSET["p"], "optional": True}}, {}, {}),
         ({"p": {**CONNECTED["p"], "optional": True}}, {}, {}),
         ({"input": {**UNSET["p"], "optional": True}}, {"output": 1}, {}),

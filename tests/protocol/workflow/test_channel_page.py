@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.docs.pages import ROOT, blocks
-from weftwork.protocol.fold.channel_state import ChannelState, reduce
+from weftwork.protocol.fold.channel_state import ChannelState, reduce_write
 from weftwork.protocol.json import caller_schema, schema_dialect
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.schema import document
@@ -46,7 +46,7 @@ def test_the_example_of_a_reducer_gives_what_is_shown(name: str) -> None:
     state: ChannelState | None = None
     for text in writes:
         value = json.loads(text)
-        state = reduce(state, reducer=name, value=value, at=0, stamp=(0, 0, "n"), ttl_ms=None, max_size=None)
+        state = reduce_write(state, reducer=name, value=value, at=0, stamp=(0, 0, "n"), ttl_ms=None, max_size=None)
     assert len(writes) > 1
     assert state is not None
     assert state.value == json.loads(shown)
@@ -59,7 +59,9 @@ def test_entries_expire_as_shown() -> None:
     assert len(steps) == 4
     for value, at, shown in steps:
         write = json.loads(codes(value)[0])
-        state = reduce(state, reducer="append", value=write, at=int(at), stamp=(0, 0, "n"), ttl_ms=200, max_size=None)
+        state = reduce_write(
+            state, reducer="append", value=write, at=int(at), stamp=(0, 0, "n"), ttl_ms=200, max_size=None
+        )
         assert state.value == json.loads(codes(shown)[0])
 
 

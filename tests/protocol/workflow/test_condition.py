@@ -78,7 +78,7 @@ def test_a_comparison_holds_or_not(kind: str, left: str, right: Any, expected: b
     condition = {"type": kind, "left": left, "right": right}
     assert taken(condition) is expected
     state = after(condition)
-    assert ([n for _, n in state.ready], [n for _, n in state.doomed]) == ((["b"], []) if expected else ([], ["b"]))
+    assert ([n for _, n in state.ready], [n for _, n in state.to_skip]) == ((["b"], []) if expected else ([], ["b"]))
 
 
 @pytest.mark.rule("wf-14")
@@ -105,16 +105,16 @@ def test_what_cannot_be_judged_fails_the_node_behind(source: str, code: str) -> 
     with pytest.raises(ExpressionFault):
         taken({"type": "expression", "expression": source})
     state = after({"type": "expression", "expression": source})
-    assert [node_id for _, node_id in state.failing] == ["b"]
+    assert [node_id for _, node_id in state.to_fail] == ["b"]
     assert (state.nodes["b"].error or {})["code"] == "expression_failed"
-    assert (state.ready, state.doomed) == ([], [])
+    assert (state.ready, state.to_skip) == ([], [])
 
 
 def test_a_failed_node_has_no_outputs_to_judge() -> None:
     assert taken({"type": "equals", "left": "status", "right": "failed"}, failed=True)
     assert not taken({"type": "equals", "left": "number", "right": 3}, failed=True)
     state = after({"type": "expression", "expression": "nodes.a.outputs.x == 1"}, failed=True)
-    assert (state.failing, [node_id for _, node_id in state.doomed]) == ([], ["b"])
+    assert (state.to_fail, [node_id for _, node_id in state.to_skip]) == ([], ["b"])
 
 
 def test_equal_means_equal_as_json() -> None:

@@ -91,12 +91,12 @@ def test_the_edge_with_the_first_id_decides() -> None:
 def ended(plan: Plan, outcomes: dict[str, str]) -> RunState:
     """Fold a log in which ready nodes end as told, first in order first, and doomed ones are skipped."""
     state = fold(plan, header_of(plan), {}, [Fact(0, "run.started", {}, 0)])
-    while state.ready or state.doomed:
-        _, node_id = (state.doomed or state.ready)[0]
-        kind = "skipped" if state.doomed else outcomes.get(node_id, "completed")
+    while state.ready or state.to_skip:
+        _, node_id = (state.to_skip or state.ready)[0]
+        kind = "skipped" if state.to_skip else outcomes.get(node_id, "completed")
         payload = {"error": {"code": "x", "message": "y"}} if kind == "failed" else {"outputs": {}}
         apply(state, Fact(state.last_sequence + 1, f"node.{kind}", payload, 0, node_id))
-        if not state.doomed:
+        if not state.to_skip:
             state.ready = [each for each in state.ready if state.nodes[each[1]].status == "pending"]
     return state
 

@@ -9,7 +9,7 @@ import msgspec
 from tests.simulation.child_runs.child_run_workflows import BEGAN, DROPPED, FAMILIES, Family
 from tests.simulation.run_driver import SLOTS as ALL
 from weftwork.engine.run.live_run import bounds_of
-from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.child_runs import standing
@@ -54,7 +54,9 @@ async def check_quiet(storm: "KinLife") -> None:
         parked = projection.parked
         assert projection.status == state.status, "the cache is not the fold"
         assert is_parked(state) == parked or (parked and is_idle(state)), "the cache is not the fold"
-        assert projection.wake_at == (wake_at(state, limit) if parked else None), "it is known when a parked run wakes"
+        assert projection.wake_at == (next_wake_at(state, limit) if parked else None), (
+            "it is known when a parked run wakes"
+        )
         live = bench.executor._live.get(key)
         if live is not None:
             _check_live(storm, live, state)
@@ -83,7 +85,7 @@ def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
         for name in SLOTS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
         wanted = live.key in storm.bench.executor._wanted or live.looks
-        idle = may_rest(live.state, live._bounds.duration, storm.bench.clock.now())
+        idle = may_unload(live.state, live._bounds.duration, storm.bench.clock.now())
         assert wanted or not idle, "a run stays in memory for nobody"
 
 

@@ -13,7 +13,7 @@ from weftwork.engine.decide.inputs import AnswerGiven
 from weftwork.engine.run.live_run import bounds_of
 from weftwork.ports.storage.event_log import AWAY_MS, InterruptQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import REMINDER, Event, Fact
 from weftwork.protocol.run.projection import Stored
@@ -54,7 +54,7 @@ async def check_quiet(storm: "WaitingStorm") -> None:
     parked = is_parked(state)
     projection = stored.projection
     assert (projection.parked, projection.status) == (parked, state.status)
-    assert projection.wake_at == (wake_at(state, limit) if parked else None), "it is known when a parked run wakes"
+    assert projection.wake_at == (next_wake_at(state, limit) if parked else None), "it is known when a parked run wakes"
     await _check_index(storm, state)
     executor = bench.executor
     live = executor._live.get(key)
@@ -72,9 +72,9 @@ def _check_live(storm: "WaitingStorm", live: Any, state: RunState) -> None:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
         now = storm.bench.clock.now()
         wanted = storm.key in storm.bench.executor._wanted
-        idle = may_rest(live.state, live._bounds.duration, now)
+        idle = may_unload(live.state, live._bounds.duration, now)
         assert wanted or not idle, "a run stays in memory for nobody"
-        due = wake_at(state, live._bounds.duration) if is_parked(state) else None
+        due = next_wake_at(state, live._bounds.duration) if is_parked(state) else None
         assert due is None or due > now or storm.went_back, "a run in memory does not see that it is due"
 
 

@@ -88,7 +88,7 @@ def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
 def told(found: WaitingStorm, state: RunState) -> Any:
     """How a run ended, without what crashes add to it and without its id."""
     nodes = {name: (each.status, each.outputs, each.error) for name, each in sorted(state.nodes.items())}
-    whole = (state.status, state.error, state.outputs, state.variables, sorted(state.rounds.items()), nodes)
+    whole = (state.status, state.error, state.outputs, state.variables, sorted(state.loop_rounds.items()), nodes)
     return repr(whole).replace(found.key.run_id, "RUN")
 
 
@@ -122,7 +122,7 @@ def storms(seeds: int = 60, **more: Any) -> None:
 
 
 def test_parking_without_a_time_to_wake_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append, "wake_at", lambda *arguments: None)
+    monkeypatch.setattr(append, "next_wake_at", lambda *arguments: None)
     with pytest.raises(AssertionError, match="when a parked run wakes"):
         storms()
 

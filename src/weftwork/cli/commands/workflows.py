@@ -314,9 +314,9 @@ workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(_da
 
 def _drawn(document: dict[str, Any], style: str) -> str:
     if style == "mermaid":
-        from weftwork.cli.render.drawing.mermaid import as_mermaid
+        from weftwork.cli.render.drawing.mermaid import draw_mermaid
 
-        return as_mermaid(document).rstrip("\n")
-    from weftwork.cli.render.drawing.text import as_text
+        return draw_mermaid(document).rstrip("\n")
+    from weftwork.cli.render.drawing.text import draw_text
 
-    return as_text(document).rstrip("\n")
+    return draw_text(document).rstrip("\n")

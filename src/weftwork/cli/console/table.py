@@ -75,9 +75,9 @@ def fitted(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str
 
 def _width(text: str) -> int:
     # Imported late: `weftwork --help` needs none of it.
-    from weftwork.cli.console.text import width
+    from weftwork.cli.console.text import display_width
 
-    return width(text)
+    return display_width(text)
 
 
 def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ def shown(text: object, most: int = MOST) -> str:
     """
     # Imported late: `weftwork --help` needs none of it.
 
-    return plain(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
+    return printable(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
 
 
 def say(text: str, err: bool = False) -> None:
@@ -70,26 +70,26 @@ def can_draw() -> bool:
     return True
 
 
-MAX_WORDS: Final = 60
-_OVERLAID: Final = ("Mn", "Me")
+MAX_LABEL: Final = 60
+_ZERO_WIDTH: Final = ("Mn", "Me")
 _WIDE: Final = ("W", "F")
 
 
-def plain(text: str, most: int = MAX_WORDS) -> str:
+def printable(text: str, most: int = MAX_LABEL) -> str:
     """Text that stays on its line and moves no cursor: what is not printable is spelled out, what is long is cut."""
     cut = text[: most - 1] + "…" if len(text) > most else text
     if cut.isprintable():
         return cut
-    return "".join(each if each.isprintable() else _spelled(each) for each in cut)
+    return "".join(each if each.isprintable() else _escape_character(each) for each in cut)
 
 
-def _spelled(character: str) -> str:
+def _escape_character(character: str) -> str:
     return " " if unicodedata.category(character) == "Zs" else f"\\u{{{ord(character):x}}}"
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """How many columns a terminal needs for it."""
     return sum(
-        0 if unicodedata.category(each) in _OVERLAID else 2 if unicodedata.east_asian_width(each) in _WIDE else 1
+        0 if unicodedata.category(each) in _ZERO_WIDTH else 2 if unicodedata.east_asian_width(each) in _WIDE else 1
         for each in text
     )

@@ -43,14 +43,14 @@ def known_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
 
 def check(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
     """What there is in a good file, or what is wrong with a bad one."""
-    from weftwork.cli.render.drawing.layout import sketch, summary
+    from weftwork.cli.render.drawing.layout import count_summary, lay_out
     from weftwork.protocol.workflow.problems import find_problems
 
     try:
         document, problems = find_problems(read(name), types)
     except OSError as error:
         return "", [unreadable(name, error)]
-    return (summary(sketch(document)), []) if document is not None else ("", _told(name, problems))
+    return (count_summary(lay_out(document)), []) if document is not None else ("", _told(name, problems))
 
 
 def parse(name: str, data: bytes) -> tuple[Any, Problems]:

@@ -12,7 +12,7 @@ The lines to the left of an outline that show which rows belong to which branch.
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from weftwork.cli.render.drawing.layout import Sketch, sketch
+from weftwork.cli.render.drawing.layout import WorkflowLayout, lay_out
 from weftwork.protocol.json.values import is_array, is_object
 
 _ROOT: Final = 0
@@ -50,7 +50,7 @@ def outline(document: Any) -> list[Place]:
     return found
 
 
-def _read(document: Any) -> Sketch:
+def _read(document: Any) -> WorkflowLayout:
     """What can be read of a definition; nodes without an id and edges from or to nowhere are left out."""
     known: dict[str, Any] = document if is_object(document) else {}
     nodes = [
@@ -63,7 +63,7 @@ def _read(document: Any) -> Sketch:
         for each in _objects(known.get("edges"))
         if isinstance(source := each.get("sourceNodeId"), str) and isinstance(target := each.get("targetNodeId"), str)
     ]
-    return sketch({"nodes": nodes, "edges": edges})
+    return lay_out({"nodes": nodes, "edges": edges})
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -73,7 +73,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 class _Graph:
     """The nodes by number, each below the nearest one that every way to it passes (its dominator)."""
 
-    def __init__(self, drawn: Sketch) -> None:
+    def __init__(self, drawn: WorkflowLayout) -> None:
         count = len(drawn.order) + 1
         number = {node_id: at for at, node_id in enumerate(drawn.order, 1)}
         before: list[list[int]] = [[] for _ in range(count)]

@@ -230,20 +230,20 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
     if state.pausing is not None:
         paused = Draft("run.paused", {"drainPolicy": state.pausing, **_reason(state.pause_reason)})
         return Decision((paused,), interrupt=True) if may_interrupt(state, bounds, state.pausing) else NOTHING
-    if state.answered:
+    if state.resumable:
         # A host that goes away begins nothing more.
-        return _resumed(state, state.answered[0][1]) if bounds.parallel else NOTHING
-    if state.failing:
-        node_id = state.failing[0][1]
+        return _resumed(state, state.resumable[0][1]) if bounds.parallel else NOTHING
+    if state.to_fail:
+        node_id = state.to_fail[0][1]
         return Decision((ending("node.failed", node_id, error=state.nodes[node_id].error),))
-    if state.doomed:
-        return Decision(tuple(_skip(state, node_id) for _, node_id in state.doomed))
+    if state.to_skip:
+        return Decision(tuple(_skip(state, node_id) for _, node_id in state.to_skip))
     if state.ready:
         busy = len(state.running) + len(state.retrying)
         return _start(state, bounds, state.ready[0][1]) if busy < bounds.parallel else NOTHING
     if state.running or state.retrying or state.suspended or state.awaiting:
         return NOTHING
-    return Decision((_stuck(state) if state.stuck else finished(state),))
+    return Decision((_stuck(state) if state.stuck_loops else finished(state),))
 
 
 def _resumed(state: RunState, node_id: str) -> Decision:
@@ -256,12 +256,12 @@ def _resumed(state: RunState, node_id: str) -> Decision:
 def _stuck(state: RunState) -> Draft:
     """lim-09 (OpenWOP workflow-definition, readings, Determinism): a loop that cannot go on fails the run as a failed
     node does, when all else is done; so it is the same loop and the same rest, whichever was faster."""
-    number, failure = min(state.stuck.items(), key=lambda each: each[0])
+    number, failure = min(state.stuck_loops.items(), key=lambda each: each[0])
     if failure is not None:
         return Draft("run.failed", {"error": failure})
     limit = state.plan.max_rounds(number)
     node_id = state.plan.loops[number].target
-    return ending("workflow.loopback-limit", node_id, iterations=state.rounds.get(number, 0) + 1, limit=limit)
+    return ending("workflow.loopback-limit", node_id, iterations=state.loop_rounds.get(number, 0) + 1, limit=limit)
 
 
 def _skip(state: RunState, node_id: str) -> Draft:
@@ -312,4 +312,7 @@ def _stopped(state: RunState) -> tuple[Draft, ...]:
     cancelled = still_waiting(state)
     if stop is not None and stop.error is not None:
         return (*cancelled, Draft("run.failed", {"error": stop.error}))
-    return (*cancelled, Draft("run.cancelled", cancellation(stop.reason, stop.parent) if stop is not None else {}))
+    return (
+        *cancelled,
+        Draft("run.cancelled", cancellation(stop.reason, stop.parent_run_id) if stop is not None else {}),
+    )

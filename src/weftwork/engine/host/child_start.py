@@ -14,7 +14,7 @@ from weftwork.ports.node_outcome import Failed, NewChild, Wanted
 from weftwork.ports.nodes import NodeCall
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.fold.state import RunState, Untrusted
+from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import named_assets
@@ -156,11 +156,11 @@ def _untrusted(state: RunState, node_id: str, wanted: Wanted, inputs: dict[str, 
     """trust-05: what is mapped is as it is here; whatever else an untrusted node gives is untrusted."""
     if not wanted.untrusted and state.untrusted is None:
         return ()
-    known, view = state.untrusted or Untrusted(), state.nodes[node_id].view
+    known, view = state.untrusted or UntrustedValues(), state.nodes[node_id].view
     return tuple(
         name
         for name in inputs
-        if (known.is_variable(view, wanted.mapping[name]) if name in wanted.mapping else wanted.untrusted)
+        if (known.is_untrusted_variable(view, wanted.mapping[name]) if name in wanted.mapping else wanted.untrusted)
     )
 
 

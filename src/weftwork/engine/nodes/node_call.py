@@ -15,7 +15,14 @@ from weftwork.ports.node_outcome import (
     Suspended,
 )
 from weftwork.ports.nodes import Arrival, NodeCall
-from weftwork.protocol.fold.data_flow import Broken, Missing, NodeScope, arrivals, resolve_inputs, untrusted_inputs
+from weftwork.protocol.fold.data_flow import (
+    FailedInput,
+    MissingInput,
+    NodeScope,
+    edge_values,
+    resolve_inputs,
+    untrusted_inputs,
+)
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_too_large
@@ -33,10 +40,10 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     node, declaration = place.node, place.node.declaration
     entered = state.nodes[node_id].entered
     inputs = resolve_inputs(state, node_id)
-    if isinstance(inputs, Missing):
+    if isinstance(inputs, MissingInput):
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
         return NodeFailed(node_id, "node_input_missing", message, retryable=False, entered=entered)
-    if isinstance(inputs, Broken):
+    if isinstance(inputs, FailedInput):
         message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
         return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entered=entered)
     known = state.nodes[node_id]
@@ -51,7 +58,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         inputs,
         node.config,
         NodeScope(state, node_id, inputs, declaration.instant, untrusted),
-        state.rounds.get(place.counts, 0) if place.counts is not None else 0,
+        state.loop_rounds.get(place.counts, 0) if place.counts is not None else 0,
         _arrivals(state, node_id) if declaration.gathering else (),
         state.answers,
         known.visits,
@@ -81,7 +88,7 @@ def wrong_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | Non
 
 
 def _arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
-    return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in arrivals(state, node_id))
+    return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in edge_values(state, node_id))
 
 
 def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:

@@ -17,7 +17,7 @@ from weftwork.ports.node_outcome import NewChild
 from weftwork.protocol.envelopes.kind import MEDIA
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.fold import apply
-from weftwork.protocol.fold.state import RunState, is_parked, wake_at
+from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
 from weftwork.protocol.fold.trust_flow import carries_untrusted, tells_untrusted
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import NAME, named_assets
@@ -204,16 +204,16 @@ class Append:
             executions=state.executions,
             outputs=self._outputs,
             parked=parked,
-            wake_at=wake_at(state, self._duration) if parked else None,
+            wake_at=next_wake_at(state, self._duration) if parked else None,
         )
 
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state
         rows = [
             StateRow(kind, name, encode_stored(self._row(kind, name)), self._listed(kind, name))
-            for kind, name in sorted(state.touched)
+            for kind, name in sorted(state.changed_rows)
         ]
-        state.touched.clear()
+        state.changed_rows.clear()
         for row in rows:
             if row.value.find(NAME) >= 0:
                 # The default of a variable stands in no event.

@@ -41,7 +41,7 @@ from weftwork.ports.fault_points import point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import Recorded, SequenceConflict, StoreUnavailable
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.fold.state import RunState, is_parked, may_rest, wake_at
+from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch
@@ -297,7 +297,7 @@ class LiveRun:
             self._abandon()
         else:
             # By a host that parked none, or that had another limit of time.
-            differs = stored.projection.wake_at != wake_at(self.state, self._bounds.duration)
+            differs = stored.projection.wake_at != next_wake_at(self.state, self._bounds.duration)
             self._stale = is_parked(self.state) and (differs or not stored.projection.parked)
             self._step_after(ASKED_TURNS if self._ties.wanted(self.key) else 0)
 
@@ -362,7 +362,7 @@ class LiveRun:
     def rest(self) -> None:
         """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
         busy = self._closing or self._stale or self._driver is not None or bool(self._inbox)
-        rests = may_rest(self.state, self._bounds.duration, self._runtime.clock.now())
+        rests = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
         busy = busy or self._activity.looks_at(self.state.awaiting)
         if rests and not busy and not self._ties.wanted(self.key):
             self.rests = True
@@ -436,7 +436,7 @@ class LiveRun:
     def _enter(self, stored: Stored, cold: bool) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
         self._store_has.replace(stored)
-        self.state.touched.clear()
+        self.state.changed_rows.clear()
         if not self._activity.enter(self.state, self._inbox.reported(self.state), cold, self._bounds.orphans):
             raise _Elsewhere
 

@@ -6,10 +6,10 @@ Theory. Only the standard library of CEL is declared: no clock, no chance, no I/
 from functools import lru_cache
 from typing import Any
 
-from weftwork.protocol.expressions.faults import ExpressionFault, refusal
-from weftwork.protocol.expressions.syntax_tree import standalone
+from weftwork.protocol.expressions.faults import ExpressionFault, compile_fault
+from weftwork.protocol.expressions.syntax_tree import as_standalone
 
-ENVIRONMENTS = 64
+CACHED_ENVIRONMENTS = 64
 
 
 @lru_cache(maxsize=1)
@@ -19,29 +19,29 @@ def _package() -> Any:
     return cel
 
 
-@lru_cache(maxsize=ENVIRONMENTS)
+@lru_cache(maxsize=CACHED_ENVIRONMENTS)
 def _environment(names: tuple[str, ...]) -> Any:
     cel = _package()
     return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
 
 
-def compiled(source: str, names: tuple[str, ...]) -> tuple[Any, bytes]:
+def compile_program(source: str, names: tuple[str, ...]) -> tuple[Any, bytes]:
     """A program for `run`, and its serialised syntax tree. Raises ExpressionFault."""
     fault: ExpressionFault
     try:
         program = _environment(names).compile(source)
         return program, program.serialize()
     except Exception as error:
-        fault = refusal(str(error), names)
+        fault = compile_fault(str(error), names)
     raise fault
 
 
-def part(encoded: bytes, names: tuple[str, ...]) -> Any:
+def load_part(encoded: bytes, names: tuple[str, ...]) -> Any:
     """A program for a part of a compiled expression."""
-    return _environment(names).deserialize(standalone(encoded))
+    return _environment(names).deserialize(as_standalone(encoded))
 
 
-def run(program: Any, data: dict[str, Any]) -> tuple[Any, str | None]:
+def evaluate_program(program: Any, data: dict[str, Any]) -> tuple[Any, str | None]:
     """The outcome, or what the package says about its failure: words that are not for others."""
     try:
         outcome = program.eval(data=data)
@@ -52,7 +52,7 @@ def run(program: Any, data: dict[str, Any]) -> tuple[Any, str | None]:
     return outcome, None
 
 
-def opened(outcome: Any) -> Any:
+def outcome_value(outcome: Any) -> Any:
     """The value of an outcome, or of an item of one; a list or an object holds items that are to be opened.
 
     Version 0.1.3 gives a None that it has not counted, and Python 3.11 ends the process when that count is used up.
@@ -61,6 +61,6 @@ def opened(outcome: Any) -> Any:
     return None if outcome.type() == _package().Type.NULL else outcome.value()
 
 
-def is_object(outcome: Any) -> bool:
+def is_map_outcome(outcome: Any) -> bool:
     """Whether an outcome is an object."""
     return outcome.type() == _package().Type.MAP

@@ -17,28 +17,28 @@ thousand. So patterns are weighed before they are used.
 import re
 from typing import Final, NamedTuple
 
-from weftwork.protocol.expressions.faults import invalid, over_limit
+from weftwork.protocol.expressions.faults import expression_invalid, expression_limit
 from weftwork.protocol.expressions.syntax_tree import (
     INDEX,
     PLUS,
     TERNARY,
-    Call,
-    Each,
-    Group,
-    Literal,
+    Comprehension,
+    Constant,
+    Construction,
+    FunctionCall,
+    Identifier,
     Member,
-    Name,
     Tree,
 )
 
-COMPILING: Final = 28
+COMPILE_UNITS_PER_STATE: Final = 28
 """Units of work (expression_cost) for each state, whenever the pattern is used: nothing keeps it compiled."""
-MATCHING: Final = 4
+MATCH_UNITS_PER_STATE: Final = 4
 """Units for each state and each unit of text, where every state is alive all the time."""
 
-_PROPERTY: Final = 5_000
+_UNICODE_CLASS_STATES: Final = 5_000
 # fmt: off
-_TOKEN = re.compile(
+_PATTERN_TOKEN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|$)"
     r"|(?P<property>\\[pP])(?:\{[^}]*\}|.)?"
     r"|\\x\{[^}]*\}|\\."
@@ -50,11 +50,11 @@ _TOKEN = re.compile(
 # fmt: on
 
 
-def states(pattern: str) -> int:
+def count_states(pattern: str) -> int:
     """About how many states the pattern unfolds to, never far below."""
     stack = [0]
     last = 0
-    for token in _TOKEN.finditer(pattern):
+    for token in _PATTERN_TOKEN.finditer(pattern):
         kind = token.lastgroup
         if kind == "open":
             last = 0
@@ -68,32 +68,32 @@ def states(pattern: str) -> int:
             stack[-1] += last * (max(int(token["least"][:6]), int((token["most"] or "0")[:6])) - 1)
             continue
         else:
-            last = _weight(token)
+            last = _token_states(token)
         stack[-1] += last
     return max(1, sum(stack))
 
 
-def _weight(token: re.Match[str]) -> int:
+def _token_states(token: re.Match[str]) -> int:
     text = token[0]
     if token["quoted"] is not None:
         return len(text)
     if token["property"]:
-        return _PROPERTY
+        return _UNICODE_CLASS_STATES
     if token["set"]:
-        return 3 + 3 * text.startswith("[^") + _PROPERTY * len(re.findall(r"\\[pP]", text))
+        return 3 + 3 * text.startswith("[^") + _UNICODE_CLASS_STATES * len(re.findall(r"\\[pP]", text))
     if token["any"] or text in (r"\D", r"\S", r"\W"):
         return 6
     return 1 if text.isascii() else 3
 
 
 MAX_WORK: Final = 20_000_000
-MAX_GATHERED: Final = 2_000
+MAX_BUILT_ITEMS: Final = 2_000
 """The longest list for an expression that gathers a list."""
-MAX_WALKED: Final = 10_000
+MAX_ITERATED_ITEMS: Final = 10_000
 """The package walks over no more, in all."""
 
 # fmt: off
-_PLAIN: Final = frozenset({
+_FIXED_SIZE_FUNCTIONS: Final = frozenset({
     "!_", "-_", "_!=_", "_%_", "_&&_", "_*_", "_-_", "_/_", "_<=_", "_<_", "_==_", "_>=_", "_>_", "_||_", "@in",
     "@not_strictly_false", "bool", "contains", "double", "duration", "endsWith", "getDate", "getDayOfMonth",
     "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
@@ -103,30 +103,30 @@ _PLAIN: Final = frozenset({
 # fmt: on
 
 
-class Bound(NamedTuple):
+class SizeBound(NamedTuple):
     """The size of a value: factors of 1, N, W and N*B; `length` bounds its lists, as a factor of the longest seen."""
 
-    once: int = 0
-    each: int = 0
-    seen: int = 0
-    read: int = 0
+    constant: int = 0
+    per_item: int = 0
+    per_weight: int = 0
+    per_item_read: int = 0
     length: int = 0
 
-    def plus(self, other: "Bound") -> "Bound":
-        return Bound(*map(sum, zip(self, other, strict=True)))
+    def plus(self, other: "SizeBound") -> "SizeBound":
+        return SizeBound(*map(sum, zip(self, other, strict=True)))
 
-    def most(self, other: "Bound") -> "Bound":
-        return Bound(*map(max, zip(self, other, strict=True)))
+    def maximum(self, other: "SizeBound") -> "SizeBound":
+        return SizeBound(*map(max, zip(self, other, strict=True)))
 
-    def times(self, factor: int) -> "Bound":
-        return Bound(*(part * factor for part in self))
+    def times(self, factor: int) -> "SizeBound":
+        return SizeBound(*(part * factor for part in self))
 
     def total(self, items: int, seen: int, read: int) -> int:
         """The units, given N, W and B."""
-        return self.once + self.each * items + self.seen * seen + self.read * items * read
+        return self.constant + self.per_item * items + self.per_weight * seen + self.per_item_read * items * read
 
 
-class Expected(NamedTuple):
+class CostEstimate(NamedTuple):
     """What an evaluation comes to at most: its work, and the weight of its result."""
 
     work: int
@@ -136,118 +136,124 @@ class Expected(NamedTuple):
 class Cost(NamedTuple):
     """The formula. `gathers`: walks that gather a list; `longest`: the longest list that stands in the source."""
 
-    work: Bound
-    result: Bound
-    gathers: int
+    work: SizeBound
+    result: SizeBound
+    list_comprehensions: int
     growth: int
     longest: int
     patterns: tuple[str, ...]
-    nulls: bool
+    has_null: bool
     """Whether null stands in the source."""
 
-    def expected(self, longest: int, seen: int, read: int) -> Expected:
+    def estimate(self, longest: int, seen: int, read: int) -> CostEstimate:
         """What to expect, given the longest list and the weights. Raises ExpressionFault for a long gathering."""
-        if self.gathers and longest * self.growth > MAX_GATHERED:
-            most = MAX_GATHERED // self.growth
-            raise over_limit(f"An expression with map or filter can see lists of at most {most:,} items here.")
-        items = min(MAX_WALKED, max(longest, self.longest, 1) * self.growth)
-        copying = 2 * self.gathers * items * items
-        return Expected(self.work.total(items, seen, read) + copying, self.result.total(items, seen, read))
+        if self.list_comprehensions and longest * self.growth > MAX_BUILT_ITEMS:
+            most = MAX_BUILT_ITEMS // self.growth
+            raise expression_limit(f"An expression with map or filter can see lists of at most {most:,} items here.")
+        items = min(MAX_ITERATED_ITEMS, max(longest, self.longest, 1) * self.growth)
+        copying = 2 * self.list_comprehensions * items * items
+        return CostEstimate(self.work.total(items, seen, read) + copying, self.result.total(items, seen, read))
 
 
-class _Reckoning:
+class _CostWalk:
     """One walk over a tree."""
 
     def __init__(self) -> None:
-        self.work = Bound(1)
-        self.gathers = self.longest = 0
+        self.work = SizeBound(1)
+        self.list_comprehensions = self.longest = 0
         self.growth = 1
         self.patterns: list[str] = []
-        self.nulls = False
+        self.has_null = False
 
-    def size(self, tree: Tree, bound: dict[str, Bound], walked: bool) -> Bound:
+    def size(self, tree: Tree, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         """The bound of a value, having added the work that makes it."""
         match tree:
-            case Literal():
-                self.nulls |= tree.null
-                return _fixed(1 + tree.size // 8, walked)
-            case Name():
-                return bound.get(tree.name) or (Bound(read=1, length=1) if walked else Bound(seen=1, length=1))
+            case Constant():
+                self.has_null |= tree.is_null
+                return _constant_bound(1 + tree.size // 8, walked)
+            case Identifier():
+                return bound.get(tree.name) or (
+                    SizeBound(per_item_read=1, length=1) if walked else SizeBound(per_weight=1, length=1)
+                )
             case Member():
                 return self.size(tree.operand, bound, walked)
-            case Group():
-                return self.group(tree, bound, walked)
-            case Call():
+            case Construction():
+                return self.construction(tree, bound, walked)
+            case FunctionCall():
                 return self.call(tree, bound, walked)
-            case Each():
-                return self.each(tree, bound, walked)
+            case Comprehension():
+                return self.comprehension(tree, bound, walked)
 
-    def group(self, tree: Group, bound: dict[str, Bound], walked: bool) -> Bound:
-        if tree.message:
-            raise invalid("Messages cannot be built; write an object as {...}.")
+    def construction(self, tree: Construction, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
+        if tree.message_type:
+            raise expression_invalid("Messages cannot be built; write an object as {...}.")
         self.longest = max(self.longest, len(tree.items))
-        total, length = _fixed(1 + len(tree.items), walked), 1
+        total, length = _constant_bound(1 + len(tree.items), walked), 1
         self.work = self.work.plus(total)
         for item in tree.items:
             size = self.size(item, bound, walked)
             total, length = total.plus(size), max(length, size.length)
         return total._replace(length=length)
 
-    def call(self, tree: Call, bound: dict[str, Bound], walked: bool) -> Bound:
+    def call(self, tree: FunctionCall, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         sizes = [self.size(each, bound, walked) for each in tree.arguments]
         if tree.function == INDEX:
             return sizes[0]
         if tree.function == TERNARY:
-            return sizes[1].most(sizes[2])
-        total = _fixed(1, walked)
+            return sizes[1].maximum(sizes[2])
+        total = _constant_bound(1, walked)
         for size in sizes:
             total = total.plus(size)
         if tree.function == "matches":
-            self.patterns.append(_pattern(tree))
-            factor = states(self.patterns[-1])
-            self.work = self.work.plus(_fixed(COMPILING * factor, walked)).plus(sizes[0].times(MATCHING * factor))
+            self.patterns.append(_literal_pattern(tree))
+            factor = count_states(self.patterns[-1])
+            self.work = self.work.plus(_constant_bound(COMPILE_UNITS_PER_STATE * factor, walked)).plus(
+                sizes[0].times(MATCH_UNITS_PER_STATE * factor)
+            )
         self.work = self.work.plus(total)
-        if tree.function in _PLAIN:
-            return _fixed(1, walked)
+        if tree.function in _FIXED_SIZE_FUNCTIONS:
+            return _constant_bound(1, walked)
         return total if tree.function == PLUS else total._replace(length=max(size.length for size in sizes))
 
-    def each(self, tree: Each, bound: dict[str, Bound], walked: bool) -> Bound:
+    def comprehension(self, tree: Comprehension, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         """The items of a source together are as large as the source, so they count once and not N times."""
         if walked:
-            raise over_limit("Walks (map, filter, all, exists, exists_one) cannot be nested; chain them.")
+            raise expression_limit("Walks (map, filter, all, exists, exists_one) cannot be nested; chain them.")
         source = self.size(tree.source, bound, walked)
-        self.gathers += tree.builds
+        self.list_comprehensions += tree.builds_list
         self.growth = max(self.growth, source.length)
-        inner = {**bound, tree.variable: source, tree.gathered: Bound(length=0)}
-        total = Bound()
+        inner = {**bound, tree.variable: source, tree.accumulator: SizeBound(length=0)}
+        total = SizeBound()
         for step in tree.steps:
             total = total.plus(self.size(step, inner, True))
-        return total._replace(length=max(source.length, total.length)) if tree.builds else _fixed(1, walked)
+        return (
+            total._replace(length=max(source.length, total.length)) if tree.builds_list else _constant_bound(1, walked)
+        )
 
 
 def cost_of(tree: Tree) -> Cost:
     """expr-05 (host): the formula of an expression; nested walks and hopeless ones are refused at once."""
-    reckoning = _Reckoning()
+    reckoning = _CostWalk()
     result = reckoning.size(tree, {}, False)
     if max(reckoning.work[:4]) > MAX_WORK:
-        raise over_limit("The expression builds values that grow too fast.")
+        raise expression_limit("The expression builds values that grow too fast.")
     return Cost(
         reckoning.work,
         result,
-        reckoning.gathers,
+        reckoning.list_comprehensions,
         reckoning.growth,
         reckoning.longest,
         tuple(reckoning.patterns),
-        reckoning.nulls,
+        reckoning.has_null,
     )
 
 
-def _fixed(units: int, walked: bool) -> Bound:
-    return Bound(each=units) if walked else Bound(once=units)
+def _constant_bound(units: int, walked: bool) -> SizeBound:
+    return SizeBound(per_item=units) if walked else SizeBound(constant=units)
 
 
-def _pattern(call: Call) -> str:
+def _literal_pattern(call: FunctionCall) -> str:
     pattern = call.arguments[-1]
-    if not isinstance(pattern, Literal) or pattern.text is None:
-        raise invalid("The pattern of `matches` must stand in the expression as text.")
+    if not isinstance(pattern, Constant) or pattern.text is None:
+        raise expression_invalid("The pattern of `matches` must stand in the expression as text.")
     return pattern.text

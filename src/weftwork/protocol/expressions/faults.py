@@ -13,17 +13,17 @@ FAILED: Final = "expression_failed"
 LIMIT: Final = "expression_limit"
 
 _PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
-_DEEP = re.compile(r"recursion (?:limit|depth)")
+_TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 _UNDECLARED = re.compile(r"undeclared reference to '([\w.]{1,80})'")
 _OVERLOAD = re.compile(r"(?:overload for '(\S+)' applied to '\((.*)\)'|overloads found : (\S+)\((.*)\))$")
 _MEMBER_OVERLOAD = re.compile(r"overloads found : \((\w+)\)\.(\w+)\(([\w, ]*)\)$")
 _KEY = re.compile(r'Key not found in map : "(.*)"$', re.DOTALL)
 _TYPES = re.compile(r"[a-z0-9_ ,.()]*")
 _NUMBERS: Final = frozenset({"int", "uint", "double"})
-_MIX: Final = "the numbers of a run are doubles, so write 1.0 and not 1, or use double(...) or int(...)"
+_NUMBER_HINT: Final = "the numbers of a run are doubles, so write 1.0 and not 1, or use double(...) or int(...)"
 
 # fmt: off
-_KNOWN: Final = (
+_KNOWN_FAILURES: Final = (
     ("No value with name", "A name has no value here."),
     ("Key not found", "A computed key is not in its object."),
     ("Applying SELECT", "A member is read from something that is not an object."),
@@ -55,48 +55,52 @@ class ExpressionFault(Exception):
         self.message = message
 
 
-def invalid(message: str) -> ExpressionFault:
+def expression_invalid(message: str) -> ExpressionFault:
     """The source is no expression that this host takes."""
     return ExpressionFault(INVALID, message)
 
 
-def failed(message: str) -> ExpressionFault:
+def expression_failed(message: str) -> ExpressionFault:
     """The expression has no value here."""
     return ExpressionFault(FAILED, message)
 
 
-def over_limit(message: str) -> ExpressionFault:
+def expression_limit(message: str) -> ExpressionFault:
     """The expression, what it sees or what it gives is too large."""
     return ExpressionFault(LIMIT, message)
 
 
-def refusal(said: str, names: tuple[str, ...]) -> ExpressionFault:
+def compile_fault(said: str, names: tuple[str, ...]) -> ExpressionFault:
     """Why a source does not compile."""
-    if _DEEP.search(said):
-        return over_limit("The expression is nested deeper than 32 levels.")
+    if _TOO_DEEP.search(said):
+        return expression_limit("The expression is nested deeper than 32 levels.")
     place = _PLACE.search(said)
     if place is None:
-        return invalid("The expression is not valid.")
+        return expression_invalid("The expression is not valid.")
     where, problem = f"line {place[1]}, column {place[2]}", place[3]
     if unknown := _UNDECLARED.search(problem):
         listed = ", ".join(names)
-        return invalid(f"There is no name or function `{unknown[1]}` at {where}; the names are {listed}.")
+        return expression_invalid(f"There is no name or function `{unknown[1]}` at {where}; the names are {listed}.")
     if "overload" in problem:
-        return invalid(f"At {where}: {_mismatch(problem.partition(' (')[0]) or 'an operator cannot take its values'}.")
+        return expression_invalid(
+            f"At {where}: {_mismatch(problem.partition(' (')[0]) or 'an operator cannot take its values'}."
+        )
     if "Syntax error" in problem:
-        return invalid(f"There is a syntax error at {where}.")
-    return invalid(f"The expression is not valid at {where}.")
+        return expression_invalid(f"There is a syntax error at {where}.")
+    return expression_invalid(f"The expression is not valid at {where}.")
 
 
-def failure(said: str, members: Set[str]) -> ExpressionFault:
+def evaluation_fault(said: str, members: Set[str]) -> ExpressionFault:
     """expr-10 (host): why an evaluation ended without a value. `members`: the keys that stand in the source."""
     if "budget" in said:
-        return over_limit("The expression goes over more than 9,999 items in all.")
+        return expression_limit("The expression goes over more than 9,999 items in all.")
     if (key := _KEY.search(said)) and key[1] in members:
-        return failed(f"There is no member `{key[1]}`.")
+        return expression_failed(f"There is no member `{key[1]}`.")
     if mismatch := _mismatch(said):
-        return failed(f"{mismatch[0].upper()}{mismatch[1:]}.")
-    return failed(next((words for mark, words in _KNOWN if mark in said), "The expression has no value here."))
+        return expression_failed(f"{mismatch[0].upper()}{mismatch[1:]}.")
+    return expression_failed(
+        next((words for mark, words in _KNOWN_FAILURES if mark in said), "The expression has no value here.")
+    )
 
 
 def _mismatch(said: str) -> str | None:
@@ -115,4 +119,4 @@ def _mismatch(said: str) -> str | None:
     if name == "%":
         return f"`%` takes whole numbers, not {types}; use int(...)"
     text = f"`{name}` cannot take ({types})"
-    return f"{text}; {_MIX}" if len(kinds & _NUMBERS) > 1 else text
+    return f"{text}; {_NUMBER_HINT}" if len(kinds & _NUMBERS) > 1 else text

@@ -4,12 +4,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from weftwork.protocol.expressions import cel
-from weftwork.protocol.expressions.cost import COMPILING, MATCHING, MAX_WORK, states
-from weftwork.protocol.expressions.faults import failed, invalid, over_limit
+from weftwork.protocol.expressions.cost import COMPILE_UNITS_PER_STATE, MATCH_UNITS_PER_STATE, MAX_WORK, count_states
+from weftwork.protocol.expressions.faults import expression_failed, expression_invalid, expression_limit
 
 MAX_PATTERN: Final = 1024
 """Bytes of UTF-8."""
-MAX_STATES: Final = 20_000
+MAX_PATTERN_STATES: Final = 20_000
 
 
 def check_pattern(pattern: str) -> str | None:
@@ -19,35 +19,35 @@ def check_pattern(pattern: str) -> str | None:
             return f"is longer than {MAX_PATTERN:,} bytes"
     except UnicodeEncodeError:
         return "holds a lone surrogate"
-    if states(pattern) > MAX_STATES:
+    if count_states(pattern) > MAX_PATTERN_STATES:
         return "unfolds to too many states; use fewer repetitions and Unicode classes"
-    return None if _searched("", pattern) is not None else "is not a valid regular expression"
+    return None if _search_text("", pattern) is not None else "is not a valid regular expression"
 
 
 def matches(text: str, pattern: str) -> bool:
     """expr-09 (host): whether the pattern is found anywhere in the text, in time linear in the text."""
     problem = check_pattern(pattern)
     if problem is not None:
-        raise invalid(f"The pattern {problem}.")
+        raise expression_invalid(f"The pattern {problem}.")
     if match_cost(text, pattern) > MAX_WORK:
-        raise over_limit("The text is too long for this pattern.")
-    found = _searched(text, pattern)
+        raise expression_limit("The text is too long for this pattern.")
+    found = _search_text(text, pattern)
     if found is None:
-        raise failed("The text cannot be searched.")
+        raise expression_failed("The text cannot be searched.")
     return found
 
 
 def match_cost(text: str, pattern: str) -> int:
     """What it costs to search a text, in units of MAX_WORK."""
-    return states(pattern) * (COMPILING + MATCHING * (1 + len(text) // 8))
+    return count_states(pattern) * (COMPILE_UNITS_PER_STATE + MATCH_UNITS_PER_STATE * (1 + len(text) // 8))
 
 
-def _searched(text: str, pattern: str) -> bool | None:
-    program, _ = _search()
-    outcome, said = cel.run(program, {"text": text, "pattern": pattern})
+def _search_text(text: str, pattern: str) -> bool | None:
+    program, _ = _search_program()
+    outcome, said = cel.evaluate_program(program, {"text": text, "pattern": pattern})
     return None if said is not None else outcome.value()
 
 
 @lru_cache(maxsize=1)
-def _search() -> tuple[Any, bytes]:
-    return cel.compiled("text.matches(pattern)", ("text", "pattern"))
+def _search_program() -> tuple[Any, bytes]:
+    return cel.compile_program("text.matches(pattern)", ("text", "pattern"))

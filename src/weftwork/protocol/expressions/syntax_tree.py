@@ -14,15 +14,15 @@ TERNARY: Final = "_?_:_"
 PLUS: Final = "_+_"
 
 
-class Literal(msgspec.Struct, frozen=True):
+class Constant(msgspec.Struct, frozen=True):
     """A constant; `text` is None unless it is a string."""
 
     text: str | None
     size: int
-    null: bool = False
+    is_null: bool = False
 
 
-class Name(msgspec.Struct, frozen=True):
+class Identifier(msgspec.Struct, frozen=True):
     """A variable or a type. A leading dot passes by what shadows it."""
 
     name: str
@@ -35,53 +35,53 @@ class Member(msgspec.Struct, frozen=True):
     name: str
 
 
-class Call(msgspec.Struct, frozen=True):
+class FunctionCall(msgspec.Struct, frozen=True):
     """An operator or a function, a receiver being the first argument."""
 
     function: str
     arguments: "tuple[Tree, ...]"
 
 
-class Group(msgspec.Struct, frozen=True):
+class Construction(msgspec.Struct, frozen=True):
     """A list or an object that is built from its parts; `message` is a type's name where it is neither."""
 
     items: "tuple[Tree, ...]"
-    message: str
+    message_type: str
 
 
-class Each(msgspec.Struct, frozen=True):
+class Comprehension(msgspec.Struct, frozen=True):
     """A walk over the items of `source`. `builds`: it gathers a list (map, filter), else it answers yes or no."""
 
     variable: str
-    gathered: str
+    accumulator: str
     source: "Tree"
     steps: "tuple[Tree, ...]"
-    builds: bool
+    builds_list: bool
     encoded_source: bytes
 
 
-Tree = Literal | Name | Member | Call | Group | Each
+Tree = Constant | Identifier | Member | FunctionCall | Construction | Comprehension
 
 
 def read_tree(encoded: bytes) -> Tree:
     """The tree of a serialised expression."""
-    return _tree(_one(_one(encoded, 2), 4))
+    return _tree(_first_field(_first_field(encoded, 2), 4))
 
 
 def children(tree: Tree) -> "tuple[Tree, ...]":
     """What stands directly below."""
     if isinstance(tree, Member):
         return (tree.operand,)
-    if isinstance(tree, Call):
+    if isinstance(tree, FunctionCall):
         return tree.arguments
-    if isinstance(tree, Group):
+    if isinstance(tree, Construction):
         return tree.items
-    return (tree.source, *tree.steps) if isinstance(tree, Each) else ()
+    return (tree.source, *tree.steps) if isinstance(tree, Comprehension) else ()
 
 
-def standalone(tree: bytes) -> bytes:
+def as_standalone(tree: bytes) -> bytes:
     """A part of a serialised expression as an expression of its own."""
-    return _field(1, b"type.googleapis.com/cel.expr.CheckedExpr") + _field(2, _field(4, tree))
+    return _encode_field(1, b"type.googleapis.com/cel.expr.CheckedExpr") + _encode_field(2, _encode_field(4, tree))
 
 
 def _tree(encoded: bytes) -> Tree:
@@ -91,54 +91,56 @@ def _tree(encoded: bytes) -> Tree:
     raise ValueError("an expression without a kind")
 
 
-def _literal(body: bytes) -> Tree:
+def _constant(body: bytes) -> Tree:
     for number, value in _fields(body):
         if number == 6:
-            return Literal(value.decode(), len(value))
+            return Constant(value.decode(), len(value))
         if number == 7:
-            return Literal(None, len(value))
+            return Constant(None, len(value))
         if number == 1:
-            return Literal(None, 0, null=True)
-    return Literal(None, 0)
+            return Constant(None, 0, is_null=True)
+    return Constant(None, 0)
 
 
-def _name(body: bytes) -> Tree:
-    return Name(_one(body, 1).decode())
+def _identifier(body: bytes) -> Tree:
+    return Identifier(_first_field(body, 1).decode())
 
 
 def _member(body: bytes) -> Tree:
-    return Member(_tree(_one(body, 1)), _one(body, 2).decode())
+    return Member(_tree(_first_field(body, 1)), _first_field(body, 2).decode())
 
 
 def _call(body: bytes) -> Tree:
-    function = _one(body, 2).decode()
+    function = _first_field(body, 2).decode()
     arguments = tuple(_tree(value) for number, value in _fields(body) if number in (1, 3))
-    if function == INDEX and isinstance(key := arguments[1], Literal) and key.text is not None:
+    if function == INDEX and isinstance(key := arguments[1], Constant) and key.text is not None:
         return Member(arguments[0], key.text)
-    return Call(function, arguments)
+    return FunctionCall(function, arguments)
 
 
 def _list(body: bytes) -> Tree:
-    return Group(tuple(_tree(value) for number, value in _fields(body) if number == 1), "")
+    return Construction(tuple(_tree(value) for number, value in _fields(body) if number == 1), "")
 
 
 def _object(body: bytes) -> Tree:
     entries = [value for number, value in _fields(body) if number == 2]
     items = [_tree(value) for entry in entries for number, value in _fields(entry) if number in (3, 4)]
-    return Group(tuple(items), _one(body, 1).decode())
+    return Construction(tuple(items), _first_field(body, 1).decode())
 
 
-def _each(body: bytes) -> Tree:
-    source = _one(body, 2)
-    steps = tuple(_tree(_one(body, number)) for number in (5, 6))
-    builds = isinstance(_tree(_one(body, 4)), Group)
-    return Each(_one(body, 1).decode(), _one(body, 3).decode(), _tree(source), steps, builds, source)
+def _comprehension(body: bytes) -> Tree:
+    source = _first_field(body, 2)
+    steps = tuple(_tree(_first_field(body, number)) for number in (5, 6))
+    builds = isinstance(_tree(_first_field(body, 4)), Construction)
+    return Comprehension(
+        _first_field(body, 1).decode(), _first_field(body, 3).decode(), _tree(source), steps, builds, source
+    )
 
 
-_KINDS: Final = {3: _literal, 4: _name, 5: _member, 6: _call, 7: _list, 8: _object, 9: _each}
+_KINDS: Final = {3: _constant, 4: _identifier, 5: _member, 6: _call, 7: _list, 8: _object, 9: _comprehension}
 
 
-def _one(encoded: bytes, wanted: int) -> bytes:
+def _first_field(encoded: bytes, wanted: int) -> bytes:
     return next((value for number, value in _fields(encoded) if number == wanted), b"")
 
 
@@ -146,17 +148,17 @@ def _fields(encoded: bytes) -> Iterator[tuple[int, Any]]:
     """The fields of one message, with their bytes or their number."""
     at = 0
     while at < len(encoded):
-        key, at = _number(encoded, at)
+        key, at = _varint(encoded, at)
         if key & 7 == 0:
-            value, at = _number(encoded, at)
+            value, at = _varint(encoded, at)
             yield key >> 3, value
             continue
-        size, at = _number(encoded, at) if key & 7 == 2 else (8 if key & 7 == 1 else 4, at)
+        size, at = _varint(encoded, at) if key & 7 == 2 else (8 if key & 7 == 1 else 4, at)
         yield key >> 3, encoded[at : at + size]
         at += size
 
 
-def _number(encoded: bytes, at: int) -> tuple[int, int]:
+def _varint(encoded: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = encoded[at]
@@ -166,7 +168,7 @@ def _number(encoded: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _field(number: int, value: bytes) -> bytes:
+def _encode_field(number: int, value: bytes) -> bytes:
     size, length = len(value), bytearray()
     while size > 127:
         length.append(size & 127 | 128)

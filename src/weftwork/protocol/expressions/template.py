@@ -10,15 +10,15 @@ import msgspec
 
 from weftwork.protocol.expressions.cost import MAX_WORK
 from weftwork.protocol.expressions.expression import Expression, parse_expression, utf8_length
-from weftwork.protocol.expressions.faults import ExpressionFault, invalid, over_limit
+from weftwork.protocol.expressions.faults import ExpressionFault, expression_invalid, expression_limit
 from weftwork.protocol.expressions.reads import References
-from weftwork.protocol.expressions.values import MAX_RESULT, too_large
+from weftwork.protocol.expressions.values import MAX_RESULT, result_too_large
 
-OPEN: Final = "{{"
-CLOSE: Final = "}}"
+OPEN_BRACES: Final = "{{"
+CLOSE_BRACES: Final = "}}"
 
 # fmt: off
-_PASSED = re.compile(
+_SKIPPED = re.compile(
     r"(?://[^\n]*"
     r"|(?:[rR][bB]?|[bB][rR])(?:\"\"\".*?\"\"\"|'''.*?'''|\"[^\"\n]*\"|'[^'\n]*')"
     r"|\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
@@ -29,36 +29,38 @@ _PASSED = re.compile(
 # fmt: on
 
 
-def split(text: str) -> list[str]:
+def split_template(text: str) -> list[str]:
     """The text in pieces: plain ones at even places, sources of expressions at odd ones."""
     pieces: list[str] = []
     at = 0
-    while (start := text.find(OPEN, at)) >= 0:
-        end = _end(text, start + len(OPEN))
-        pieces += [text[at:start], text[start + len(OPEN) : end]]
-        at = end + len(CLOSE)
+    while (start := text.find(OPEN_BRACES, at)) >= 0:
+        end = _expression_end(text, start + len(OPEN_BRACES))
+        pieces += [text[at:start], text[start + len(OPEN_BRACES) : end]]
+        at = end + len(CLOSE_BRACES)
     return [*pieces, text[at:]]
 
 
-def _end(text: str, at: int) -> int:
+def _expression_end(text: str, at: int) -> int:
     depth, start = 0, at
     while at < len(text):
-        passed = _PASSED.match(text, at)
+        passed = _SKIPPED.match(text, at)
         if passed is not None:
             at = passed.end()
             continue
-        if depth == 0 and text.startswith(CLOSE, at):
+        if depth == 0 and text.startswith(CLOSE_BRACES, at):
             return at
         depth += {"{": 1, "}": -1}.get(text[at], 0)
         at += 1
-    raise invalid(f"The expression that opens with {OPEN} at character {start - 1} is not closed with {CLOSE}.")
+    raise expression_invalid(
+        f"The expression that opens with {OPEN_BRACES} at character {start - 1} is not closed with {CLOSE_BRACES}."
+    )
 
 
 MAX_TEMPLATE: Final = 64 * 1024
 """Bytes of UTF-8."""
-MAX_PLACES: Final = 64
+MAX_TEMPLATE_EXPRESSIONS: Final = 64
 """Expressions in one template."""
-KEPT_TEMPLATES: Final = 64
+CACHED_TEMPLATES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,27 +81,27 @@ class Template:
         for at, part in enumerate(self._parts):
             if isinstance(part, Expression):
                 try:
-                    value, left = part.evaluate_within(left, scope)
+                    value, left = part.evaluate_with_budget(left, scope)
                 except ExpressionFault as fault:
-                    raise _numbered(at, fault) from None
+                    raise _number_fault(at, fault) from None
                 value = value if isinstance(value, str) else msgspec.json.encode(value).decode()
                 rendered.append(value if shown is None else shown(part, value))
             else:
                 rendered.append(part)
         text = "".join(rendered)
         if len(text.encode()) > MAX_RESULT:
-            raise too_large()
+            raise result_too_large()
         return text
 
 
-@lru_cache(maxsize=KEPT_TEMPLATES)
+@lru_cache(maxsize=CACHED_TEMPLATES)
 def parse_template(text: str, local_names: tuple[str, ...] = ()) -> Template:
     """expr-08 (host): a text with expressions in double braces. Raises ExpressionFault."""
     if utf8_length(text) > MAX_TEMPLATE:
-        raise over_limit(f"A template is at most {MAX_TEMPLATE // 1024} KiB long.")
-    pieces = split(text)
-    if len(pieces) // 2 > MAX_PLACES:
-        raise over_limit(f"A template holds at most {MAX_PLACES} expressions.")
+        raise expression_limit(f"A template is at most {MAX_TEMPLATE // 1024} KiB long.")
+    pieces = split_template(text)
+    if len(pieces) // 2 > MAX_TEMPLATE_EXPRESSIONS:
+        raise expression_limit(f"A template holds at most {MAX_TEMPLATE_EXPRESSIONS} expressions.")
     parts: list[str | Expression] = []
     read = References()
     for at, piece in enumerate(pieces):
@@ -109,12 +111,12 @@ def parse_template(text: str, local_names: tuple[str, ...] = ()) -> Template:
         try:
             expression = parse_expression(piece.strip(), local_names)
         except ExpressionFault as fault:
-            raise _numbered(at, fault) from None
+            raise _number_fault(at, fault) from None
         parts.append(expression)
-        read = read.joined(expression.references)
+        read = read.union(expression.references)
     return Template(text, read, tuple(parts))
 
 
-def _numbered(at: int, fault: ExpressionFault) -> ExpressionFault:
+def _number_fault(at: int, fault: ExpressionFault) -> ExpressionFault:
     """Says which expression of a template is at fault; pieces of text stand between them."""
     return ExpressionFault(fault.code, f"Expression {at // 2 + 1} of the template: {fault.message}")

@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.expressions import cel
-from weftwork.protocol.expressions.faults import failed, over_limit
-from weftwork.protocol.expressions.reads import Reads
+from weftwork.protocol.expressions.faults import expression_failed, expression_limit
+from weftwork.protocol.expressions.reads import ReadTree
 from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_INTEGER
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -16,154 +16,156 @@ MAX_LIST: Final = 10_000
 MAX_RESULT: Final = 256 * 1024
 """Bytes of the JSON encoding."""
 
-_DEEPEST: Final = MAX_DEPTH + 8
+_MAX_VALUE_DEPTH: Final = MAX_DEPTH + 8
 """What a run keeps can be this much deeper than what came in."""
-_WIDEST_NUMBER: Final = 24
-MAX_AT_ONCE: Final = 500_000
+_MAX_NUMBER_BYTES: Final = 24
+MAX_WEIGHT_AT_ONCE: Final = 500_000
 """Units of weight (expression_cost)."""
 _KINDS: Final = {"bytearray": "bytes", "datetime": "a timestamp", "timedelta": "a duration"}
 
 
-class Intake:
+class ScopeReader:
     """Takes what an expression reads out of a scope, and weighs it. expr-02 (host): every number becomes a double."""
 
-    __slots__ = ("longest", "nulls", "weight")
+    __slots__ = ("has_null", "longest_list", "weight")
 
     def __init__(self) -> None:
-        self.longest = 0
+        self.longest_list = 0
         self.weight = 0
-        self.nulls = False
+        self.has_null = False
 
-    def take(self, scope: Mapping[str, Any], reads: Reads) -> dict[str, Any]:
+    def read(self, scope: Mapping[str, Any], reads: ReadTree) -> dict[str, Any]:
         """expr-04 (host): the parts that are read, nothing else; a list or object in them has at most 10,000 items."""
-        return {name: self._part(scope[name], below) for name, below in reads.items() if name in scope}
+        return {name: self._read_part(scope[name], below) for name, below in reads.items() if name in scope}
 
-    def _part(self, value: Any, reads: Reads) -> Any:
+    def _read_part(self, value: Any, reads: ReadTree) -> Any:
         if reads and is_object(value):
             self.weight += 1
-            return {name: self._part(value[name], below) for name, below in reads.items() if name in value}
-        return self._whole(value, 0)
+            return {name: self._read_part(value[name], below) for name, below in reads.items() if name in value}
+        return self._read_whole(value, 0)
 
-    def _whole(self, value: Any, depth: int) -> Any:
+    def _read_whole(self, value: Any, depth: int) -> Any:
         self.weight += 1
         if isinstance(value, str):
             self.weight += len(value) >> 3
             return value
         if value is None or isinstance(value, bool):
-            self.nulls |= value is None
+            self.has_null |= value is None
             return value
         if isinstance(value, int):
             if not -MAX_INTEGER <= value <= MAX_INTEGER:
-                raise failed("A number that the expression reads is beyond 2^53-1.")
+                raise expression_failed("A number that the expression reads is beyond 2^53-1.")
             return float(value)
         if isinstance(value, float):
             return value
         if is_array(value):
-            self._enter(len(value), depth)
-            return [self._whole(item, depth + 1) for item in value]
+            self._enter_container(len(value), depth)
+            return [self._read_whole(item, depth + 1) for item in value]
         if is_object(value):
-            self._enter(len(value), depth)
+            self._enter_container(len(value), depth)
             self.weight += sum(map(len, value)) >> 3
-            return {name: self._whole(item, depth + 1) for name, item in value.items()}
-        raise failed("The expression reads something that is no JSON value.")
+            return {name: self._read_whole(item, depth + 1) for name, item in value.items()}
+        raise expression_failed("The expression reads something that is no JSON value.")
 
-    def _enter(self, items: int, depth: int) -> None:
+    def _enter_container(self, items: int, depth: int) -> None:
         if items > MAX_LIST:
-            raise over_limit(f"The expression reads a list or object of more than {MAX_LIST:,} items.")
-        if depth > _DEEPEST:
-            raise over_limit(f"The expression reads a value nested deeper than {_DEEPEST} levels.")
-        self.longest = max(self.longest, items)
+            raise expression_limit(f"The expression reads a list or object of more than {MAX_LIST:,} items.")
+        if depth > _MAX_VALUE_DEPTH:
+            raise expression_limit(f"The expression reads a value nested deeper than {_MAX_VALUE_DEPTH} levels.")
+        self.longest_list = max(self.longest_list, items)
 
 
-def weight(value: Any) -> int:
+def weigh_value(value: Any) -> int:
     """What a value weighs that was taken already."""
     if isinstance(value, str):
         return 1 + (len(value) >> 3)
     if is_object(value):
-        return 1 + (sum(map(len, value)) >> 3) + sum(map(weight, value.values()))
-    return 1 + sum(map(weight, value)) if is_array(value) else 1
+        return 1 + (sum(map(len, value)) >> 3) + sum(map(weigh_value, value.values()))
+    return 1 + sum(map(weigh_value, value)) if is_array(value) else 1
 
 
-def read_part(value: Any, reads: Reads) -> int:
+def weigh_reads(value: Any, reads: ReadTree) -> int:
     """The weight of parts of a value that was taken already."""
     if not reads or not is_object(value):
-        return weight(value)
-    return sum(read_part(value[name], below) for name, below in reads.items() if name in value)
+        return weigh_value(value)
+    return sum(weigh_reads(value[name], below) for name, below in reads.items() if name in value)
 
 
-def json_value(outcome: Any, nulls: bool, most: int) -> Any:
+def result_to_json(outcome: Any, nulls: bool, most: int) -> Any:
     """expr-07 (host): an outcome as JSON of at most 256 KiB, members sorted; what JSON cannot say is a failure.
 
     `nulls`: it could hold one; `most`: the most it can weigh. Without nulls a moderate outcome is taken at once.
     """
-    at_once = not nulls and most <= MAX_AT_ONCE
-    outlet = _Outlet(_itself if at_once else cel.opened)
+    at_once = not nulls and most <= MAX_WEIGHT_AT_ONCE
+    outlet = _ResultWriter(_identity if at_once else cel.outcome_value)
     value = outlet.value(outcome.plain_value() if at_once else outcome, 0)
-    if outlet.size * _WIDEST_NUMBER > MAX_RESULT and len(msgspec.json.encode(value)) > MAX_RESULT:
-        raise too_large()
+    if outlet.size * _MAX_NUMBER_BYTES > MAX_RESULT and len(msgspec.json.encode(value)) > MAX_RESULT:
+        raise result_too_large()
     return value
 
 
-def too_large() -> Exception:
+def result_too_large() -> Exception:
     """The fault of a result that is over its limit."""
-    return over_limit(f"The result is larger than {MAX_RESULT // 1024} KiB.")
+    return expression_limit(f"The result is larger than {MAX_RESULT // 1024} KiB.")
 
 
-class _Outlet:
+class _ResultWriter:
     """Stops as soon as the result must be too large: a value can be far larger than what it is made of."""
 
     def __init__(self, opened: Callable[[Any], Any]) -> None:
-        self._opened = opened
+        self._unwrap = opened
         self.size = 0
         """Bytes that the encoding has at least."""
 
     def value(self, outcome: Any, depth: int) -> Any:
-        value = self._opened(outcome)
+        value = self._unwrap(outcome)
         if value is None or isinstance(value, bool):
-            return self._counted(value, 4)
+            return self._count(value, 4)
         if isinstance(value, str):
-            return self._counted(_text(value), len(value) + 2)
+            return self._count(_text(value), len(value) + 2)
         if isinstance(value, int | float):
-            return self._counted(_number(value), 1)
+            return self._count(_number(value), 1)
         if depth >= MAX_DEPTH:
-            raise over_limit(f"The result is nested deeper than {MAX_DEPTH} levels.")
+            raise expression_limit(f"The result is nested deeper than {MAX_DEPTH} levels.")
         if is_array(value):
-            self._counted(None, 1 + len(value))
+            self._count(None, 1 + len(value))
             return [self.value(item, depth + 1) for item in value]
         if is_object(value):
             return self._object(value, depth)
-        raise failed(f"The result holds {_KINDS.get(value.__class__.__name__, 'a type')}, which JSON cannot say.")
+        raise expression_failed(
+            f"The result holds {_KINDS.get(value.__class__.__name__, 'a type')}, which JSON cannot say."
+        )
 
     def _object(self, members: dict[Any, Any], depth: int) -> dict[str, Any]:
         if not all(isinstance(name, str) for name in members):
-            raise failed("The result holds an object with a key that is not text.")
+            raise expression_failed("The result holds an object with a key that is not text.")
         # The package keeps members in an order that differs from process to process.
         names = sorted(members)
-        self._counted(None, 1 + sum(4 + len(_text(name)) for name in names))
+        self._count(None, 1 + sum(4 + len(_text(name)) for name in names))
         return {name: self.value(members[name], depth + 1) for name in names}
 
-    def _counted(self, value: Any, size: int) -> Any:
+    def _count(self, value: Any, size: int) -> Any:
         self.size += size
         if self.size > MAX_RESULT:
-            raise too_large()
+            raise result_too_large()
         return value
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
 def _text(value: str) -> str:
     if "\0" in value:
-        raise failed("The result holds a text with NUL.")
+        raise expression_failed("The result holds a text with NUL.")
     return value
 
 
 def _number(value: int | float) -> int | float:
     if not math.isfinite(value):
-        raise failed("The result holds a number that is not finite.")
+        raise expression_failed("The result holds a number that is not finite.")
     if isinstance(value, int):
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
-            raise failed("The result holds an integer beyond 2^53-1.")
+            raise expression_failed("The result holds an integer beyond 2^53-1.")
         return value
     return int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value

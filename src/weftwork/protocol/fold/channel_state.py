@@ -22,9 +22,9 @@ from weftwork.protocol.workflow.channels import KEYS, LISTS, TIMED, Channel, mis
 Stamp = tuple[int, int, str]
 """(iteration, topological index, node id). A write that can only happen after another never has a lesser one."""
 
-_FIRST: Final[Stamp] = (-1, -1, "")
+_BEFORE_ALL_WRITES: Final[Stamp] = (-1, -1, "")
 """Of what was there before any write."""
-_WHOLE: Final = ""
+_WHOLE_VALUE: Final = ""
 _UNITS: Final = 2**1074
 _Key = Callable[[Any], str | None]
 
@@ -39,17 +39,17 @@ class ChannelState(msgspec.Struct, frozen=True):
 
     value: Any
     stamps: dict[str, Stamp] = {}
-    order: list[Stamp] = []
-    oldest: int | None = None
-    rest: tuple[float, ...] = ()
+    entry_stamps: list[Stamp] = []
+    oldest_at: int | None = None
+    remainder: tuple[float, ...] = ()
 
 
-def initial(channel: Channel | None) -> ChannelState | None:
+def initial_channel(channel: Channel | None) -> ChannelState | None:
     """The state before any write: the declared default, or none."""
     return ChannelState(channel.default) if channel is not None and channel.has_default else None
 
 
-def reduce(
+def reduce_write(
     state: ChannelState | None,
     *,
     reducer: str,
@@ -68,27 +68,27 @@ def reduce(
     if misshapen(reducer, value) is not None:
         return before
     if reducer in LISTS:
-        return _listed(before, reducer, value, at, stamp, ttl_ms if reducer in TIMED else None, max_size)
-    step = _STEPS.get(reducer, _replaced)
+        return _add_to_list(before, reducer, value, at, stamp, ttl_ms if reducer in TIMED else None, max_size)
+    step = _REDUCERS.get(reducer, _replace)
     return step(before, value, stamp)
 
 
-def _replaced(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
-    if stamp < state.stamps.get(_WHOLE, _FIRST):
+def _replace(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
+    if stamp < state.stamps.get(_WHOLE_VALUE, _BEFORE_ALL_WRITES):
         return state
-    return ChannelState(value, {_WHOLE: stamp})
+    return ChannelState(value, {_WHOLE_VALUE: stamp})
 
 
-def _merged(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
+def _merge(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
     kept: dict[str, Any] = state.value if is_object(state.value) else {}
-    newer = {name: member for name, member in value.items() if stamp >= state.stamps.get(name, _FIRST)}
+    newer = {name: member for name, member in value.items() if stamp >= state.stamps.get(name, _BEFORE_ALL_WRITES)}
     return ChannelState({**kept, **newer}, {**state.stamps, **dict.fromkeys(newer, stamp)})
 
 
-def _counted(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
+def _add_to_counter(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
     del stamp  # A sum has no order.
     start = state.value if isinstance(state.value, int | float) and isfinite(state.value) else 0
-    total = _exact(value) + sum(map(_exact, (start, *state.rest)))
+    total = _exact(value) + sum(map(_exact, (start, *state.remainder)))
     nearest = total / _UNITS
     shown = int(nearest) if nearest.is_integer() and abs(nearest) <= MAX_INTEGER else nearest
     rest: list[float] = []
@@ -96,7 +96,7 @@ def _counted(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
     while left:
         rest.append(left / _UNITS)
         left -= _exact(rest[-1])
-    return ChannelState(shown, rest=tuple(rest))
+    return ChannelState(shown, remainder=tuple(rest))
 
 
 def _exact(number: float) -> int:
@@ -105,27 +105,27 @@ def _exact(number: float) -> int:
     return numerator * (_UNITS // denominator)
 
 
-_STEPS: Final[dict[str, Callable[[ChannelState, Any, Stamp], ChannelState]]] = {
-    "replace": _replaced,
-    "merge": _merged,
-    "counter": _counted,
+_REDUCERS: Final[dict[str, Callable[[ChannelState, Any, Stamp], ChannelState]]] = {
+    "replace": _replace,
+    "merge": _merge,
+    "counter": _add_to_counter,
 }
 
 
-class _List:
+class _ListEdit:
     """The entries of a list while a write is added to it, as copies."""
 
     def __init__(self, state: ChannelState, key: _Key | None) -> None:
         self.entries: list[Any] = list(state.value) if is_array(state.value) else []
-        self.order: list[Stamp] = list(state.order)
+        self.order: list[Stamp] = list(state.entry_stamps)
         if len(self.order) != len(self.entries):  # a default, or what another reducer made
-            self.order = [_FIRST for _ in self.entries]
+            self.order = [_BEFORE_ALL_WRITES for _ in self.entries]
         self.key = key
         self.stamps: dict[str, Stamp] = {}
         if key is not None:
             self.stamps = dict(state.stamps)
-            if len(self.stamps) != len(self.entries) or _WHOLE in self.stamps:
-                keys = [key(_plain(entry)) for entry in self.entries]
+            if len(self.stamps) != len(self.entries) or _WHOLE_VALUE in self.stamps:
+                keys = [key(_entry_value(entry)) for entry in self.entries]
                 self.stamps = {own: stamp for own, stamp in zip(keys, self.order, strict=True) if own is not None}
 
     def append(self, entry: Any, stamp: Stamp) -> None:
@@ -133,14 +133,14 @@ class _List:
         self.order.append(stamp)
 
     def find(self, key: _Key, own: str) -> int:
-        return next(index for index, entry in enumerate(self.entries) if key(_plain(entry)) == own)
+        return next(index for index, entry in enumerate(self.entries) if key(_entry_value(entry)) == own)
 
     def drop(self, indices: list[int]) -> None:
         for index in sorted(indices, reverse=True):
             gone = self.entries.pop(index)
             del self.order[index]
             if self.key is not None:
-                self.stamps.pop(self.key(_plain(gone)) or "", None)
+                self.stamps.pop(self.key(_entry_value(gone)) or "", None)
 
     def prune(self, limit: int, now: int) -> int:
         """Drop what was written before `limit`; the earliest time that is left."""
@@ -158,13 +158,13 @@ class _List:
         return oldest
 
 
-def _listed(
+def _add_to_list(
     state: ChannelState, reducer: str, value: Any, at: int, stamp: Stamp, ttl_ms: int | None, max_size: int | None
 ) -> ChannelState:
-    kept = _List(state, KEYS.get(reducer))
+    kept = _ListEdit(state, KEYS.get(reducer))
     entry, oldest = value, None
     if ttl_ms is not None:
-        entry, oldest = {"value": value, "_ts": at}, state.oldest
+        entry, oldest = {"value": value, "_ts": at}, state.oldest_at
         if oldest is None or oldest < at - ttl_ms:
             oldest = kept.prune(at - ttl_ms, at)
         oldest = min(oldest, at)
@@ -179,7 +179,7 @@ def _listed(
     return ChannelState(kept.entries, kept.stamps, kept.order, oldest)
 
 
-def _add_once(kept: _List, key: _Key, reducer: str, own: str, entry: Any, stamp: Stamp) -> None:
+def _add_once(kept: _ListEdit, key: _Key, reducer: str, own: str, entry: Any, stamp: Stamp) -> None:
     """One entry per key: of a user the latest vote, which moves to the end; of an id the first message."""
     before = kept.stamps.get(own)
     if before is not None and (stamp < before) == (reducer == "votes"):
@@ -195,7 +195,7 @@ def _add_once(kept: _List, key: _Key, reducer: str, own: str, entry: Any, stamp:
     kept.stamps[own] = stamp
 
 
-def _plain(entry: Any) -> Any:
+def _entry_value(entry: Any) -> Any:
     return entry["value"] if _is_timed(entry) else entry
 
 

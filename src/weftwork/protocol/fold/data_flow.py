@@ -19,7 +19,7 @@ from weftwork.protocol.workflow.definition import Edge, Port
 from weftwork.protocol.workflow.node_config import PORTS
 
 
-def output_of(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
+def visible_outputs(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
     """data-06 (readings, Determinism): the outputs of a node as another one sees them, None if there are none.
 
     What comes round a loop is seen as it was in the round before, however fast it is in this one.
@@ -28,7 +28,7 @@ def output_of(state: RunState, reader: str, node_id: str) -> dict[str, Any] | No
     if node is None:
         return None
     if node_id in state.plan.nodes[reader].earlier:
-        return node.previous
+        return node.previous_outputs
     return node.outputs if node.status == "completed" else None
 
 
@@ -38,7 +38,7 @@ def is_untrusted_output(state: RunState, reader: str, node_id: str) -> bool:
     if node is None:
         return False
     if node_id in state.plan.nodes[reader].earlier:
-        return node.distrusted
+        return node.previous_untrusted
     return node.untrusted and node.status == "completed"
 
 
@@ -50,13 +50,13 @@ def reads_untrusted(state: RunState, node_id: str, read: References) -> bool:
     view = state.nodes[node_id].view
     names = known.variables if read.variables is None else read.variables
     return (
-        any(known.is_variable(view, name) for name in names)
+        any(known.is_untrusted_variable(view, name) for name in names)
         or bool(known.inputs if read.inputs is None else known.inputs & read.inputs)
         or any(is_untrusted_output(state, node_id, name) for name in read.nodes)
     )
 
 
-def names_for(state: RunState, node_id: str, read: References, own: bool = False) -> dict[str, Any]:
+def expression_scope(state: RunState, node_id: str, read: References, own: bool = False) -> dict[str, Any]:
     """The names of an expression, with no more behind them than it reads. `own`: it stands behind that node."""
     node = state.nodes[node_id]
     view = node.view
@@ -70,7 +70,7 @@ def names_for(state: RunState, node_id: str, read: References, own: bool = False
         inputs = {name: state.inputs[name] for name in read.inputs if name in state.inputs}
     nodes: dict[str, Any] = {}
     for name in read.nodes:
-        outputs = node.outputs if own and name == node_id else output_of(state, node_id, name)
+        outputs = node.outputs if own and name == node_id else visible_outputs(state, node_id, name)
         if outputs is not None:
             nodes[name] = {"outputs": outputs}
     configurable = state.header.configurable
@@ -80,7 +80,7 @@ def names_for(state: RunState, node_id: str, read: References, own: bool = False
 class NodeScope:
     """The scope of one node; implements ports.nodes.Scope. Good while the node's start is the newest word on it."""
 
-    __slots__ = ("_left", "_node_id", "_ports", "_state", "_untrusted", "_view")
+    __slots__ = ("_budget", "_node_id", "_ports", "_state", "_untrusted", "_view")
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class NodeScope:
     ) -> None:
         """`once`: all expressions of the node share one budget, because it answers in one go. `untrusted`: ports."""
         self._untrusted = untrusted
-        self._left = MAX_WORK if once else None
+        self._budget = MAX_WORK if once else None
         self._state = state
         self._node_id = node_id
         self._ports = ports
@@ -111,59 +111,59 @@ class NodeScope:
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         given = {PORTS: self._ports, **(more or {})}
-        expression = self._known(source, given)
+        expression = self._parsed(source, given)
         if not isinstance(expression, Expression):
             expression = parse_expression(source, tuple(given))
-        names = {**names_for(self._state, self._node_id, expression.references), **given}
-        if self._left is None:
+        names = {**expression_scope(self._state, self._node_id, expression.references), **given}
+        if self._budget is None:
             return expression.evaluate(names)
-        value, self._left = expression.evaluate_within(self._left, names)
+        value, self._budget = expression.evaluate_with_budget(self._budget, names)
         return value
 
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
         given = {PORTS: self._ports, **(more or {})}
-        template = self._known(text, given)
+        template = self._parsed(text, given)
         if not isinstance(template, Template):
             template = parse_template(text, tuple(given))
-        names = {**names_for(self._state, self._node_id, template.references), **given}
+        names = {**expression_scope(self._state, self._node_id, template.references), **given}
         if wrap is None or self._state.untrusted is None:
             return template.render(names)
-        return template.render(names, lambda part, shown: wrap(shown) if self._reads(part, given) else shown)
+        return template.render(names, lambda part, shown: wrap(shown) if self._reads_untrusted(part, given) else shown)
 
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
         """trust-08: whether the value of an expression came from outside, or is made of something that did."""
         if self._state.untrusted is None:
             return False
         given = {PORTS: self._ports, **(more or {})}
-        expression = self._known(source, given)
+        expression = self._parsed(source, given)
         if not isinstance(expression, Expression):
             expression = parse_expression(source, tuple(given))
-        return self._reads(expression, given)
+        return self._reads_untrusted(expression, given)
 
-    def _reads(self, expression: Expression, given: dict[str, Any]) -> bool:
+    def _reads_untrusted(self, expression: Expression, given: dict[str, Any]) -> bool:
         """Whether it reads something untrusted. Of names that the node itself gives, nobody knows but the node."""
         if reads_untrusted(self._state, self._node_id, expression.references):
             return True
         own = given[PORTS] is self._ports
-        read = expression.members(PORTS)
+        read = expression.members_read(PORTS)
         if own and (self._untrusted if read is None else self._untrusted & read):
             return True
         others = [name for name in given if name != PORTS or not own]
-        return self._state.nodes[self._node_id].untrusted and any(map(expression.reads, others))
+        return self._state.nodes[self._node_id].untrusted and any(map(expression.reads_name, others))
 
-    def _known(self, text: str, given: dict[str, Any]) -> Expression | Template | None:
+    def _parsed(self, text: str, given: dict[str, Any]) -> Expression | Template | None:
         """What was parsed with the definition."""
         return self._state.plan.nodes[self._node_id].node.formulas.get((text, frozenset(given)))
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingInput(msgspec.Struct, frozen=True):
     """A required input had no value."""
 
     port: str
     source: str
 
 
-class Broken(msgspec.Struct, frozen=True):
+class FailedInput(msgspec.Struct, frozen=True):
     """An expression of a port gave no value."""
 
     port: str
@@ -171,7 +171,7 @@ class Broken(msgspec.Struct, frozen=True):
     message: str
 
 
-def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | Missing | Broken:
+def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | MissingInput | FailedInput:
     """data-03 (readings, Data flow): a port's own value wins; an edge fills a port that has none."""
     place = state.plan.nodes[node_id]
     resolved: dict[str, Any] = {}
@@ -179,38 +179,38 @@ def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | Missing | 
         try:
             value = _port_value(state, node_id, port)
         except ExpressionFault as fault:
-            return Broken(name, fault.code, fault.message)
+            return FailedInput(name, fault.code, fault.message)
         if not isinstance(value, Absent):
             resolved[name] = value
         elif not port.optional:
             source = port.variable or f"{port.node_id}.{port.output_key}"
-            return Missing(name, source)
-    for edge in _bringing(state, node_id):
+            return MissingInput(name, source)
+    for edge in _input_edges(state, node_id):
         if edge.target_input in place.node.ports or edge.target_input in resolved:
             continue
-        value = brought(state, edge)
+        value = edge_value(state, edge)
         if not isinstance(value, Absent):
             resolved[edge.target_input] = value
     return resolved
 
 
-def arrivals(state: RunState, node_id: str) -> list[tuple[Edge, Any]]:
+def edge_values(state: RunState, node_id: str) -> list[tuple[Edge, Any]]:
     """data-07 (readings, Data flow): every value that the edges bring, in the order of the graph."""
     nodes = state.plan.nodes
     edges = sorted(nodes[node_id].incoming, key=lambda edge: (nodes[edge.source].index, edge.id))
-    found = [(edge, brought(state, edge)) for edge in edges]
+    found = [(edge, edge_value(state, edge)) for edge in edges]
     return [(edge, value) for edge, value in found if not isinstance(value, Absent)]
 
 
-def brought(state: RunState, edge: Edge) -> Any:
+def edge_value(state: RunState, edge: Edge) -> Any:
     """What an edge brings: nothing if it was not taken."""
     node = state.nodes.get(edge.source)
     if node is None:
         return ABSENT
     outputs = node.outputs if node.status == "completed" else None
     if edge in state.plan.nodes[edge.target].back:
-        outputs = node.previous
-    elif outputs is not None and state.settled.get(edge.id, "completed") != "completed":
+        outputs = node.previous_outputs
+    elif outputs is not None and state.settled_edges.get(edge.id, "completed") != "completed":
         outputs = None
     return ABSENT if outputs is None else outputs.get(edge.source_output, ABSENT)
 
@@ -222,17 +222,17 @@ def untrusted_inputs(state: RunState, node_id: str) -> frozenset[str]:
     ports = state.plan.nodes[node_id].node.ports
     found = {name for name, port in ports.items() if _is_untrusted_port(state, node_id, port)}
     filled = set(ports)
-    for edge in _bringing(state, node_id):
-        if edge.target_input not in filled and not isinstance(brought(state, edge), Absent):
+    for edge in _input_edges(state, node_id):
+        if edge.target_input not in filled and not isinstance(edge_value(state, edge), Absent):
             filled.add(edge.target_input)
-            if _brings_untrusted(state, edge):
+            if _is_untrusted_edge(state, edge):
                 found.add(edge.target_input)
     return frozenset(found)
 
 
-def arriving_untrusted(state: RunState, node_id: str) -> bool:
+def has_untrusted_edge_value(state: RunState, node_id: str) -> bool:
     """The same of all that the edges bring."""
-    return any(_brings_untrusted(state, edge) for edge, _ in arrivals(state, node_id))
+    return any(_is_untrusted_edge(state, edge) for edge, _ in edge_values(state, node_id))
 
 
 def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
@@ -240,25 +240,25 @@ def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
     if known is None or port.type == "static":
         return False
     if port.type == "variable":
-        return known.is_variable(state.nodes[node_id].view, port.variable)
+        return known.is_untrusted_variable(state.nodes[node_id].view, port.variable)
     if port.expression is not None:
         return reads_untrusted(state, node_id, port.expression.references)
-    gives = output_of(state, node_id, port.node_id)
+    gives = visible_outputs(state, node_id, port.node_id)
     return gives is not None and port.output_key in gives and is_untrusted_output(state, node_id, port.node_id)
 
 
-def _brings_untrusted(state: RunState, edge: Edge) -> bool:
+def _is_untrusted_edge(state: RunState, edge: Edge) -> bool:
     node = state.nodes[edge.source]
-    return node.distrusted if edge in state.plan.nodes[edge.target].back else node.untrusted
+    return node.previous_untrusted if edge in state.plan.nodes[edge.target].back else node.untrusted
 
 
-def _bringing(state: RunState, node_id: str) -> list[Edge]:
+def _input_edges(state: RunState, node_id: str) -> list[Edge]:
     """The edges that may fill ports, the one that wins first: what led back here in this round, then by id."""
     place = state.plan.nodes[node_id]
     edges = list(place.incoming) if len(place.incoming) < 2 else sorted(place.incoming, key=lambda edge: edge.id)
     if not place.back:
         return edges
-    fired = state.fired.get(place.counts, frozenset()) if place.counts is not None else frozenset[str]()
+    fired = state.fired_edges.get(place.counts, frozenset()) if place.counts is not None else frozenset[str]()
     return [*sorted((edge for edge in place.back if edge.id in fired), key=lambda edge: edge.id), *edges]
 
 
@@ -269,6 +269,6 @@ def _port_value(state: RunState, node_id: str, port: Port) -> Any:
         entry = state.nodes[node_id].view.get(port.variable)
         return entry[1] if entry is not None else ABSENT
     if port.expression is not None:
-        return port.expression.evaluate(names_for(state, node_id, port.expression.references))
-    outputs = output_of(state, node_id, port.node_id)
+        return port.expression.evaluate(expression_scope(state, node_id, port.expression.references))
+    outputs = visible_outputs(state, node_id, port.node_id)
     return ABSENT if outputs is None else outputs.get(port.output_key, ABSENT)

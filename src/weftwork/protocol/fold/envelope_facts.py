@@ -33,7 +33,7 @@ def _envelope_recorded(state: RunState, fact: Fact) -> None:
         node.sent.append(fact.payload["correlationId"])
 
 
-def let_go(state: RunState, node: NodeState) -> None:
+def drop_payloads(state: RunState, node: NodeState) -> None:
     """Nobody asks any more what the node sent: that it was sent is kept, and the payloads are not."""
     for correlation_id in node.sent:
         known = state.envelopes.get(correlation_id)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 from weftwork.protocol.envelopes.handling import CAPS
-from weftwork.protocol.fold.channel_state import Stamp, initial, reduce
+from weftwork.protocol.fold.channel_state import Stamp, initial_channel, reduce_write
 from weftwork.protocol.fold.envelope_facts import ENVELOPE_CHANGES
 from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.fold.node_facts import NODE_CHANGES
-from weftwork.protocol.fold.state import Artifact, NodeState, RunState, Stop
+from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
 from weftwork.protocol.fold.traversal import begin
 from weftwork.protocol.fold.trust_flow import begin as begin_trust
 from weftwork.protocol.fold.trust_flow import receive
@@ -66,10 +66,10 @@ def apply(state: RunState, fact: Fact) -> None:
                 state.owed.discard(node_id)
             NODE_CHANGES[kind](state, fact, node_id)
     if state.suspended or state.awaiting or state.status in WAITS:
-        _see_who_waits(state)
+        _update_waiting_status(state)
 
 
-def _see_who_waits(state: RunState) -> None:
+def _update_waiting_status(state: RunState) -> None:
     """int-01 (RFC 0094 E), kin-03: a run with an open interrupt waits for it, whatever else still runs; so does one
     with a child that waits."""
     if state.status == "running" or state.status.startswith("waiting-"):
@@ -82,60 +82,60 @@ def _see_who_waits(state: RunState) -> None:
             state.status = "running"
 
 
-def _start(state: RunState, fact: Fact) -> None:
+def _run_started(state: RunState, fact: Fact) -> None:
     state.started_at = fact.timestamp
     begin_trust(state)
     state.variables = initial_variables(state.plan, state.inputs)
-    state.touched.update(("variable", name) for name in state.variables)
+    state.changed_rows.update(("variable", name) for name in state.variables)
     for name, channel in state.plan.workflow.channels.items():
-        if (begun := initial(channel)) is not None:
+        if (begun := initial_channel(channel)) is not None:
             state.channels[name] = begun
-            state.touched.add(("channel", name))
+            state.changed_rows.add(("channel", name))
     view = first_view(state.variables)
     for node_id in state.plan.entries:
         begin(state, node_id, NodeState("pending", view=view))
 
 
-def _end(state: RunState, fact: Fact) -> None:
+def _run_ended(state: RunState, fact: Fact) -> None:
     state.completed_at = fact.timestamp
     state.error = fact.payload.get("error")
     state.outputs = fact.payload.get("outputs")
     for each in state.asked.values():
         each.status = "cancelled" if fact.type == "run.cancelled" else "closed"
-        state.touched.add(("interrupt", each.interrupt_id))
+        state.changed_rows.add(("interrupt", each.interrupt_id))
     state.asked.clear()
     state.suspended.clear()
     state.awaiting.clear()
 
 
-def _cancel(state: RunState, fact: Fact) -> None:
-    state.stop = Stop(None, fact.payload.get("reason"), fact.payload.get("parentRunId"))
+def _cancel_requested(state: RunState, fact: Fact) -> None:
+    state.stop = RunStop(None, fact.payload.get("reason"), fact.payload.get("parentRunId"))
 
 
-def _breach(state: RunState, fact: Fact) -> None:
+def _cap_breached(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     if payload["kind"] in CAPS:
         return
     code, message = BREACH_CODES.get(payload["kind"], ("cap_breached", "The run reached a limit."))
     details = {"kind": payload["kind"], "limit": payload["limit"], "observed": payload["observed"]}
-    state.stop = Stop({"code": code, "message": message, "details": details})
+    state.stop = RunStop({"code": code, "message": message, "details": details})
 
 
-def _overrun(state: RunState, fact: Fact) -> None:
+def _loopback_limit(state: RunState, fact: Fact) -> None:
     details = {name: fact.payload[name] for name in ("nodeId", "iterations", "limit")}
     message = (
         "A loop went round as often as it may. Give an edge that leads back a condition that ends it, "
         "or let it go round more often with settings.maxLoopbackIterations."
     )
-    state.stop = Stop({"code": "loop_limit_exceeded", "message": message, "details": details})
+    state.stop = RunStop({"code": "loop_limit_exceeded", "message": message, "details": details})
 
 
-def _ask_pause(state: RunState, fact: Fact) -> None:
+def _pause_requested(state: RunState, fact: Fact) -> None:
     state.pausing = fact.payload["drainPolicy"]
     state.pause_reason = fact.payload.get("reason")
 
 
-def _pause(state: RunState, fact: Fact) -> None:
+def _run_paused(state: RunState, fact: Fact) -> None:
     """run-12 (OpenWOP rest-endpoints): what still runs is interrupted, and starts again when the run goes on."""
     state.pausing = None
     state.paused_at = fact.timestamp
@@ -146,16 +146,16 @@ def _pause(state: RunState, fact: Fact) -> None:
             continue
         node.status = "pending"
         insort(state.ready, (state.plan.nodes[node_id].index, node_id))
-        state.touched.add(("node", node_id))
+        state.changed_rows.add(("node", node_id))
     state.running.clear()
 
 
-def _resume(state: RunState, fact: Fact) -> None:
+def _run_resumed(state: RunState, fact: Fact) -> None:
     state.paused_at = None
     state.owed = set(state.awaiting)
 
 
-def _set_variable(state: RunState, fact: Fact) -> None:
+def _variable_changed(state: RunState, fact: Fact) -> None:
     """data-05 (readings, Determinism): the greatest stamp wins, not the last to arrive."""
     name, value = fact.payload["name"], fact.payload.get("next")
     stamp = _stamp(state, fact)
@@ -168,15 +168,15 @@ def _set_variable(state: RunState, fact: Fact) -> None:
             return
         state.stamps[name] = stamp
     state.variables[name] = value
-    state.touched.add(("variable", name))
+    state.changed_rows.add(("variable", name))
 
 
-def _write_channel(state: RunState, fact: Fact) -> None:
+def _channel_written(state: RunState, fact: Fact) -> None:
     """fold-03 (OpenWOP channels): the reducer named in the event governs; bounds are those of the declaration."""
     payload = fact.payload
     name = payload["channel"]
     bounds = _channel_bounds(state, name, fact.node_id)
-    state.channels[name] = reduce(
+    state.channels[name] = reduce_write(
         state.channels.get(name),
         reducer=payload["reducer"],
         value=payload["value"],
@@ -185,7 +185,7 @@ def _write_channel(state: RunState, fact: Fact) -> None:
         ttl_ms=bounds[0],
         max_size=bounds[1],
     )
-    state.touched.add(("channel", name))
+    state.changed_rows.add(("channel", name))
 
 
 def _channel_bounds(state: RunState, name: str, node_id: str | None) -> tuple[int | None, int | None]:
@@ -204,36 +204,36 @@ def _stamp(state: RunState, fact: Fact) -> Stamp | None:
     return state.nodes[node_id].epoch, state.plan.nodes[node_id].index, node_id
 
 
-def _pin_version(state: RunState, fact: Fact) -> None:
+def _version_pinned(state: RunState, fact: Fact) -> None:
     """ver-01 (OpenWOP version-negotiation): the first pin of a change stands."""
     state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
 
 
-def _create_artifact(state: RunState, fact: Fact) -> None:
+def _artifact_created(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["artifactId"]
     state.artifacts[name] = Artifact(
         payload["artifactType"], fact.node_id or "", int(payload.get("version", 1)), fact.sequence
     )
-    state.touched.add(("artifact", name))
+    state.changed_rows.add(("artifact", name))
 
 
 _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
-    "run.started": _start,
-    **dict.fromkeys(TERMINAL_TYPES, _end),
-    CANCEL_REQUESTED: _cancel,
-    PAUSE_REQUESTED: _ask_pause,
-    "run.paused": _pause,
-    "run.resumed": _resume,
-    "cap.breached": _breach,
-    "workflow.loopback-limit": _overrun,
-    "variable.changed": _set_variable,
-    "channel.written": _write_channel,
-    "version.pinned": _pin_version,
-    "artifact.created": _create_artifact,
+    "run.started": _run_started,
+    **dict.fromkeys(TERMINAL_TYPES, _run_ended),
+    CANCEL_REQUESTED: _cancel_requested,
+    PAUSE_REQUESTED: _pause_requested,
+    "run.paused": _run_paused,
+    "run.resumed": _run_resumed,
+    "cap.breached": _cap_breached,
+    "workflow.loopback-limit": _loopback_limit,
+    "variable.changed": _variable_changed,
+    "channel.written": _channel_written,
+    "version.pinned": _version_pinned,
+    "artifact.created": _artifact_created,
     **ENVELOPE_CHANGES,
     **INTERRUPT_CHANGES,
 }
 
-FOLDED: Final = frozenset((*_CHANGES, *NODE_CHANGES))
+FOLDED_TYPES: Final = frozenset((*_CHANGES, *NODE_CHANGES))
 """The types that mean something to the fold; all others change nothing."""

@@ -10,7 +10,7 @@ from weftwork.protocol.run.events import REMARK, REMINDER, UNTRUSTED, Fact
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
 
 
-def _ask(state: RunState, fact: Fact) -> None:
+def _interrupt_requested(state: RunState, fact: Fact) -> None:
     node_id = fact.node_id or ""
     node = state.nodes[node_id]
     node.interrupts += 1
@@ -26,14 +26,14 @@ def _ask(state: RunState, fact: Fact) -> None:
         payload.get("resumeSchema"),
         payload.get("timeoutMs"),
     )
-    state.touched.add(("interrupt", name))
+    state.changed_rows.add(("interrupt", name))
 
 
-def _answer(state: RunState, fact: Fact) -> None:
+def _interrupt_resolved(state: RunState, fact: Fact) -> None:
     found = state.interrupts[fact.payload["interruptId"]]
     found.status = "resolved"
     state.asked.pop(found.interrupt_id, None)
-    state.touched.add(("interrupt", found.interrupt_id))
+    state.changed_rows.add(("interrupt", found.interrupt_id))
     payload = fact.payload
     value = payload.get("resumeValue")
     by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
@@ -50,10 +50,10 @@ def _answer(state: RunState, fact: Fact) -> None:
         fact.content_trust == UNTRUSTED,
     )
     if found.node_id in state.suspended:
-        insort(state.answered, (state.plan.nodes[found.node_id].index, found.node_id))
+        insort(state.resumable, (state.plan.nodes[found.node_id].index, found.node_id))
 
 
-def _vote(state: RunState, fact: Fact) -> None:
+def _approval_voted(state: RunState, fact: Fact) -> None:
     """appr-04 (interrupt-profiles, quorum): the newest vote of each counts."""
     node_id = fact.node_id or ""
     found = (
@@ -65,16 +65,16 @@ def _vote(state: RunState, fact: Fact) -> None:
     if fact.type != REMARK:
         action = "accept" if fact.type == "approval.granted" else "reject"
         found.votes = {**found.votes, fact.payload["principal"]: action}
-        state.touched.add(("interrupt", found.interrupt_id))
+        state.changed_rows.add(("interrupt", found.interrupt_id))
 
 
-def _remind(state: RunState, fact: Fact) -> None:
+def _reminder_sent(state: RunState, fact: Fact) -> None:
     found = state.interrupts[fact.payload["interruptId"]]
     found.reminded = max(found.reminded, fact.payload["number"])
-    state.touched.add(("interrupt", found.interrupt_id))
+    state.changed_rows.add(("interrupt", found.interrupt_id))
 
 
-def _converse(state: RunState, fact: Fact) -> None:
+def _conversation_changed(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["conversationId"]
     if fact.type == "conversation.opened":
@@ -87,11 +87,11 @@ def _converse(state: RunState, fact: Fact) -> None:
 
 
 INTERRUPT_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
-    "interrupt.requested": _ask,
-    "interrupt.resolved": _answer,
-    "approval.granted": _vote,
-    "approval.rejected": _vote,
-    REMARK: _vote,
-    REMINDER: _remind,
-    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _converse),
+    "interrupt.requested": _interrupt_requested,
+    "interrupt.resolved": _interrupt_resolved,
+    "approval.granted": _approval_voted,
+    "approval.rejected": _approval_voted,
+    REMARK: _approval_voted,
+    REMINDER: _reminder_sent,
+    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _conversation_changed),
 }

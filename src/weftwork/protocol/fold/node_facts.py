@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.fold.envelope_facts import let_go
-from weftwork.protocol.fold.state import Decided, NodeState, RunState
+from weftwork.protocol.fold.envelope_facts import drop_payloads
+from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle
 from weftwork.protocol.fold.trust_flow import is_reached
 from weftwork.protocol.run.child_runs import ChildState
@@ -25,10 +25,10 @@ from weftwork.protocol.run.events import (
 )
 from weftwork.protocol.run.header import WAITS
 
-YOUNG_MS: Final = 60_000
+EARLY_CRASH_MS: Final = 60_000
 
 
-def _node(state: RunState, node_id: str) -> NodeState:
+def _node_state(state: RunState, node_id: str) -> NodeState:
     node = state.nodes.get(node_id)
     if node is None:
         node = state.nodes[node_id] = NodeState("pending")
@@ -36,13 +36,13 @@ def _node(state: RunState, node_id: str) -> NodeState:
 
 
 def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _node(state, node_id)
+    node = _node_state(state, node_id)
     if node.status == "running":
         # Only those that died young count: a node that runs for weeks sees many a new release of the host.
-        node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < YOUNG_MS else 0
+        node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < EARLY_CRASH_MS else 0
     node.status = "running"
     if node.children:
-        _leave_children(node)
+        _forget_children(node)
     node.attempt = fact.payload.get("attempt", 1)
     node.started_at = fact.timestamp
     node.first_at = node.first_at or fact.timestamp
@@ -53,23 +53,23 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     declared = state.plan.nodes[node_id].node
     if declared.declaration.role == "dispatch":
         state.dispatches += 1
-        node.decided = _pending(state, node_id)
+        node.decided = _pending_decision(state, node_id)
     if declared.agent is not None:
-        _know(state, "agent", declared.agent)
+        _record_agent(state, "agent", declared.agent)
     if (declared.outside or state.untrusted is not None) and is_reached(state, node_id):
         node.untrusted = True
-    _drop(state.ready, state.plan.nodes[node_id].index, node_id)
-    state.touched.add(("node", node_id))
+    _remove(state.ready, state.plan.nodes[node_id].index, node_id)
+    state.changed_rows.add(("node", node_id))
 
 
-def _know(state: RunState, role: str, agent: dict[str, Any]) -> None:
+def _record_agent(state: RunState, role: str, agent: dict[str, Any]) -> None:
     """agent-01 (OpenWOP run-snapshot): the first agent of a run, and its first supervisor, are those of the run."""
     if role not in state.agents:
         state.agents[role] = agent
-        state.touched.add(("agent", role))
+        state.changed_rows.add(("agent", role))
 
 
-def _pending(state: RunState, node_id: str) -> Decided | None:
+def _pending_decision(state: RunState, node_id: str) -> SupervisorDecision | None:
     """orch-12 (RFC 0007 D): what the supervisor before the node has decided, else what was decided last. It stays so,
     whatever is decided elsewhere while the node is at it."""
     sources = {edge.source for edge in state.plan.nodes[node_id].incoming}
@@ -80,19 +80,19 @@ def _pending(state: RunState, node_id: str) -> Decided | None:
 
 def _child_started(state: RunState, fact: Fact, node_id: str) -> None:
     """kin-02 (OpenWOP node-packs, core.subWorkflow): a child is there; a node that waits for it needs no memory."""
-    node, payload = _node(state, node_id), fact.payload
+    node, payload = _node_state(state, node_id), fact.payload
     awaited: bool = payload["awaited"]
     node.children[payload["key"]] = ChildState(payload["childRunId"], payload["workflowId"], awaited=awaited)
     node.heard = fact.sequence
     state.spawned += 1
-    state.touched.add(("kin", "children"))
+    state.changed_rows.add(("kin", "children"))
     if awaited:
         node.open_children += 1
         if node_id in state.running:
             state.awaiting[node_id] = state.running.pop(node_id)
 
 
-def _child(state: RunState, fact: Fact, node_id: str) -> tuple[NodeState, ChildState] | None:
+def _find_child(state: RunState, fact: Fact, node_id: str) -> tuple[NodeState, ChildState] | None:
     node = state.nodes.get(node_id)
     child = node.children.get(fact.payload["key"]) if node is not None else None
     if node is None or child is None or child.run_id != fact.payload["childRunId"] or child.ended:
@@ -103,7 +103,7 @@ def _child(state: RunState, fact: Fact, node_id: str) -> tuple[NodeState, ChildS
 
 def _child_status(state: RunState, fact: Fact, node_id: str) -> None:
     """kin-03 (OpenWOP rest-endpoints, status model): a child that waits makes its parent wait likewise."""
-    if (found := _child(state, fact, node_id)) is None:
+    if (found := _find_child(state, fact, node_id)) is None:
         return
     node, child = found
     key, status = fact.payload["key"], fact.payload["status"]
@@ -114,7 +114,7 @@ def _child_status(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
-    if (found := _child(state, fact, node_id)) is None:
+    if (found := _find_child(state, fact, node_id)) is None:
         return
     node, child = found
     payload = fact.payload
@@ -132,19 +132,19 @@ def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
     node.failed_children += payload["status"] != "completed"
 
 
-def _decided(state: RunState, fact: Fact, node_id: str) -> None:
+def _orchestrator_decided(state: RunState, fact: Fact, node_id: str) -> None:
     """orch-11 (RFC 0006): the newest decision of a supervisor is the one that counts."""
     payload = fact.payload
     state.decisions.pop(node_id, None)
     untrusted = fact.content_trust == UNTRUSTED
-    state.decisions[node_id] = Decided(fact.event_id, payload["decision"], payload["agentId"], untrusted)
+    state.decisions[node_id] = SupervisorDecision(fact.event_id, payload["decision"], payload["agentId"], untrusted)
     state.ticks += 1
     agent = state.plan.nodes[node_id].node.agent or {}
-    _know(state, "runOrchestrator", {**agent, "agentId": payload["agentId"]})
+    _record_agent(state, "runOrchestrator", {**agent, "agentId": payload["agentId"]})
 
 
 def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _node(state, node_id)
+    node = _node_state(state, node_id)
     state.running.pop(node_id, None)
     state.awaiting.pop(node_id, None)
     node.status = "suspended"
@@ -154,7 +154,7 @@ def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
         # It stopped by itself to ask, so nothing of it is under way.
         whole.status = "free"
     state.suspended[node_id] = node
-    state.touched.add(("node", node_id))
+    state.changed_rows.add(("node", node_id))
 
 
 def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:
@@ -168,30 +168,30 @@ def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:
         state.owed.add(node_id)
     else:
         state.running[node_id] = node
-    _drop(state.answered, state.plan.nodes[node_id].index, node_id)
-    state.touched.add(("node", node_id))
+    _remove(state.resumable, state.plan.nodes[node_id].index, node_id)
+    state.changed_rows.add(("node", node_id))
 
 
 def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _node(state, node_id)
+    node = _node_state(state, node_id)
     state.running.pop(node_id, None)
     state.awaiting.pop(node_id, None)
-    _leave_children(node)
+    _forget_children(node)
     node.status = "retrying"
     node.failures += 1
     node.turns = {}
-    let_go(state, node)
+    drop_payloads(state, node)
     node.due = fact.timestamp + fact.payload.get("delayMs", 0)
     node.error = fact.payload.get("lastError")
     if (whole := node.effects.get(Place(NODE))) is not None:
         # It failed, and whoever says that it may be tried again says that it did not happen.
         whole.status = "free"
     state.retrying[node_id] = node
-    state.touched.add(("node", node_id))
+    state.changed_rows.add(("node", node_id))
 
 
 def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _node(state, node_id)
+    node = _node_state(state, node_id)
     index: int = fact.payload["index"]
     node.items[index] = fact.payload["output"]
     for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
@@ -202,7 +202,7 @@ def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
 
 def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-05 (OpenWOP idempotency, layer 2): from here on the effect may have happened."""
-    node = _node(state, node_id)
+    node = _node_state(state, node_id)
     effect = node.effects.setdefault(place_of(fact.payload), EffectState())
     effect.status, effect.claim, effect.entered = "open", fact.event_id, node.entered
     effect.claims += 1
@@ -211,13 +211,13 @@ def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
 def _effect_recorded(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-06 (OpenWOP idempotency, layer 2): results and failures are kept, and later entries of the node get them."""
     payload = fact.payload
-    effect = _node(state, node_id).effects[place_of(payload)]
+    effect = _node_state(state, node_id).effects[place_of(payload)]
     effect.output, effect.error, effect.at = payload.get("output"), payload.get("error"), fact.timestamp
     effect.status = "failed" if "error" in payload else "done" if "output" in payload else "free"
 
 
 def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _ended(state, node_id)
+    node = _end_node(state, node_id)
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
@@ -225,13 +225,13 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     settle(state, node_id)
 
 
-def _leave_children(node: NodeState) -> None:
+def _forget_children(node: NodeState) -> None:
     if node.children:
         node.children, node.open_children, node.failed_children, node.waiting = {}, 0, 0, {}
 
 
 def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _ended(state, node_id)
+    node = _end_node(state, node_id)
     if node.status == "pending" and node.visits:
         # It failed without a start, and in a loop that counts as one: such a loop would never end.
         state.executions += 1
@@ -239,36 +239,36 @@ def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
     node.error = fact.payload["error"]
     index = state.plan.nodes[node_id].index
     insort(state.failures, (index, node_id))
-    _drop(state.ready, index, node_id)
-    _drop(state.failing, index, node_id)
+    _remove(state.ready, index, node_id)
+    _remove(state.to_fail, index, node_id)
     settle(state, node_id)
 
 
 def _node_skipped(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _ended(state, node_id)
+    node = _end_node(state, node_id)
     node.status = "skipped"
-    _drop(state.doomed, state.plan.nodes[node_id].index, node_id)
+    _remove(state.to_skip, state.plan.nodes[node_id].index, node_id)
     settle(state, node_id)
 
 
 def _node_cancelled(state: RunState, fact: Fact, node_id: str) -> None:
-    node = _ended(state, node_id)
+    node = _end_node(state, node_id)
     node.status = "cancelled"
 
 
-def _ended(state: RunState, node_id: str) -> NodeState:
+def _end_node(state: RunState, node_id: str) -> NodeState:
     for waiting in (state.running, state.retrying, state.suspended, state.awaiting):
         if waiting:
             waiting.pop(node_id, None)
-    state.touched.add(("node", node_id))
-    node = _node(state, node_id)
-    _leave_children(node)
+    state.changed_rows.add(("node", node_id))
+    node = _node_state(state, node_id)
+    _forget_children(node)
     if node.sent:
-        let_go(state, node)
+        drop_payloads(state, node)
     return node
 
 
-def _drop(places: list[tuple[int, str]], index: int, node_id: str) -> None:
+def _remove(places: list[tuple[int, str]], index: int, node_id: str) -> None:
     if (index, node_id) in places:
         places.remove((index, node_id))
 
@@ -288,5 +288,5 @@ NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     CHILD_STARTED: _child_started,
     CHILD_STATUS: _child_status,
     CHILD_ENDED: _child_ended,
-    DECIDED: _decided,
+    DECIDED: _orchestrator_decided,
 }

@@ -26,7 +26,7 @@ from weftwork.protocol.workflow.plan import Plan, Tally
 NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
 
 
-class Decided(msgspec.Struct, frozen=True):
+class SupervisorDecision(msgspec.Struct, frozen=True):
     """What a supervisor decided last."""
 
     event_id: str
@@ -59,7 +59,7 @@ class NodeState(msgspec.Struct):
     """Rounds of all loops that lie behind it: never less than before it in the graph, more with each round."""
     view: View = NOTHING
     """Variables as it sees them; once it has written, as those after it do."""
-    previous: dict[str, Any] | None = None
+    previous_outputs: dict[str, Any] | None = None
     """Its outputs of the round before."""
     items: dict[int, Any] = {}
     effects: dict[Place, EffectState] = {}
@@ -81,13 +81,13 @@ class NodeState(msgspec.Struct):
     """How many ended, and not well."""
     heard: int = -1
     """The sequence of the newest fact about them."""
-    decided: Decided | None = None
+    decided: SupervisorDecision | None = None
     """Of a dispatch: the decision that it carries out."""
     waiting: dict[str, str] = {}
     """Those of them that wait for people, with their status."""
     untrusted: bool = False
     """Whether content from outside has reached it in this round, and with it all that it makes."""
-    distrusted: bool = False
+    previous_untrusted: bool = False
     """Whether its outputs of the round before were so."""
 
     @property
@@ -96,7 +96,7 @@ class NodeState(msgspec.Struct):
         return max(self.started_at, self.resumed_at)
 
 
-class Untrusted(msgspec.Struct):
+class UntrustedValues(msgspec.Struct):
     """Values, not names: of a variable, the writes that were so. Nodes know it of themselves."""
 
     variables: dict[str, set[Stamp]] = {}
@@ -105,7 +105,7 @@ class Untrusted(msgspec.Struct):
     """Keys of questions that were answered so."""
     inputs: frozenset[str] = frozenset()
 
-    def is_variable(self, view: View, name: str) -> bool:
+    def is_untrusted_variable(self, view: View, name: str) -> bool:
         """Whether the value that counts in a view is one of these."""
         stamps = self.variables.get(name)
         entry = view.get(name) if stamps else None
@@ -125,16 +125,16 @@ class Artifact(msgspec.Struct):
     sequence: int
 
 
-class Stop(msgspec.Struct, frozen=True):
+class RunStop(msgspec.Struct, frozen=True):
     """The run is to end: nothing new starts and running nodes are stopped. `error` None means cancelled."""
 
     error: dict[str, Any] | None
     reason: str | None = None
-    parent: str | None = None
+    parent_run_id: str | None = None
     """The run that had it cancelled."""
 
 
-Touched = tuple[RowKind, str]
+ChangedRow = tuple[RowKind, str]
 
 
 class RunState:
@@ -142,33 +142,31 @@ class RunState:
 
     __slots__ = (
         "agents",
-        "answered",
         "answers",
         "artifacts",
         "asked",
         "awaiting",
-        "budget",
+        "changed_rows",
         "channels",
         "completed_at",
+        "condition_budget",
         "conversations",
         "decisions",
-        "deferred",
+        "deferred_edges",
         "dispatches",
-        "doomed",
         "envelopes",
         "error",
         "executions",
-        "failing",
         "failures",
-        "finished",
-        "fired",
+        "finished_loops",
+        "fired_edges",
         "header",
         "hidden",
         "inputs",
         "interrupts",
         "last_sequence",
+        "loop_rounds",
         "nodes",
-        "open",
         "outputs",
         "owed",
         "pause_reason",
@@ -176,20 +174,22 @@ class RunState:
         "pausing",
         "plan",
         "ready",
+        "resumable",
         "retrying",
-        "rounds",
         "running",
-        "settled",
+        "settled_edges",
         "spawned",
         "stamps",
         "started_at",
         "status",
         "stop",
-        "stuck",
+        "stuck_loops",
         "suspended",
         "tallies",
         "ticks",
-        "touched",
+        "to_fail",
+        "to_skip",
+        "unsettled_in_loop",
         "untrusted",
         "variables",
         "versions",
@@ -228,7 +228,7 @@ class RunState:
         """Nodes that wait for child runs. They run, and nothing of them is in memory."""
         self.owed: set[str] = set()
         """Nodes among them that have not been called since they, or the run after a pause, went on."""
-        self.decisions: dict[str, Decided] = {}
+        self.decisions: dict[str, SupervisorDecision] = {}
         """By the supervisor's node id, the newest last."""
         self.ticks = 0
         """Decisions of supervisors so far."""
@@ -242,35 +242,35 @@ class RunState:
         self.answers: dict[str, Resolution] = {}
         """What became of interrupts, by key, for the whole run."""
         self.conversations: dict[str, Conversation] = {}
-        self.answered: list[tuple[int, str]] = []
+        self.resumable: list[tuple[int, str]] = []
         """Suspended nodes that have their answer."""
         self.ready: list[tuple[int, str]] = []
-        self.doomed: list[tuple[int, str]] = []
+        self.to_skip: list[tuple[int, str]] = []
         """Nodes to skip."""
-        self.failing: list[tuple[int, str]] = []
+        self.to_fail: list[tuple[int, str]] = []
         """Nodes that fail without a start, because a condition before them could not be judged."""
         self.failures: list[tuple[int, str]] = []
         self.tallies: dict[str, Tally] = {}
-        self.settled: dict[str, str] = {}
+        self.settled_edges: dict[str, str] = {}
         """How edges into a loop have settled, by id; a new round counts them again."""
-        self.deferred: list[Edge] = []
+        self.deferred_edges: list[Edge] = []
         """Edges out of a loop that has not ended."""
-        self.open: dict[int, int] = {number: len(loop.body) for number, loop in enumerate(plan.loops)}
+        self.unsettled_in_loop: dict[int, int] = {number: len(loop.body) for number, loop in enumerate(plan.loops)}
         """How many nodes of a loop are not settled in this round."""
-        self.finished: set[int] = set()
-        self.rounds: dict[int, int] = {}
-        self.fired: dict[int, frozenset[str]] = {}
-        self.stuck: dict[int, dict[str, Any] | None] = {}
+        self.finished_loops: set[int] = set()
+        self.loop_rounds: dict[int, int] = {}
+        self.fired_edges: dict[int, frozenset[str]] = {}
+        self.stuck_loops: dict[int, dict[str, Any] | None] = {}
         """Loops that cannot go on, with the error of one whose condition cannot be judged, or None for one that wants
         a round too many. The run ends for it when nothing else is left to do."""
-        self.budget = 0
+        self.condition_budget = 0
         """What is left of the work that the conditions which are judged together may cost."""
         self.versions: dict[str, int] = {}
         """Pinned versions by the id of the change."""
         self.executions = 0
-        self.stop: Stop | None = None
-        self.untrusted: Untrusted | None = None
-        self.touched: set[Touched] = set()
+        self.stop: RunStop | None = None
+        self.untrusted: UntrustedValues | None = None
+        self.changed_rows: set[ChangedRow] = set()
         """What changed since the caller last cleared it: the cached rows that must be written again."""
 
     @property
@@ -315,16 +315,16 @@ def is_parked(state: RunState) -> bool:
     idle = state.status in WAITS or (state.status == "running" and bool(state.awaiting))
     if not idle or state.stop is not None or state.pausing is not None:
         return False
-    busy = state.running or state.retrying or state.ready or state.answered or state.doomed or state.failing
+    busy = state.running or state.retrying or state.ready or state.resumable or state.to_skip or state.to_fail
     return not busy and not state.owed
 
 
-def may_rest(state: RunState, limit: int | None, now: int) -> bool:
+def may_unload(state: RunState, limit: int | None, now: int) -> bool:
     """park-02 (host): whether a run is parked, and nothing of it is due."""
-    return is_parked(state) and ((when := wake_at(state, limit)) is None or when > now)
+    return is_parked(state) and ((when := next_wake_at(state, limit)) is None or when > now)
 
 
-def wake_at(state: RunState, limit: int | None) -> int | None:
+def next_wake_at(state: RunState, limit: int | None) -> int | None:
     """park-02 (host): the earliest deadline or reminder of an open interrupt, or the end of the run's time limit."""
     found = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
     for asked in state.asked.values():

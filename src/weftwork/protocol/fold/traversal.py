@@ -13,7 +13,7 @@ from typing import Any, cast
 from weftwork.protocol.expressions.cost import MAX_WORK
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.patterns import match_cost, matches
-from weftwork.protocol.fold.data_flow import names_for
+from weftwork.protocol.fold.data_flow import expression_scope
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.fold.variable_views import meet
 from weftwork.protocol.json.values import ABSENT, is_array, is_object, same
@@ -31,15 +31,15 @@ def holds(state: RunState, edge: Edge) -> bool:
     if condition is None:
         return True
     if condition.expression is not None:
-        names = names_for(state, edge.source, condition.expression.references, own=True)
-        value, state.budget = condition.expression.evaluate_within(state.budget, names)
+        names = expression_scope(state, edge.source, condition.expression.references, own=True)
+        value, state.condition_budget = condition.expression.evaluate_with_budget(state.condition_budget, names)
         if not isinstance(value, bool):
             raise ExpressionFault("expression_failed", "the condition gave no true or false")
         return value
     left = _left(state, edge, condition.left)
     if condition.type == "regex" and isinstance(left, str):
-        state.budget -= match_cost(left, condition.right)
-        if state.budget < 0:
+        state.condition_budget -= match_cost(left, condition.right)
+        if state.condition_budget < 0:
             raise ExpressionFault("expression_limit", "The patterns of these conditions would take too long together.")
     return _compare(condition, left)
 
@@ -77,16 +77,16 @@ def settle(state: RunState, node_id: str) -> None:
     """A node has completed, failed or was skipped: tell every node after it."""
     place = state.plan.nodes[node_id]
     # expr-06: one budget for all conditions that are judged here, because nothing comes between them.
-    state.budget = MAX_WORK
+    state.condition_budget = MAX_WORK
     for edge in place.outgoing:
-        if place.exits and not state.finished.issuperset(place.exits.get(edge.id, ())):
-            state.deferred.append(edge)
+        if place.exits and not state.finished_loops.issuperset(place.exits.get(edge.id, ())):
+            state.deferred_edges.append(edge)
         else:
             _settle_edge(state, edge)
     for loop in place.inside:
-        state.open[loop] -= 1
+        state.unsettled_in_loop[loop] -= 1
     for loop in place.inside:
-        if state.open[loop] == 0 and loop not in state.finished and _close(state, loop):
+        if state.unsettled_in_loop[loop] == 0 and loop not in state.finished_loops and _close(state, loop):
             # This node belongs to a new round now, and so does every loop around it.
             return
 
@@ -102,12 +102,12 @@ def enter(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | No
         view=sources[0].view if len(sources) == 1 else meet(source.view for source in sources),
     )
     if known is not None:
-        node.previous, node.interrupts, node.visits = known.previous, known.interrupts, known.visits
-        node.distrusted = known.distrusted
+        node.previous_outputs, node.interrupts, node.visits = known.previous_outputs, known.interrupts, known.visits
+        node.previous_untrusted = known.previous_untrusted
     state.nodes[node_id] = node
     if fault is not None and not place.node.disabled:
         node.error = {"code": fault[0], "message": f"A condition before this node cannot be judged: {fault[1]}"}
-        insort(state.failing, (place.index, node_id))
+        insort(state.to_fail, (place.index, node_id))
     else:
         _line_up(state, place, runs)
 
@@ -119,7 +119,7 @@ def begin(state: RunState, node_id: str, node: NodeState) -> None:
 
 
 def _line_up(state: RunState, place: PlanNode, runs: bool) -> None:
-    insort(state.ready if runs and not place.node.disabled else state.doomed, (place.index, place.node.id))
+    insort(state.ready if runs and not place.node.disabled else state.to_skip, (place.index, place.node.id))
 
 
 def _settle_edge(state: RunState, edge: Edge) -> None:
@@ -136,7 +136,7 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
     elif edge.condition is not None or source.branching:
         way = _way(state, edge, tally)
     if way != ended or target.counts is not None:
-        state.settled[edge.id] = way
+        state.settled_edges[edge.id] = way
     tally.open -= 1
     setattr(tally, way, getattr(tally, way) + 1)
     if tally.open == 0:
@@ -167,7 +167,7 @@ def _way(state: RunState, edge: Edge, tally: Tally) -> Settled:
 def _close(state: RunState, number: int) -> bool:
     """wf-15 (readings, Loops): at the end of a round, begin the next one or let the loop end. Whether it goes on."""
     loop = state.plan.loops[number]
-    state.budget = MAX_WORK
+    state.condition_budget = MAX_WORK
     fired: set[str] = set()
     for edge in loop.back:
         judged = Tally(0)
@@ -178,28 +178,28 @@ def _close(state: RunState, number: int) -> bool:
             message = f"The condition of edge {edge.id} cannot be judged: {message}"
             return _stick(state, number, {"code": code, "message": message})
     if fired:
-        if state.rounds.get(number, 0) >= state.plan.max_rounds(number):
+        if state.loop_rounds.get(number, 0) >= state.plan.max_rounds(number):
             return _stick(state, number, None)
         _go_round(state, number, frozenset(fired))
         return True
-    state.finished.add(number)
+    state.finished_loops.add(number)
     # In the order of the graph: how far the budget reaches must not depend on who was first.
-    held = sorted(state.deferred, key=lambda edge: (state.plan.nodes[edge.source].index, edge.id))
-    state.deferred = []
-    state.budget = MAX_WORK
+    held = sorted(state.deferred_edges, key=lambda edge: (state.plan.nodes[edge.source].index, edge.id))
+    state.deferred_edges = []
+    state.condition_budget = MAX_WORK
     for edge in held:
-        if state.finished.issuperset(state.plan.nodes[edge.source].exits[edge.id]):
+        if state.finished_loops.issuperset(state.plan.nodes[edge.source].exits[edge.id]):
             _settle_edge(state, edge)
         else:
-            state.deferred.append(edge)
+            state.deferred_edges.append(edge)
     return False
 
 
 def _stick(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
     """The loop can neither go on nor end, so no round of a loop around it is ever over."""
-    state.stuck[number] = failure
+    state.stuck_loops[number] = failure
     for around in state.plan.nodes[state.plan.loops[number].target].inside:
-        state.open[around] += 1
+        state.unsettled_in_loop[around] += 1
     return True
 
 
@@ -216,8 +216,8 @@ def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
     """Everything in the loop begins anew; what lies outside stays as it is."""
     plan = state.plan
     loop = plan.loops[number]
-    state.rounds[number] = state.rounds.get(number, 0) + 1
-    state.fired[number] = fired
+    state.loop_rounds[number] = state.loop_rounds.get(number, 0) + 1
+    state.fired_edges[number] = fired
     # In the order of the graph, so that equal runs are equal to the last bit.
     body = sorted(loop.body, key=lambda node_id: plan.nodes[node_id].index)
     ends = [state.nodes[node_id] for node_id in body]
@@ -225,21 +225,21 @@ def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
     view = meet(end.view for end in ends)
     for other, inner in enumerate(plan.loops):
         if other != number and inner.body <= loop.body:
-            state.rounds.pop(other, None)
-            state.fired.pop(other, None)
+            state.loop_rounds.pop(other, None)
+            state.fired_edges.pop(other, None)
         shared = len(inner.body & loop.body)
         if shared:
-            state.open[other] += shared
-            state.finished.discard(other)
-    state.deferred = [edge for edge in state.deferred if edge.source not in loop.body]
+            state.unsettled_in_loop[other] += shared
+            state.finished_loops.discard(other)
+    state.deferred_edges = [edge for edge in state.deferred_edges if edge.source not in loop.body]
     state.failures = [entry for entry in state.failures if entry[1] not in loop.body]
     for node_id in body:
         old = state.nodes[node_id]
-        previous = old.outputs if old.status == "completed" else old.previous
-        node = NodeState("pending", previous=previous, interrupts=old.interrupts, visits=old.visits + 1)
-        node.distrusted = old.untrusted if old.status == "completed" else old.distrusted
+        previous = old.outputs if old.status == "completed" else old.previous_outputs
+        node = NodeState("pending", previous_outputs=previous, interrupts=old.interrupts, visits=old.visits + 1)
+        node.previous_untrusted = old.untrusted if old.status == "completed" else old.previous_untrusted
         state.nodes[node_id] = node
-        state.touched.add(("node", node_id))
+        state.changed_rows.add(("node", node_id))
     node = state.nodes[loop.target]
     node.epoch, node.view = epoch, view
     _line_up(state, plan.nodes[loop.target], True)
@@ -256,7 +256,7 @@ def _outside(state: RunState, place: PlanNode, body: frozenset[str]) -> Tally:
     tally = Tally(len(place.incoming))
     for edge in place.incoming:
         if edge.source not in body:
-            way = state.settled[edge.id]
+            way = state.settled_edges[edge.id]
             tally.open -= 1
             setattr(tally, way, getattr(tally, way) + 1)
     return tally

@@ -10,8 +10,8 @@ Trust stamps: which events, and which words to a parent, carry something untrust
 
 from typing import Any, Final
 
-from weftwork.protocol.fold.data_flow import arriving_untrusted, reads_untrusted, untrusted_inputs
-from weftwork.protocol.fold.state import RunState, Untrusted
+from weftwork.protocol.fold.data_flow import has_untrusted_edge_value, reads_untrusted, untrusted_inputs
+from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import GIVEN
 from weftwork.protocol.run.events import EFFECT_CLAIMED, REMARK, REMINDER, Draft, Fact
 from weftwork.protocol.workflow.node_config import formulas_of, variables_read
@@ -21,7 +21,7 @@ def receive(state: RunState, fact: Fact) -> None:
     """trust-03 (RFC 0143): an untrusted fact makes its node untrusted, and what it writes. Before it is folded."""
     known = state.untrusted
     if known is None:
-        known = state.untrusted = Untrusted()
+        known = state.untrusted = UntrustedValues()
     node_id, payload = fact.node_id or "", fact.payload
     node = state.nodes.get(node_id)
     if node is not None:
@@ -38,7 +38,7 @@ def begin(state: RunState) -> None:
     parent = state.header.parent
     if parent is not None and parent.untrusted:
         names = frozenset(parent.untrusted)
-        state.untrusted = Untrusted({name: {GIVEN} for name in names}, inputs=names)
+        state.untrusted = UntrustedValues({name: {GIVEN} for name in names}, inputs=names)
 
 
 def is_reached(state: RunState, node_id: str) -> bool:
@@ -46,16 +46,16 @@ def is_reached(state: RunState, node_id: str) -> bool:
     node, known = state.plan.nodes[node_id].node, state.untrusted
     if node.outside:
         if known is None:
-            state.untrusted = Untrusted()
+            state.untrusted = UntrustedValues()
         return True
     if known is None:
         return False
     here = state.nodes[node_id]
     return (
         bool(untrusted_inputs(state, node_id))
-        or (node.declaration.gathering and arriving_untrusted(state, node_id))
+        or (node.declaration.gathering and has_untrusted_edge_value(state, node_id))
         or any(reads_untrusted(state, node_id, read) for read in formulas_of(node))
-        or any(known.is_variable(here.view, name) for name in variables_read(node))
+        or any(known.is_untrusted_variable(here.view, name) for name in variables_read(node))
         or node.shared_key in known.answers
         or (here.decided is not None and here.decided.untrusted)
     )

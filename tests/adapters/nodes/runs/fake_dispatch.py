@@ -24,7 +24,7 @@ from weftwork.ports.node_outcome import (
     Suspended,
 )
 from weftwork.ports.nodes import NodeCall, WaitingNode
-from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.interrupts import Resolution
@@ -64,7 +64,7 @@ class Dispatch:
         (found,) = dispatch_nodes(conversation)
         assert isinstance(found, WaitingNode)
         self.type = found
-        self.decided = Decided("decision", decision, "host:lead") if decision is not None else None
+        self.decided = SupervisorDecision("decision", decision, "host:lead") if decision is not None else None
         self.config = config or {}
         self.variables: dict[str, Any] = {}
         self.children: dict[str, ChildState] = {}

@@ -9,7 +9,7 @@ from weftwork.adapters.nodes.runs.dispatch_workers import Workers
 from weftwork.adapters.nodes.schemas import Schema, anything, by_name, closed, fixed, name, notes, whole
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.child_runs import DISPATCH
 from weftwork.protocol.run.interrupts import Interrupt
@@ -63,7 +63,7 @@ async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) ->
     return await (workers.side_by_side() if fan_out == "parallel" else workers.one_by_one())
 
 
-async def _ask(call: NodeCall, context: NodeContext, decided: Decided, conversation: bool) -> Outcome:
+async def _ask(call: NodeCall, context: NodeContext, decided: SupervisorDecision, conversation: bool) -> Outcome:
     """orch-10 (RFC 0007 D): a question of the supervisor goes to a person, as the config says and the host can."""
     key, text = default_key(call), cut(decided.decision["prompt"], MAX_TEXT)
     routing = call.config.get("askUserRouting", "auto")

@@ -24,7 +24,7 @@ from weftwork.ports.node_outcome import (
     StartChild,
 )
 from weftwork.ports.nodes import NodeCall, NodeContext
-from weftwork.protocol.fold.state import Decided
+from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, NOT_NEEDED, ChildState
 from weftwork.protocol.workflow.orchestration import (
     CHAIN,
@@ -43,7 +43,7 @@ CANCELLED: Final = {"code": "child_run_cancelled", "message": "The worker was ca
 class Workers:
     """What is to be done about the workers of a decision, as things stand."""
 
-    def __init__(self, call: NodeCall, context: NodeContext, decided: Decided) -> None:
+    def __init__(self, call: NodeCall, context: NodeContext, decided: SupervisorDecision) -> None:
         self._call = call
         self._context = context
         self._decided = decided

@@ -12,17 +12,24 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.cli.console.text import plain, width
-from weftwork.cli.render.drawing.layout import Line, Sketch, edge_words, port_words, sketch, summary
+from weftwork.cli.console.text import display_width, printable
+from weftwork.cli.render.drawing.layout import (
+    LayoutEdge,
+    WorkflowLayout,
+    count_summary,
+    edge_labels,
+    lay_out,
+    port_labels,
+)
 
 MAX_LANES: Final = 24
-NODE: Final = "●"
+NODE_MARK: Final = "●"
 _STROKES: Final = {
     "ud": "│", "udr": "├", "udl": "┤", "udlr": "┼", "dl": "╮", "dr": "╭", "dlr": "┬", "ul": "╯", "ur": "╰", "ulr": "┴",
 }  # fmt: skip
 
 
-class Rows(msgspec.Struct, frozen=True):
+class LaneRows(msgspec.Struct, frozen=True):
     """What stands to the left of a node, of each line of words below it, and of the lines that lead on from it."""
 
     node: str
@@ -39,15 +46,15 @@ class Lanes:
     def __init__(self) -> None:
         self._lanes: list[str | None] = []
 
-    def draw(self, node_id: str, targets: list[str]) -> Rows:
+    def draw(self, node_id: str, targets: list[str]) -> LaneRows:
         """The rows of the next node; `targets` come later, the nearest first."""
         at = self._column(node_id)
-        node = self._row({at: NODE})
-        before = set(self._held())
+        node = self._row({at: NODE_MARK})
+        before = set(self._used_columns())
         columns: set[int] = set()
         unreached: list[str] = []
         for target in targets:
-            column = self._reach(target, at)
+            column = self._lane_to(target, at)
             if column is None:
                 unreached.append(target)
             else:
@@ -56,9 +63,9 @@ class Lanes:
         links = self._links(at, columns, before) if columns else ""
         while self._lanes and self._lanes[-1] is None:
             self._lanes.pop()
-        return Rows(node, passing, links, columns <= {at}, tuple(unreached))
+        return LaneRows(node, passing, links, columns <= {at}, tuple(unreached))
 
-    def _held(self) -> list[int]:
+    def _used_columns(self) -> list[int]:
         return [column for column, target in enumerate(self._lanes) if target is not None]
 
     def _column(self, node_id: str) -> int:
@@ -72,7 +79,7 @@ class Lanes:
         self._lanes[at] = None
         return at
 
-    def _reach(self, target: str, at: int) -> int | None:
+    def _lane_to(self, target: str, at: int) -> int | None:
         """The lane of a node: the one that leads there already, or else the nearest free one from `at` on."""
         if target in self._lanes:
             return self._lanes.index(target)
@@ -111,23 +118,23 @@ MAX_TITLE: Final = 32
 DEFAULT_LOOPBACKS: Final = 5
 
 
-def as_text(document: dict[str, Any]) -> str:
+def draw_text(document: dict[str, Any]) -> str:
     """The picture, for a terminal; `document` fits the schema of a definition. Every line ends with a newline."""
-    drawn = sketch(document)
+    drawn = lay_out(document)
     rows = list(_rows(drawn))
     edge = max(len(left) for left, _ in rows)
     lines = _head(drawn)
     for left, right in rows:
         lines.append(f"{left:<{edge}}  {right}".rstrip() if right else left)
-    lines += [f"not drawn: {_ends(line)} (no such node)" for line in drawn.loose]
+    lines += [f"not drawn: {_edge_text(line)} (no such node)" for line in drawn.dangling]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _head(drawn: Sketch) -> list[str]:
+def _head(drawn: WorkflowLayout) -> list[str]:
     document = drawn.document
     lines = [
-        f"{plain(document['id'])}  {plain(document['name'])}  version {plain(document['version'])}",
-        summary(drawn),
+        f"{printable(document['id'])}  {printable(document['name'])}  version {printable(document['version'])}",
+        count_summary(drawn),
     ]
     variables = [_variable(each) for each in document["variables"]]
     if variables:
@@ -137,12 +144,12 @@ def _head(drawn: Sketch) -> list[str]:
 
 def _variable(variable: dict[str, Any]) -> str:
     marks = [mark for mark in ("required", "sensitive") if variable.get(mark)]
-    return " ".join([f"${plain(variable['name'], 24)}", variable["type"], *marks])
+    return " ".join([f"${printable(variable['name'], 24)}", variable["type"], *marks])
 
 
-def _rows(drawn: Sketch) -> Iterator[tuple[str, str]]:
+def _rows(drawn: WorkflowLayout) -> Iterator[tuple[str, str]]:
     """What stands on the left and on the right of each line."""
-    following, incoming, returning = drawn.following(), drawn.incoming(), drawn.returning()
+    following, incoming, returning = drawn.successors(), drawn.incoming(), drawn.back_edges_from()
     loop_starts = {line.target for line in drawn.back}
     most = drawn.document["settings"].get("maxLoopbackIterations", DEFAULT_LOOPBACKS)
     titles = _titles(drawn)
@@ -154,21 +161,21 @@ def _rows(drawn: Sketch) -> Iterator[tuple[str, str]]:
         marks = _marks(drawn.nodes[node_id], drawn.rules.get(node_id), node_id in loop_starts)
         yield rows.node, "  ".join([titles[node_id], *marks])
         words = [
-            *_entering(incoming[node_id], drawn.rules.get(node_id, "all_success"), unreached),
-            *([", ".join(ports)] if (ports := port_words(drawn.nodes[node_id])) else []),
-            *(f"→ {plain(target)}" for target in rows.unreached),
-            *(_again(line, most) for line in returning[node_id]),
+            *_incoming_text(incoming[node_id], drawn.rules.get(node_id, "all_success"), unreached),
+            *([", ".join(ports)] if (ports := port_labels(drawn.nodes[node_id])) else []),
+            *(f"→ {printable(target)}" for target in rows.unreached),
+            *(_back_edge_text(line, most) for line in returning[node_id]),
         ]
         yield from ((rows.words, f"  {each}") for each in words)
         if rows.links and not (words and rows.is_straight):
             yield rows.links, ""
 
 
-def _titles(drawn: Sketch) -> dict[str, str]:
+def _titles(drawn: WorkflowLayout) -> dict[str, str]:
     """Id and type of each node, in columns."""
-    names = {node_id: plain(node_id, MAX_TITLE) for node_id in drawn.order}
-    types = {node_id: plain(drawn.nodes[node_id]["typeId"], MAX_TITLE) for node_id in drawn.order}
-    name_width, type_width = max(map(width, names.values())), max(map(width, types.values()))
+    names = {node_id: printable(node_id, MAX_TITLE) for node_id in drawn.order}
+    types = {node_id: printable(drawn.nodes[node_id]["typeId"], MAX_TITLE) for node_id in drawn.order}
+    name_width, type_width = max(map(display_width, names.values())), max(map(display_width, types.values()))
     return {
         node_id: f"{_padded(names[node_id], name_width)}  {_padded(types[node_id], type_width)}"
         for node_id in drawn.order
@@ -177,7 +184,7 @@ def _titles(drawn: Sketch) -> dict[str, str]:
 
 def _marks(node: dict[str, Any], rule: str | None, is_loop_start: bool) -> Iterator[str]:
     if node["name"] != node["id"]:
-        yield f'"{plain(node["name"])}"'
+        yield f'"{printable(node["name"])}"'
     if node.get("outputRole") == "primary":
         yield "[primary output]"
     if node.get("disabled"):
@@ -188,21 +195,21 @@ def _marks(node: dict[str, Any], rule: str | None, is_loop_start: bool) -> Itera
         yield "[loop starts]"
 
 
-def _entering(incoming: list[Line], rule: str, unreached: set[tuple[str, str]]) -> Iterator[str]:
+def _incoming_text(incoming: list[LayoutEdge], rule: str, unreached: set[tuple[str, str]]) -> Iterator[str]:
     """The edges of which there is more to say than the lanes show."""
     for line in incoming:
-        said = edge_words(line, rule)
+        said = edge_labels(line, rule)
         if said or (line.source, line.target) in unreached:
-            yield ", ".join([f"← {plain(line.source)}", *said])
+            yield ", ".join([f"← {printable(line.source)}", *said])
 
 
-def _again(line: Line, most: int) -> str:
-    return ", ".join([f"↺ back to {plain(line.target)}, up to {most} times", *edge_words(line)])
+def _back_edge_text(line: LayoutEdge, most: int) -> str:
+    return ", ".join([f"↺ back to {printable(line.target)}, up to {most} times", *edge_labels(line)])
 
 
-def _ends(line: Line) -> str:
-    return f"{plain(line.source)} → {plain(line.target)}"
+def _edge_text(line: LayoutEdge) -> str:
+    return f"{printable(line.source)} → {printable(line.target)}"
 
 
 def _padded(text: str, columns: int) -> str:
-    return text + " " * (columns - width(text))
+    return text + " " * (columns - display_width(text))
