@@ -11,7 +11,7 @@ from bench.meter import forget_peak, peak_mib, rss_mib
 from bench.plan import FULL, BenchError
 
 from tests.harness.definitions import plan_of
-from weftwork.protocol.json.decoder import MAX_NODES
+from weftwork.protocol.json.decoder import MAX_DOCUMENT_VALUES
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.plan import Plan
 
@@ -61,7 +61,7 @@ def test_a_loop_goes_round_as_often_as_it_is_measured() -> None:
 def test_the_items_of_the_map_fit_into_one_request() -> None:
     body = msgspec.json.encode({"workflowId": "mapped", "inputs": {"items": items(FULL.items)}})
     assert len(body) <= Limits().max_request_body_bytes
-    assert 3 * FULL.items < MAX_NODES
+    assert 3 * FULL.items < MAX_DOCUMENT_VALUES
     assert plan_of(mapped("mapped")).sinks == ("n0",)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from weftwork.engine.streams.feeds import Feeds
-from weftwork.protocol.run.events import Event, reaching
+from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
 
 KEY = RunKey("live:acme", "run-1")
@@ -23,7 +23,7 @@ class Written:
         self.most = max(self.most, self.reading)
         await asyncio.sleep(0)
         self.reading -= 1
-        return reaching(self.events[after + 1 : after + 1 + limit], budget)
+        return take_bytes(self.events[after + 1 : after + 1 + limit], budget)
 
     def add(self, count: int, terminal: bool = False, size: int = 2) -> tuple[Event, ...]:
         first = len(self.events)

@@ -21,7 +21,7 @@ from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.run.batch import Hidden
+from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.events import TERMINAL_TYPES, Event
 from weftwork.protocol.run.header import TERMINAL, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, Stored
@@ -72,7 +72,7 @@ class Auditor:
             self._check_fold(connection, stored, events, hidden)
             self._good_runs.add(known)
 
-    def _check_fold(self, connection: Any, stored: Stored, events: list[Event], hidden: list[Hidden]) -> None:
+    def _check_fold(self, connection: Any, stored: Stored, events: list[Event], hidden: list[HiddenValue]) -> None:
         header, run_id = stored.header, stored.header.run_id
         plan = self._plan(connection, header.definition)
         state = _now(load_state(_Port(events, hidden), header, plan))  # type: ignore[arg-type]
@@ -106,14 +106,14 @@ class Auditor:
 class _Port:
     """What the fold needs of a log."""
 
-    def __init__(self, events: list[Event], hidden: list[Hidden]) -> None:
+    def __init__(self, events: list[Event], hidden: list[HiddenValue]) -> None:
         self._events = events
         self._hidden = hidden
 
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         return self._events[after + 1 : after + 1 + limit]
 
-    async def hidden(self, run: RunKey) -> list[Hidden]:
+    async def hidden(self, run: RunKey) -> list[HiddenValue]:
         return self._hidden
 
 

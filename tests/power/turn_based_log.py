@@ -18,7 +18,7 @@ from weftwork.adapters.sqlite import assets
 from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import Created, StoreUnavailable
-from weftwork.protocol.run.batch import Batch, Record
+from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
 
 QUIET = 25
@@ -94,7 +94,7 @@ class Rounds:
 
     async def create(self, header: RunHeader, *arguments: Any) -> Any:
         for record in arguments:
-            if isinstance(record, Record):
+            if isinstance(record, IdempotencyRecord):
                 self.keyed[header.run_id] = record.slot
         given = [naming_events(each) if isinstance(each, Batch) else each for each in arguments]
         batches = [each for each in given if isinstance(each, Batch)]

@@ -17,7 +17,7 @@ from weftwork.engine.nodes.node_call import make_call, outcome_input
 from weftwork.ports.nodes import InstantNode
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.fold.variable_views import View
+from weftwork.protocol.fold.variable_views import VariableView
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical
 from weftwork.protocol.people.approvals import Answerer
@@ -135,7 +135,7 @@ def ending(state: RunState) -> dict[str, Any]:
     }
 
 
-def _values(view: View) -> dict[str, Any]:
+def _values(view: VariableView) -> dict[str, Any]:
     return {name: value for name, (_, value) in view.items()}
 
 

@@ -17,7 +17,7 @@ from weftwork.engine.decide.decision import Decision
 from weftwork.protocol.fold import data_flow
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.fold.variable_views import View
+from weftwork.protocol.fold.variable_views import VariableView
 from weftwork.protocol.run.events import Fact
 from weftwork.protocol.workflow.plan import Plan
 
@@ -200,7 +200,7 @@ def test_a_run_is_the_fold_of_its_facts_at_every_moment(dice: random.Random, see
 def test_forgetting_writes_that_nobody_sees_changes_nothing(monkeypatch: pytest.MonkeyPatch, crowd: int) -> None:
     plans = [planned(a_workflow(random.Random(seed))) for seed in SAMPLE]
     expected = [ending(Walk(plan).run(first).state) for plan in plans]
-    monkeypatch.setattr("weftwork.protocol.fold.variable_views.CROWD", crowd)
+    monkeypatch.setattr("weftwork.protocol.fold.variable_views.PRUNE_THRESHOLD", crowd)
     assert [ending(Walk(plan).run(first).state) for plan in plans] == expected
 
 
@@ -221,10 +221,10 @@ def last_to_arrive(patch: pytest.MonkeyPatch) -> None:
     """Where ways meet, the write that came last wins."""
     clock = count()
 
-    def written(view: View, name: str, stamp: Any, value: Any) -> View:
+    def written(view: VariableView, name: str, stamp: Any, value: Any) -> VariableView:
         return view.with_write(name, (next(clock), 0, ""), value)
 
-    patch.setattr("weftwork.protocol.fold.fold.written", written)
+    patch.setattr("weftwork.protocol.fold.fold.add_write", written)
 
 
 def last_in_the_log(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from weftwork.engine.decide import interrupts
 from weftwork.engine.run import append
 from weftwork.protocol.fold import fold, node_facts
 from weftwork.protocol.fold.state import NodeState
-from weftwork.protocol.fold.trust_flow import BARE
+from weftwork.protocol.fold.trust_flow import CONTENT_FREE_TYPES
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL
 
@@ -43,7 +43,7 @@ async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Eve
             await bench.executor.recover()
             await quiet()
         state = await bench.state(key)
-        for asked in list(state.asked.values()):
+        for asked in list(state.open_interrupts.values()):
             said = {**CORRELATION, "words": [OUT]} if asked.kind == "external-event" else {"words": []}
             await bench.answer(key, said, asked.node_id)
             await quiet()
@@ -61,7 +61,7 @@ def wrong(events: list[Event]) -> list[tuple[int, str]]:
         shows = event.type in _CARRY and payload.get("error", BOOM)["code"] == "boom"
         if shows and holds is not (event.content_trust == "untrusted"):
             found.append((event.sequence, event.type))
-        if event.type in BARE and event.content_trust is not None:
+        if event.type in CONTENT_FREE_TYPES and event.content_trust is not None:
             found.append((event.sequence, event.type))
         # Nothing may be believed that is not to be, whatever it is.
         if holds and event.content_trust != "untrusted":
@@ -98,7 +98,7 @@ def test_the_workflows_are_worth_it() -> None:
         starts = [event.node_id for event in events if event.type == "node.started"]
         rounds += len(starts) > len(set(starts))
     assert {(kind, trust) for kind in _CARRY for trust in (True, False)} <= seen
-    assert not {(kind, True) for kind in BARE} & seen
+    assert not {(kind, True) for kind in CONTENT_FREE_TYPES} & seen
     assert rounds > 20
     assert moved > 20
 
@@ -108,9 +108,9 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     if guard == "stamps":
         monkeypatch.setattr(append, "carries_untrusted", lambda state, draft: False)
     elif guard == "facts":
-        monkeypatch.setattr(fold, "receive", lambda state, fact: None)
+        monkeypatch.setattr(fold, "mark_untrusted", lambda state, fact: None)
     elif guard == "starts":
-        monkeypatch.setattr(node_facts, "is_reached", lambda state, node_id: False)
+        monkeypatch.setattr(node_facts, "is_given_untrusted", lambda state, node_id: False)
     elif guard == "rounds":
         monkeypatch.setattr(NodeState, "previous_untrusted", property(lambda self: False, lambda self, value: None))
     else:

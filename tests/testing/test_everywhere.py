@@ -10,7 +10,7 @@ import pytest
 import weftwork
 from tests.harness.definitions import edge, examples, node, workflow
 from weftwork.engine.nodes import effect_ledger
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.testing import Crash, Fault, LostAnswer, Outage, Unreached, crash_everywhere, find_out, run_workflow
 
 TOUCHED: Counter[str] = Counter()
@@ -111,7 +111,7 @@ def test_two_faults_anywhere(name: str) -> None:
         TOUCHED.clear()
         faults = [strike(first), again(second)]
         try:
-            result = run_workflow(document, nodes=NODES, faults=faults, answers={UNKNOWN: find_out})
+            result = run_workflow(document, nodes=NODES, faults=faults, answers={UNKNOWN_OUTCOME_KIND: find_out})
         except Unreached:
             continue
         met += 1

@@ -8,7 +8,7 @@ import pytest
 import weftwork
 from tests.testing.definitions import chain
 from weftwork.engine.nodes import effect_ledger
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.testing import (
     Crash,
     Fault,
@@ -97,7 +97,7 @@ def test_a_host_that_repeats_without_asking_is_noticed(monkeypatch: pytest.Monke
 
 
 def test_an_idempotent_step_may_be_sent_again_and_nobody_is_asked() -> None:
-    tried = everywhere(charge_again, answers={UNKNOWN: lambda question: pytest.fail("it asks")})
+    tried = everywhere(charge_again, answers={UNKNOWN_OUTCOME_KIND: lambda question: pytest.fail("it asks")})
     assert {inside for _, inside, _ in tried} == {1, 2}
     for result, _, _ in tried:
         assert len({each.key for each in result.performed if each.step}) == 1
@@ -108,7 +108,7 @@ def test_a_crash_in_a_step_leaves_a_question(function: Any) -> None:
     result = run_workflow(CHARGE, nodes=[function], faults=[Crash(step="charge")])
     assert (result.status, result.lives, COUNTER.inside) == ("waiting-input", 2, 1)
     (question,) = result.questions
-    assert (question.kind, question.node_id, question.name) == (UNKNOWN, "a", "charge")
+    assert (question.kind, question.node_id, question.name) == (UNKNOWN_OUTCOME_KIND, "a", "charge")
     assert question.performed is not None
     assert (question.performed.came_to, question.performed.output) == ("done", 1)
 
@@ -122,7 +122,7 @@ def test_a_crash_in_a_step_leaves_a_question(function: Any) -> None:
     ],
 )
 def test_the_test_answers_as_a_person_would(answer: Any, status: str, count: int) -> None:
-    result = run_workflow(CHARGE, nodes=[charge], faults=[Crash(step="charge")], answers={UNKNOWN: answer})
+    result = run_workflow(CHARGE, nodes=[charge], faults=[Crash(step="charge")], answers={UNKNOWN_OUTCOME_KIND: answer})
     assert (result.status, COUNTER.inside, result.times("a", "charge")) == (status, count, count)
 
 
@@ -140,7 +140,7 @@ def test_several_faults_strike_one_after_the_other() -> None:
         Crash(event="node.completed", node="a"),
         LostAnswer(event="run.completed"),
     ]
-    result = run_workflow(CHARGE, nodes=[charge], faults=faults, answers={UNKNOWN: find_out})
+    result = run_workflow(CHARGE, nodes=[charge], faults=faults, answers={UNKNOWN_OUTCOME_KIND: find_out})
     assert (result.status, COUNTER.inside, result.lives) == ("completed", 1, 3)
     assert result.faults == tuple(faults)
 
@@ -224,7 +224,7 @@ def test_what_was_under_way_can_only_be_known_by_the_test() -> None:
     assert performed.step == "charge"
     performed.came_to = "under way"
     with pytest.raises(Unmet, match="only the test can know"):
-        find_out(Question("node", "k", "charge", UNKNOWN, None, performed))
+        find_out(Question("node", "k", "charge", UNKNOWN_OUTCOME_KIND, None, performed))
     with pytest.raises(Unmet, match="is none"):
         find_out(Question("node", "k", "k", "colour", None))
 
@@ -251,7 +251,11 @@ def test_a_step_whose_name_is_hidden_is_not_guessed_at(guarded: bool, monkeypatc
 
     def run() -> RunResult:
         return run_workflow(
-            document, nodes=[named], inputs={"card": "4111-sesame"}, faults=[Crash(at=3)], answers={UNKNOWN: find_out}
+            document,
+            nodes=[named],
+            inputs={"card": "4111-sesame"},
+            faults=[Crash(at=3)],
+            answers={UNKNOWN_OUTCOME_KIND: find_out},
         )
 
     if guarded:

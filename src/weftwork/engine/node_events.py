@@ -19,7 +19,7 @@ from weftwork.ports.node_outcome import (
 )
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, has_type, is_too_large
+from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, has_type, is_too_large
 from weftwork.protocol.people.interrupt_validation import check_interrupt
 from weftwork.protocol.run.events import CHILD_STARTED, CHILD_STATUS, Draft
 from weftwork.protocol.run.interrupts import Interrupt
@@ -27,7 +27,7 @@ from weftwork.protocol.workflow.channels import check_write, denial, may_write
 
 TOO_LARGE: Final = Failed(
     "node_output_too_large",
-    f"The node made a value of more than {MAX_TEXT:,} characters, {MAX_VALUES:,} values or {MAX_DEPTH} levels.",
+    f"The node made a value of more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values or {MAX_VALUE_DEPTH} levels.",
     retryable=False,
 )
 
@@ -65,7 +65,7 @@ def effect_drafts(state: RunState, node_id: str, effect: NodeEffect) -> list[Dra
             return [Draft(CHILD_STARTED, {**started, "awaited": awaited}, node_id, child=new)]
         case CancelChild(key, reason):
             child = state.nodes[node_id].children.get(key)
-            if child is None or child.ended or child.status == "cancelling" or not child.awaited:
+            if child is None or child.has_ended or child.status == "cancelling" or not child.awaited:
                 return []
             stopped = {"childRunId": child.run_id, "key": key, "status": "cancelling", "reason": reason}
             return [Draft(CHILD_STATUS, stopped, node_id, cancels=(child.run_id,))]

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.run.batch import Hidden
-from weftwork.protocol.run.child_runs import NOT_NEEDED
+from weftwork.protocol.run.batch import HiddenValue
+from weftwork.protocol.run.child_runs import JOIN_DECIDED
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.plan import Plan
@@ -64,7 +64,7 @@ class NewChild(msgspec.Struct, frozen=True):
     header: RunHeader
     plan: Plan
     inputs: dict[str, Any]
-    hidden: tuple[Hidden, ...] = ()
+    hidden: tuple[HiddenValue, ...] = ()
     weight: int = 0
     """About the bytes of its inputs."""
 
@@ -88,7 +88,7 @@ class CancelChild(msgspec.Struct, frozen=True):
     """A child of this entry is no longer needed. It is over when its status says so."""
 
     key: str
-    reason: str = NOT_NEEDED
+    reason: str = JOIN_DECIDED
 
 
 NodeEffect = SetVariable | WriteChannel | AppendLog | EmitArtifact | EmitEvent | StartChild | CancelChild

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from weftwork.ports.storage.event_log import Active, Created, EventLog, Recorded, StoreUnavailable
-from weftwork.protocol.run.batch import Batch, Hidden, Record
+from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.testing.call_recorder import Living
@@ -127,8 +127,8 @@ class FaultyLog:
     async def create(
         self,
         header: RunHeader,
-        hidden: tuple[Hidden, ...] = (),
-        record: Record | None = None,
+        hidden: tuple[HiddenValue, ...] = (),
+        record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
     ) -> Created | Recorded | Active:

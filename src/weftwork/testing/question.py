@@ -7,7 +7,7 @@ import msgspec
 
 from weftwork.protocol.json.values import is_array
 from weftwork.protocol.privacy.secret_matcher import mask
-from weftwork.protocol.run.effects import UNKNOWN, effect_key
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, effect_key
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.run.projection import StateRow
@@ -52,7 +52,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def is_about_an_effect(self) -> bool:
-        return self.kind == UNKNOWN
+        return self.kind == UNKNOWN_OUTCOME_KIND
 
 
 def find_out(question: Question) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def find_out(question: Question) -> dict[str, Any]:
     if question.is_masked:
         raise Unmet(
             f"the question {question.key} is about something whose name holds a sensitive value, and only the test can "
-            f"know what: give answers={{{UNKNOWN!r}: function}}"
+            f"know what: give answers={{{UNKNOWN_OUTCOME_KIND!r}: function}}"
         )
     if performed is None or performed.came_to == "not done":
         return {"outcome": "again"}
@@ -73,7 +73,7 @@ def find_out(question: Question) -> dict[str, Any]:
         )
         raise Unmet(
             f"{what} was under way when the process died, and only the test can know how far it came: "
-            f"give answers={{{UNKNOWN!r}: function}}"
+            f"give answers={{{UNKNOWN_OUTCOME_KIND!r}: function}}"
         )
     return {"outcome": "done", "output": performed.output} if performed.came_to == "done" else {"outcome": "failed"}
 
@@ -118,7 +118,7 @@ def _question(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
 def _asked(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
     data: dict[str, Any] = row.get("data") or {}
     node_id, key = row["nodeId"], row["key"]
-    if data.get("customKind") != UNKNOWN:
+    if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
         own = key.startswith(f"{node_id}:")
         name = key.removeprefix(f"{node_id}:").partition(":")[2] if own else key
         custom = "customKind" in data
@@ -132,7 +132,7 @@ def _asked(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
     performed = seen.newest(effect_key(run.owner.tenant, run.run_id, acting, visit, provider))
     # Nobody sees the name of a step that holds something sensitive, and another step may be found in its place.
     is_masked = MASK in about.get("step", "") or MASK in about.get("item", "")
-    return Question(node_id, key, about.get("step", ""), UNKNOWN, about, performed, is_masked)
+    return Question(node_id, key, about.get("step", ""), UNKNOWN_OUTCOME_KIND, about, performed, is_masked)
 
 
 def has_answer(question: Question, answers: Mapping[str, Any], given: int) -> bool:

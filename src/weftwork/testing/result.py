@@ -7,7 +7,7 @@ import msgspec
 
 from weftwork.ports.outbound import Request
 from weftwork.protocol.envelopes.kind import MEDIA
-from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_authors_type
+from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_author_event_type
 from weftwork.protocol.run.projection import snapshot
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.call_recorder import Performed
@@ -160,7 +160,7 @@ def node_result(
             if "step" in each and ("output" in each or "error" in each)
         },
         logs=[LogLine(each["level"], each["message"], each.get("fields", {})) for each in said],
-        emitted=[Emitted(event.type, event.payload) for event in mine if is_authors_type(event.type)],
+        emitted=[Emitted(event.type, event.payload) for event in mine if is_author_event_type(event.type)],
         media=[each for each in media if each.node_id == node_id],
         events=mine,
         question=next((each for each in questions if each.status == "open"), None),

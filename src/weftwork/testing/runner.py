@@ -18,7 +18,7 @@ from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.testing.deterministic import ManualClock
 from weftwork.testing.errors import Refused, Unending, Unmet, Unreached
 from weftwork.testing.event_loop import TurningLoop
@@ -238,7 +238,7 @@ def crash_everywhere(
     what really happened, unless `answers` has something for them. The faults of a result say where it crashed.
     """
     listed, known = [*nodes], [*kinds]
-    replies = {UNKNOWN: find_out, **(answers or {})}
+    replies = {UNKNOWN_OUTCOME_KIND: find_out, **(answers or {})}
 
     def once(faults: list[Fault]) -> tuple[RunResult, list[Fault]]:
         if fresh is not None:

@@ -30,8 +30,8 @@ from weftwork.ports.nodes import Arrival
 from weftwork.protocol.envelopes.kind import Kind
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.template import parse_template
-from weftwork.protocol.json.pointers import tokens
-from weftwork.protocol.run.events import DECIDED
+from weftwork.protocol.json.pointers import split_pointer
+from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -136,7 +136,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
         {},
         Completed(
             {"decision": SEARCH, "kind": "next-worker", "iteration": 0},
-            (EmitEvent(DECIDED, {"agentId": "host:supervisor", "decision": SEARCH}, event_id="event"),),
+            (EmitEvent(ORCHESTRATOR_DECIDED, {"agentId": "host:supervisor", "decision": SEARCH}, event_id="event"),),
         ),
     ),
     # What it does about a decision is in test_dispatch.
@@ -274,10 +274,10 @@ def test_the_expressions_of_an_example_use_the_declared_names_only(type_id: str)
     declaration = TYPES[type_id].declaration
     node = example(declaration)
     for pointer, names in declaration.expressions.items():
-        for source in found(node["config"], tokens(pointer)):
+        for source in found(node["config"], split_pointer(pointer)):
             parse_expression(source, ("ports", *names))
     for pointer, names in declaration.templates.items():
-        for text in found(node["config"], tokens(pointer)):
+        for text in found(node["config"], split_pointer(pointer)):
             parse_template(text, ("ports", *names))
     for port in node["inputs"].values():
         if port["type"] == "expression":

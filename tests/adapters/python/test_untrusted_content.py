@@ -12,7 +12,7 @@ from weftwork.adapters.python.calls.invocation import Entry, Tools
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import waiting_node
 from weftwork.adapters.python.threads import Threads
-from weftwork.protocol.run.events import OUTSIDE
+from weftwork.protocol.run.events import EXTERNAL_CONTENT
 from weftwork.testing.fake_outbound import FakeOutbound
 
 URL = "https://api.example.com/x"
@@ -73,7 +73,7 @@ def test_what_a_node_fetches_is_untrusted(function: Any) -> None:
     assert told[-1] == ("run.completed", "untrusted")
     assert [trust for kind, trust in told if kind == "node.completed"] == ["untrusted", "untrusted"]
     assert ("log.appended", None) in told
-    assert (OUTSIDE, "untrusted") in told
+    assert (EXTERNAL_CONTENT, "untrusted") in told
 
 
 def test_a_request_that_nobody_answers_brings_nothing() -> None:

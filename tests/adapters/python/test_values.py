@@ -21,7 +21,7 @@ from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converte
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import MAX_INTEGER, decode
-from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
+from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, is_too_large
 
 
 class Color(Enum):
@@ -190,18 +190,18 @@ def nested(levels: int) -> Any:
     return [nested(levels - 1)] if levels else 1
 
 
-LARGEST = [[0] * (MAX_VALUES - 2), "a" * MAX_TEXT]
+LARGEST = [[0] * (MAX_VALUE_COUNT - 2), "a" * MAX_VALUE_TEXT]
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        [0] * (MAX_VALUES + 1),
-        {"a": tuple(range(MAX_VALUES))},
-        "a" * (MAX_TEXT + 1),
-        ["a" * MAX_TEXT, "b"],
-        {"a" * MAX_TEXT: "b"},
-        nested(MAX_DEPTH + 2),
+        [0] * (MAX_VALUE_COUNT + 1),
+        {"a": tuple(range(MAX_VALUE_COUNT))},
+        "a" * (MAX_VALUE_TEXT + 1),
+        ["a" * MAX_VALUE_TEXT, "b"],
+        {"a" * MAX_VALUE_TEXT: "b"},
+        nested(MAX_VALUE_DEPTH + 2),
     ],
 )
 def test_what_is_too_large_is_not_gone_through(value: Any) -> None:
@@ -211,7 +211,7 @@ def test_what_is_too_large_is_not_gone_through(value: Any) -> None:
     assert loggable({"a": value}) == {"a": f"({type(value).__name__})"}
 
 
-@pytest.mark.parametrize("value", [LARGEST, nested(MAX_DEPTH)], ids=["values and text", "levels"])
+@pytest.mark.parametrize("value", [LARGEST, nested(MAX_VALUE_DEPTH)], ids=["values and text", "levels"])
 def test_what_is_just_not_too_large(value: Any) -> None:
     assert as_json(value) == value
     assert not is_too_large(value)

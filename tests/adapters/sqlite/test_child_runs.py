@@ -16,7 +16,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import Head, Heads
 from weftwork.ports.storage.event_log import Instruction, News, RunQuery
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Batch, Cascade, Order, Told
+from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.child_messages import family, tell
@@ -25,12 +25,12 @@ from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run,
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
-TOLD = News(PARENT, Told(CHILD.run_id, "node-1", CHILD.run_id, 0, "running"))
+TOLD = News(PARENT, ChildResult(CHILD.run_id, "node-1", CHILD.run_id, 0, "running"))
 
 
 def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
     """An append, undone afterwards."""
-    brood = tuple((each, b"{}") for each in given.spawns)
+    brood = tuple((each, b"{}") for each in given.child_creates)
 
     def work(connection: Any) -> Any:
         connection.execute("BEGIN IMMEDIATE")
@@ -44,8 +44,8 @@ def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
 
 WRITES: dict[str, Callable[[Any], Any]] = {
     "spawn": writing(PARENT, 0, replace(batch(PARENT, 0), spawns=(child(PARENT, "new"),))),
-    "order": writing(PARENT, 0, replace(batch(PARENT, 0), orders=(Order(CHILD.run_id, "why"),))),
-    "cascade": writing(PARENT, 0, replace(batch(PARENT, 0, status="cancelled"), cascade=Cascade("why"))),
+    "order": writing(PARENT, 0, replace(batch(PARENT, 0), orders=(CancelRequest(CHILD.run_id, "why"),))),
+    "cascade": writing(PARENT, 0, replace(batch(PARENT, 0, status="cancelled"), cascade=CascadeCancel("why"))),
     "tell": writing(CHILD, 0, replace(batch(CHILD, 0), tells=TOLD.told)),
     "end of a child": writing(CHILD, 0, batch(CHILD, 0, status="completed")),
     "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
@@ -72,7 +72,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         parent, runs = await family(store, name)
         for run in runs:
             await tell(store, parent, run, -1)
-        order = (Order(runs[0].run_id, "why"),)
+        order = (CancelRequest(runs[0].run_id, "why"),)
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
 
     for count in (FEW, MANY):
@@ -193,7 +193,7 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     brood = tuple((each, b"{}") for each in spawns)
     transactions.append(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
     listening.heard.clear()
-    last = replace(batch(parent.key, 0, status="cancelled"), cascade=Cascade("why"))
+    last = replace(batch(parent.key, 0, status="cancelled"), cascade=CascadeCancel("why"))
     transactions.append(heads, parent.key, 0, last, (), listening)
     assert of_kin(listening) == [child_runs.CANCELLED_WITH_IT, child_runs._DELETE_RESULTS]
     assert len(child_runs.instructions(None, 1000, listening)) == count
@@ -262,7 +262,7 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
             (born,) = await bear(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
             told = await tell(store, parent, born, -1, "waiting-input")
             assert await store.log.news(None, 10) == [told]
-            last = replace(batch(parent, 1, status="cancelled"), cascade=Cascade("why"))
+            last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None
             assert await store.log.instructions(None, 10) == [Instruction(born, parent.run_id, "why")]
             assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import Instruction, News
-from weftwork.protocol.run.batch import Batch, Order
+from weftwork.protocol.run.batch import Batch, CancelRequest
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.child_messages import telling
 from weftwork.testing.storage.children import child
@@ -60,7 +60,7 @@ def born(parent: RunKey, number: int) -> RunKey:
 def step(parent: RunKey, number: int) -> Batch:
     """What the n-th append to a parent writes: one more child, and an order for the one before."""
     made = replace(batch(parent, number - 1), spawns=(child(parent, born(parent, number).run_id),))
-    return replace(made, orders=(Order(born(parent, number - 1).run_id, "why"),))
+    return replace(made, orders=(CancelRequest(born(parent, number - 1).run_id, "why"),))
 
 
 def kill(path: Path, *arguments: str) -> dict[str, int]:
@@ -90,7 +90,7 @@ def check_left(path: Path, told: dict[str, int]) -> None:
             ordered += [Instruction(run, parent.run_id, "why") for run in runs[:-1]]
             for each in children:
                 said = each.projection.last_sequence
-                given = telling(each.header.key, said - 1).tells
+                given = telling(each.header.key, said - 1).child_result
                 if said >= 0:
                     assert given is not None
                     news.append(News(parent, given))

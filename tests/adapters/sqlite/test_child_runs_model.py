@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.adapters.sqlite.test_model import Pair
 from weftwork.adapters.sqlite import child_runs, transactions
 from weftwork.ports.storage.event_log import News, RunQuery
-from weftwork.protocol.run.batch import Cascade, Hidden, Order, Spawn, Told
+from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.testing.storage.children import child
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
@@ -59,22 +59,22 @@ class Families(Pair):
         if names and self.seldom():
             names[-1] = run.run_id
         root = known.kinship.root if known.kinship else run.run_id
-        spawns: list[Spawn] = []
+        spawns: list[ChildCreate] = []
         for name in names:
             made = child(run, name, root, awaited=self.often(), cascade=self.often())
-            spawns.append(replace(made, hidden=(Hidden(-1, "/secret", name.encode()),) if self.often() else ()))
+            spawns.append(replace(made, hidden=(HiddenValue(-1, "/secret", name.encode()),) if self.often() else ()))
         given = batch(run, expected, 1, status)
         if status == "running":
             given = replace(given, projection=replace(given.projection, parked=self.often()))
-        told = Told(run.run_id, "n", name_of(expected), expected + 1, status, b"%d" % expected)
+        told = ChildResult(run.run_id, "n", name_of(expected), expected + 1, status, b"%d" % expected)
         given = replace(
             given,
             spawns=tuple(spawns),
             tells=told if self.often() else None,
             orders=tuple(
-                Order(self.some().key.run_id, name_of(expected)) for _ in range(self.chance.choice((0, 0, 2)))
+                CancelRequest(self.some().key.run_id, name_of(expected)) for _ in range(self.chance.choice((0, 0, 2)))
             ),
-            cascade=Cascade(name_of(expected), self.often()) if self.chance.random() < 0.2 else None,
+            cascade=CascadeCancel(name_of(expected), self.often()) if self.chance.random() < 0.2 else None,
         )
         self.both("append", run, expected, given)
 
@@ -98,7 +98,7 @@ class Families(Pair):
         after = self.some().key.run_id if self.often() else after
         self.both("instructions", None if after is None else RunKey(parent.partition, after), limit)
         self.both("children", parent, after, limit)
-        self.both("news", None if after is None else News(parent, Told(after, "n", "k", 0, "running")), limit)
+        self.both("news", None if after is None else News(parent, ChildResult(after, "n", "k", 0, "running")), limit)
         statuses = tuple(self.chance.sample(STATUSES, 2)) if self.often() else ()
         self.both("list_runs", parent.partition, RunQuery(statuses, parent=parent.run_id, before=after, limit=limit))
 

@@ -18,7 +18,7 @@ from weftwork.adapters.sqlite.database.connection import open_reader, open_write
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.event_log import StillLive, StoreUnavailable
-from weftwork.protocol.run.batch import Cascade, Hidden, Order
+from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.assets import asset, digest
@@ -36,10 +36,10 @@ BEFORE = {"news", "orders"}
 async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVENTS, rows: int = ROWS) -> RunKey:
     """An ended run with some of everything."""
     made = header(run_id, tags=("t", "u"), parent=Parent("nobody", "n", "k", "core.dispatch", "nobody"))
-    await store.log.create(made, (Hidden(-1, "/x", b"secret"),))
+    await store.log.create(made, (HiddenValue(-1, "/x", b"secret"),))
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
     values += (interrupt("left-open"),)
-    hidden = tuple(Hidden(number, "/y", b"secret") for number in range(min(events, 700)))
+    hidden = tuple(HiddenValue(number, "/y", b"secret") for number in range(min(events, 700)))
     await store.assets.keep(asset())
     last = batch(made.key, -1, events, "completed", values, hidden)
     await store.log.append(made.key, -1, replace(last, assets=(digest("a"),)))
@@ -125,10 +125,10 @@ def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
             await tell(store, parent, run, -1)
         heard = await tell(store, parent, runs[0], 0, "completed")
         await store.log.hear((heard,))
-        order = (Order(runs[1].run_id, "why"),)
+        order = (CancelRequest(runs[1].run_id, "why"),)
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
         assert left_of(path, 3).keys() >= {"kinship", *BEFORE}
-        last = replace(batch(parent, 1, status="cancelled"), cascade=Cascade("why"))
+        last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
         await store.log.append(parent, 1, last)
         for run in runs[1:]:
             await store.log.append(run, 0, batch(run, 0, status="cancelled"))

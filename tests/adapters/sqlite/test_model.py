@@ -15,7 +15,7 @@ from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import Created, InterruptQuery, RunQuery
-from weftwork.protocol.run.batch import Hidden
+from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL, RunKey
 from weftwork.protocol.run.projection import Listed, StateRow
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, fields_of, header, record
@@ -112,7 +112,7 @@ class Twins(Pair):
         secret: bool,
     ) -> None:
         given = header(run_id, partition, tags=tags, scope_id=scope, workflow_id=workflow)
-        hidden = (Hidden(-1, "/secret", run_id.encode()),) if secret else ()
+        hidden = (HiddenValue(-1, "/secret", run_id.encode()),) if secret else ()
         self.both("create", given, hidden, self.record(partition, slot), exclusive)
 
     @rule(
@@ -142,7 +142,7 @@ class Twins(Pair):
         log: Any = self.model.log
         known = log._runs.get(run)
         expected = max(-1, (known.projection.last_sequence if known else -1) + off)
-        hidden = (Hidden(expected + 1, "/a", b"1"),) if count else ()
+        hidden = (HiddenValue(expected + 1, "/a", b"1"),) if count else ()
         given = batch(run, expected, count, status, rows, hidden, self.record(partition, slot))
         if status not in TERMINAL:
             given = replace(given, projection=replace(given.projection, parked=parked, wake_at=wake_at))

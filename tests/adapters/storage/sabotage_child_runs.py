@@ -17,7 +17,7 @@ Wrap = Callable[[Any, Any], Any]
 def born_without_secrets(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         return await real(
-            run, expected, replace(batch, spawns=tuple(replace(each, hidden=()) for each in batch.spawns))
+            run, expected, replace(batch, spawns=tuple(replace(each, hidden=()) for each in batch.child_creates))
         )
 
     return append
@@ -91,7 +91,7 @@ def last_told_last(log: MemoryEventLog, real: Any) -> Any:
         numbers = [*log._kin._news]
         place = 0
         if after is not None:
-            child = log._runs.get(RunKey(after.parent.partition, after.told.child))
+            child = log._runs.get(RunKey(after.parent.partition, after.told.child_run_id))
             place = numbers.index(child.number) + 1 if child is not None and child.number in numbers else len(numbers)
         return [log._kin._news[number] for number in numbers[place:]][:limit]
 
@@ -102,8 +102,8 @@ def told_in_any_case(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         answer = await real(run, expected, batch)
         found = log._runs[run]
-        if batch.tells is not None and found.parent is not None:
-            log._kin._news[found.number] = News(found.parent.key, batch.tells)
+        if batch.child_result is not None and found.parent is not None:
+            log._kin._news[found.number] = News(found.parent.key, batch.child_result)
         return answer
 
     return append
@@ -122,8 +122,8 @@ def deleted_unheard(log: MemoryEventLog, real: Any) -> Any:
 
 def the_last_order_counts(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        for order in batch.orders:
-            child = log._runs.get(RunKey(run.partition, order.child))
+        for order in batch.cancel_requests:
+            child = log._runs.get(RunKey(run.partition, order.child_run_id))
             if child is not None:
                 log._kin._orders.pop(child.number, None)
         return await real(run, expected, batch)
@@ -133,10 +133,10 @@ def the_last_order_counts(log: MemoryEventLog, real: Any) -> Any:
 
 def cascade_to_all(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        if batch.cascade is None:
+        if batch.cascade_cancel is None:
             return await real(run, expected, batch)
         for child in log._runs[run].children.values():
-            log._kin._tell_to_end(log._runs[run], child, batch.cascade.reason)
+            log._kin._tell_to_end(log._runs[run], child, batch.cascade_cancel.reason)
         return await real(run, expected, batch)
 
     return append
@@ -155,7 +155,7 @@ def first_given_first(log: MemoryEventLog, real: Any) -> Any:
 def heard_of_anybody(log: MemoryEventLog, real: Any) -> Any:
     async def hear(heard: tuple[News, ...]) -> None:
         for each in heard:
-            for key in [key for key in log._runs if key.run_id == each.told.child]:
+            for key in [key for key in log._runs if key.run_id == each.told.child_run_id]:
                 log._kin.hear(log._runs[key], each.told.sequence)
 
     return hear

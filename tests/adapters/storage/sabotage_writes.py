@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.ports.storage.event_log import Active, SequenceConflict
-from weftwork.protocol.run.batch import Batch, Record
+from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
 
 Wrap = Callable[[Any, Any], Any]
@@ -157,7 +157,7 @@ def look_at_the_slot_wait_write(log: MemoryEventLog, real: Any) -> Any:
 
 
 def remember_the_last(log: MemoryEventLog, real: Any) -> Any:
-    async def remember(record: Record) -> Any:
+    async def remember(record: IdempotencyRecord) -> Any:
         known = log._taken(record)
         log._fill(record)
         return known

@@ -11,7 +11,7 @@ from tests.cli.foreign_host import Asked, Foreign, Said, open_foreign
 from weftwork.cli.client.sse import Frame
 from weftwork.cli.render.interrupt_text import due, headline, progress, standing
 from weftwork.cli.render.run_progress import RunTree
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
 PATH = "GET /v1/host/weftwork/interrupts"
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -222,7 +222,7 @@ def test_votes_are_counted_where_several_are_needed() -> None:
         ({"data": {"customKind": "k", "payload": {"message": "M\nN"}}}, "k: M"),
         ({"data": {"customKind": "k", "payload": {"title": "T", "message": "M"}}}, "k: T"),
         ({"data": {"customKind": "k", "payload": "P"}}, "k: P"),
-        ({"data": {"customKind": UNKNOWN, "payload": {"message": "M"}}}, "M"),
+        ({"data": {"customKind": UNKNOWN_OUTCOME_KIND, "payload": {"message": "M"}}}, "M"),
         ({"data": {"other": [1]}}, '{"other": [1]}'),
         ({"data": {}}, ""),
         ({}, ""),

@@ -21,11 +21,11 @@ from weftwork.cli.render import interrupt_text as questions
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import LINES, answer_lines, asked
 from weftwork.protocol.json.caller_schema import check_value
-from weftwork.protocol.run.effects import Place, question
+from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
 from weftwork.protocol.run.interrupts import payload_of
 
 LONG = "Was the invoice 17 of the customer north paid already? " * 20
-UNKNOWN = payload_of(question("pay", 1, Place("charge", "3"), 1))
+UNKNOWN = payload_of(outcome_interrupt("pay", 1, EffectRef("charge", "3"), 1))
 ORDER: dict[str, Any] = {
     "kind": "custom",
     "key": "n:0:k",

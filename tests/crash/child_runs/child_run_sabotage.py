@@ -27,9 +27,9 @@ def late() -> None:
 
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
         taken = await _append(self, run, expected, replace(batch, spawns=()))
-        if batch.spawns:
+        if batch.child_creates:
             await asyncio.sleep(LATE)
-            for spawn in batch.spawns:
+            for spawn in batch.child_creates:
                 await self.create(spawn.header, spawn.hidden)
         return taken
 
@@ -41,9 +41,9 @@ def early() -> None:
 
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
         check_batch(run, expected, batch)
-        for spawn in batch.spawns:
+        for spawn in batch.child_creates:
             await self.create(spawn.header, spawn.hidden)
-        if batch.spawns:
+        if batch.child_creates:
             await asyncio.sleep(LATE)
         return await _append(self, run, expected, replace(batch, spawns=()))
 

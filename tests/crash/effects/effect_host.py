@@ -14,7 +14,7 @@ from tests.harness.definitions import node
 from tests.live import Host, write_workflows
 from tests.live.host import KEYS, command, environment
 from tests.live.steering import events, flow, reply
-from weftwork.protocol.run.effects import UNKNOWN, effect_key
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, effect_key
 
 HERE = Path(__file__).parent
 ITEMS = 3
@@ -95,7 +95,7 @@ def unanswered(log: Log) -> list[dict[str, Any]]:
     """Open questions about effects of unknown outcome."""
     resolved = {event["interruptId"] for event in log if event["type"] == "interrupt.resolved"}
     asked = [event for event in log if event["type"] == "interrupt.requested" and event["interruptId"] not in resolved]
-    return [event for event in asked if event["payload"]["data"]["customKind"] == UNKNOWN]
+    return [event for event in asked if event["payload"]["data"]["customKind"] == UNKNOWN_OUTCOME_KIND]
 
 
 def answer_truthfully(host: Host, sink: Sink, run_id: str) -> None:

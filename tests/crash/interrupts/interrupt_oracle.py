@@ -11,7 +11,7 @@ from tests.crash.interrupts.scripted_clients import ANSWERED, Case, Desk, call
 from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, instant, listing
 from tests.live import Host
 from tests.live.steering import events
-from weftwork.protocol.run.events import REMINDER
+from weftwork.protocol.run.events import INTERRUPT_REMINDER
 
 LIMITS = {"due": (SHORT_MS, SHORT_REMINDERS), "late": (LONG_MS, LONG_REMINDERS)}
 TIMED = tuple(LIMITS)
@@ -159,7 +159,7 @@ def check_times(case: Case, log: Log) -> None:
     (ended,) = [event for event in log if event["type"] == "interrupt.resolved"]
     assert ended["payload"]["reason"] == "timeout"
     assert instant(ended) >= begun + limit, f"{case.name} ended too early"
-    said = [event for event in log if event["type"] == REMINDER]
+    said = [event for event in log if event["type"] == INTERRUPT_REMINDER]
     numbers = [event["payload"]["number"] for event in said]
     assert numbers == sorted(set(numbers)), f"{case.name}: somebody was reminded twice: {numbers}"
     for event, number in zip(said, numbers, strict=True):
@@ -169,6 +169,6 @@ def check_times(case: Case, log: Log) -> None:
 def check_not_anew(log: Log, restart: int) -> None:
     """No wait began anew with the host."""
     for event in log:
-        if event["type"] in (REMINDER, "interrupt.resolved"):
-            waits = LONG_MS if event["type"] != REMINDER else LONG_REMINDERS[event["payload"]["number"] - 1]
+        if event["type"] in (INTERRUPT_REMINDER, "interrupt.resolved"):
+            waits = LONG_MS if event["type"] != INTERRUPT_REMINDER else LONG_REMINDERS[event["payload"]["number"] - 1]
             assert instant(event) - restart < waits, f"the wait for {event['type']} began anew"

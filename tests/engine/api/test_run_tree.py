@@ -16,7 +16,7 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_tree import Kinship
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
-from weftwork.protocol.run.batch import Spawn
+from weftwork.protocol.run.batch import ChildCreate
 from weftwork.protocol.run.header import Parent
 from weftwork.protocol.run.projection import MAX_CHILDREN, StateRow
 from weftwork.testing.storage.harness import batch, header, make_run
@@ -65,7 +65,7 @@ class Planted:
             parent = header(f"run-{number}").key
             rows = (StateRow("kin", "children", b"1"),)
             given = batch(parent, steps[number] - 1, rows=rows)
-            given = msgspec.structs.replace(given, spawns=(Spawn(header(f"run-{at}", parent=above)),))
+            given = msgspec.structs.replace(given, spawns=(ChildCreate(header(f"run-{at}", parent=above)),))
             assert await self.bench.store.log.append(parent, steps[number] - 1, given) is None
             steps[number] += 1
         self.log.asked.clear()

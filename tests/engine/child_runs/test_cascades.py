@@ -103,7 +103,7 @@ def racer(*ids: str) -> WaitingNode:
             return Awaits(tuple(StartChild(each) for each in new if isinstance(each, NewChild)))
         done = [key for key, child in call.children.items() if child.status == "completed"]
         if done and call.open_children:
-            return Awaits(tuple(CancelChild(key) for key, child in call.children.items() if not child.ended))
+            return Awaits(tuple(CancelChild(key) for key, child in call.children.items() if not child.has_ended))
         statuses = [child.status for child in call.children.values()]
         return Completed({"won": done, "statuses": statuses}) if not call.open_children else Awaits()
 

@@ -90,7 +90,7 @@ def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on(monkeypatch
         bounds = bounds_of(bench.runtime, state)
         paused = decide(state, bounds, PauseAsked("immediate"))
         fold.apply(state, Fact(9, "run.paused", dict(paused.events[0].payload), 1))
-        found = decide(state, bounds, NodeCompleted("call", {}, (), state.nodes["call"].entered))
+        found = decide(state, bounds, NodeCompleted("call", {}, (), state.nodes["call"].entry_sequence))
         await bench.close()
         return [draft.type for draft in found.events]
 

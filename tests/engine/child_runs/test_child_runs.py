@@ -15,7 +15,7 @@ from weftwork.engine.decide.inputs import ChildNews, Look, PauseAsked, ResumeAsk
 from weftwork.engine.host.child_messages import Kin
 from weftwork.engine.run.live_run import bounds_of
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.run.batch import Batch, Told
+from weftwork.protocol.run.batch import Batch, ChildResult
 from weftwork.protocol.run.header import RunKey
 
 
@@ -49,7 +49,7 @@ class Refusing:
         return getattr(self._log, name)
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
-        if batch.spawns and not self.refused:
+        if batch.child_creates and not self.refused:
             self.refused += 1
             raise StoreUnavailable("full")
         return await self._log.append(run, expected, batch)
@@ -81,7 +81,7 @@ class Silent:
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
         taken = await self._log.append(run, expected, batch)
-        if batch.spawns and not self.lied:
+        if batch.child_creates and not self.lied:
             self.lied += 1
             raise StoreUnavailable("no word came back")
         return taken
@@ -182,11 +182,11 @@ def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: pytest.
     assert run(work) == 0
 
 
-def told(child: str, status: Any, key: str = "child", **outcome: Any) -> Told:
-    return Told(child, "call", key, 5, status, msgspec.json.encode(outcome))
+def told(child: str, status: Any, key: str = "child", **outcome: Any) -> ChildResult:
+    return ChildResult(child, "call", key, 5, status, msgspec.json.encode(outcome))
 
 
-async def _heard(*tells: Callable[[str], Told]) -> tuple[list[str], int]:
+async def _heard(*tells: Callable[[str], ChildResult]) -> tuple[list[str], int]:
     """Types of what the parent appends when it hears this of its child, and how often its node is called for it."""
     bench, key = await begun(calls("gate"), GATE)
     (child,) = await kids(bench, key)

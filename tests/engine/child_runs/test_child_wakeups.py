@@ -157,7 +157,7 @@ def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
 async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> Outcome:
     if not call.children:
         return Awaits((await new(context, "a"), await new(context, "b", "quick")))
-    if call.children["b"].ended:
+    if call.children["b"].has_ended:
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         if call.children["a"].status not in ("cancelling", "cancelled"):
             return Awaits((CancelChild("a"),))

@@ -11,7 +11,7 @@ from tests.harness.external_system import World, answer, working
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
 PAY = workflow([node("a", "test.pay")])
 STEPS = workflow([node("a", "test.steps")])
@@ -99,7 +99,7 @@ def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
         await quiet()
         assert (len(world.seen), await after.status(key)) == (1, "waiting-input")
         (asked,) = await after.payloads(key, "interrupt.requested")
-        assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN)
+        assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN_OUTCOME_KIND)
         with pytest.raises(ClientFault, match="does not fit"):
             await answer(after, key, {"outcome": "maybe"})
         await answer(after, key, {"outcome": "done", "output": {"receipt": 9}})

@@ -13,7 +13,7 @@ from weftwork.engine.decide import effect_claims
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.decide.inputs import EffectClaimed
 from weftwork.protocol.fold.state import NodeState
-from weftwork.protocol.run.effects import Place
+from weftwork.protocol.run.effects import EffectRef
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -59,9 +59,9 @@ def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
 @pytest.mark.rule("eff-05")
 def test_an_item_that_somebody_else_has_recorded_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an item did is forgotten when it is recorded, and looks as if nobody had begun it."""
-    running = NodeState("running", entered=3, items={0: "done"})
+    running = NodeState("running", entry_sequence=3, map_items={0: "done"})
     state: Any = SimpleNamespace(running={"a": running}, stop=None, pausing=None)
-    late, fresh = (EffectClaimed("a", Place("x", item), "event", None, 3) for item in "01")
+    late, fresh = (EffectClaimed("a", EffectRef("x", item), "event", None, 3) for item in "01")
     assert (effect_claims.claim(state, late), effect_claims.holds(state, late)) == (NOTHING, False)
     assert effect_claims.claim(state, fresh).events
     monkeypatch.setattr(effect_claims, "_is_past", lambda node, place: False)

@@ -13,7 +13,7 @@ from weftwork.engine import node_events
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run.events import is_authors_type
+from weftwork.protocol.run.events import is_author_event_type
 from weftwork.protocol.run.interrupts import Interrupt
 
 ONE = workflow([node("a", "test.body")])
@@ -158,7 +158,7 @@ def test_a_crash_takes_no_retry_away() -> None:
     ],
 )
 def test_authors_have_names_of_their_own(name: str, own: bool) -> None:
-    assert is_authors_type(name) == own
+    assert is_author_event_type(name) == own
 
 
 def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:

@@ -15,7 +15,7 @@ from weftwork.engine.run.append import Append
 from weftwork.ports.node_outcome import AppendLog, Completed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.run.events import OUTSIDE, Draft
+from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.testing.deterministic import SequentialIds
 from weftwork.testing.fake_outbound import FakeOutbound
@@ -64,8 +64,8 @@ def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -
         _, key = await told(workflow([fetches, mix("after")], [edge("f", "after")]), bench=bench)
         events = await bench.end(key)
         said = [(each.type, each.content_trust) for each in events if each.node_id == "f"]
-        assert [kind for kind, _ in said].count(OUTSIDE) == 1
-        assert said[:3] == [("node.started", None), ("log.appended", None), (OUTSIDE, "untrusted")]
+        assert [kind for kind, _ in said].count(EXTERNAL_CONTENT) == 1
+        assert said[:3] == [("node.started", None), ("log.appended", None), (EXTERNAL_CONTENT, "untrusted")]
         assert {trust for kind, trust in said[3:] if kind != "weftwork.effect.claimed"} == {"untrusted"}
         assert trust_of(events) == {"f": True, "after": True}
 
@@ -167,7 +167,7 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
     append.add(Draft("run.started", {"workflowId": "w", "inputs": {}, "owner": {}}))
     append.add(Draft("node.started", {"nodeId": "a", "typeId": "core.noop", "attempt": 1}, "a"))
     if tainted:
-        append.add(Draft(OUTSIDE, {"nodeId": "a"}, "a", content_trust="untrusted"))
+        append.add(Draft(EXTERNAL_CONTENT, {"nodeId": "a"}, "a", content_trust="untrusted"))
     append.add(Draft("log.appended", {"level": "info", "message": "m", "nodeId": "a"}, "a", content_trust=said))
     append.add(Draft("node.completed", {"nodeId": "a", "outputs": {}}, "a"))
     *_, event, last = append.batch(SequentialIds(), None).events

@@ -173,7 +173,7 @@ def floored() -> dict[str, Any]:
 def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
     async def scenario() -> None:
         bench, key = await begun(floored(), workflow([node("w")], id="w"), bench=Bench(*MIXERS))
-        (asked,) = (await bench.state(key)).asked.values()
+        (asked,) = (await bench.state(key)).open_interrupts.values()
         await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
         kinds = [each.type for each in await bench.end(key)]
         assert ("weftwork.child.started" in kinds) is goes_on

@@ -116,7 +116,7 @@ def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypat
     if guard == "given":
         monkeypatch.setattr(child_start, "_untrusted", lambda *given: ())
     else:
-        monkeypatch.setattr("weftwork.engine.run.append.tells_untrusted", lambda *given: False)
+        monkeypatch.setattr("weftwork.engine.run.append.is_child_result_untrusted", lambda *given: False)
     proofs = {
         "given": test_a_child_gets_values_as_they_are_and_gives_them_back_so,
         "heard": lambda: test_what_a_child_gets_from_outside_reaches_its_parent(False),

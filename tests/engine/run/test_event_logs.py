@@ -128,7 +128,7 @@ def expected_interrupt(state: RunState, name: str, asked: InterruptState) -> dic
             more["resumeSchema"] = asked.resume_schema
         return {**row, **more}
     if asked.status == "resolved":
-        found = state.answers[asked.key]
+        found = state.resolutions[asked.key]
         return {**row, "resolvedAt": iso(found.at), **({"resolvedBy": found.by} if found.by is not None else {})}
     return row
 

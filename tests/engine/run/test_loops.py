@@ -68,8 +68,8 @@ def test_the_way_out_is_taken_when_the_loop_has_ended(monkeypatch: pytest.Monkey
         assert await started(REVIEW) == [*ROUND, *ROUND, "draft", "count", "done", "run.completed"]
 
     run(work)
-    monkeypatch.setattr(traversal, "settle", _settle_at_once)
-    monkeypatch.setattr("weftwork.protocol.fold.node_facts.settle", _settle_at_once)
+    monkeypatch.setattr(traversal, "settle_node", _settle_at_once)
+    monkeypatch.setattr("weftwork.protocol.fold.node_facts.settle_node", _settle_at_once)
     with pytest.raises((AssertionError, KeyError)):
         run(work)
 
@@ -80,7 +80,7 @@ def _settle_at_once(state: Any, node_id: str) -> None:
     for loop in state.plan.nodes[node_id].inside:
         state.open[loop] -= 1
         if state.open[loop] == 0:
-            traversal._close(state, loop)
+            traversal._end_round(state, loop)
 
 
 @pytest.mark.rule("lim-09")
@@ -245,6 +245,6 @@ def test_old_writes_of_a_variable_are_forgotten() -> None:
         plan = await bench.catalog.pinned("sample", stored.header.definition)
         state = await load_state(bench.store.log, stored.header, plan)
         assert state.variables == {"n": 200}
-        assert len(state.nodes["end"].view._writes.made["n"]) < 20
+        assert len(state.nodes["end"].view._writes.by_name["n"]) < 20
 
     run(work)

@@ -10,7 +10,7 @@ from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, Outcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_too_large
+from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, is_too_large
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.validation import MAX_EXPRESSIONS, parse_workflow
@@ -36,7 +36,7 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
 
     code, size = run(lambda: work(40))
     assert code == "node_output_too_large"
-    assert size < 16 * MAX_TEXT
+    assert size < 16 * MAX_VALUE_TEXT
     monkeypatch.setattr("weftwork.engine.nodes.node_call.is_too_large", lambda value: False)
     assert run(lambda: work(20))[0] is None
 
@@ -44,15 +44,15 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.rule("lim-10")
 def test_how_large_a_value_may_be() -> None:
     deep: Any = 1
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_VALUE_DEPTH):
         deep = [deep]
     assert not is_too_large(deep)
     assert is_too_large([deep])
-    assert not is_too_large([0] * MAX_VALUES)
-    assert is_too_large([0] * (MAX_VALUES + 1))
-    assert not is_too_large("x" * MAX_TEXT)
-    assert is_too_large(["x" * MAX_TEXT, "y"])
-    assert is_too_large({"x" * (MAX_TEXT + 1): 1})
+    assert not is_too_large([0] * MAX_VALUE_COUNT)
+    assert is_too_large([0] * (MAX_VALUE_COUNT + 1))
+    assert not is_too_large("x" * MAX_VALUE_TEXT)
+    assert is_too_large(["x" * MAX_VALUE_TEXT, "y"])
+    assert is_too_large({"x" * (MAX_VALUE_TEXT + 1): 1})
 
 
 def test_a_loop_of_nodes_that_never_start_ends_too() -> None:

@@ -13,7 +13,7 @@ from tests.harness.engine_harness import quiet, run, until
 from tests.harness.event_source import KEY, made
 from weftwork.engine.streams import feeds as module
 from weftwork.engine.streams.feeds import Reader
-from weftwork.protocol.run.events import AROUND, Event
+from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
 from weftwork.protocol.run.header import RunKey
 
 
@@ -75,7 +75,7 @@ def test_a_reader_who_lags_behind_the_tail_reads_the_log() -> None:
         feeds.publish(KEY, log.add(module.TAIL + 9))
         assert len(await reader.next(1, 9)) == 9
         assert log.reads == reads + 1
-        assert len(await reader.next(1)) == module.READ_BYTES // (AROUND + 2) + 1
+        assert len(await reader.next(1)) == module.READ_BYTES // (DOCUMENT_OVERHEAD + 2) + 1
         assert log.reads == reads + 1, "what is left of the lag is in the tail"
 
     run(work)

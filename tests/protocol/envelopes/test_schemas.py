@@ -42,7 +42,7 @@ def test_every_kind_has_a_schema_that_takes_a_good_payload(kind: str) -> None:
 
 
 def test_there_are_eight_kinds() -> None:
-    assert set(schema.kinds()) == set(KINDS) == set(BUILTIN.names)
+    assert set(schema.envelope_kinds()) == set(KINDS) == set(BUILTIN.names)
 
 
 @pytest.mark.parametrize("name", ["ai-envelope", *(f"envelopes/{kind}" for kind in KINDS)])

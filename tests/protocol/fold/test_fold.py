@@ -11,7 +11,7 @@ from weftwork.protocol.errors import RUN_ERRORS
 from weftwork.protocol.fold.data_flow import MissingInput, resolve_inputs
 from weftwork.protocol.fold.fold import BREACH_CODES, FOLDED_TYPES, apply, fold, initial_variables
 from weftwork.protocol.fold.state import NodeState, RunState, RunStop
-from weftwork.protocol.fold.variable_views import first_view
+from weftwork.protocol.fold.variable_views import initial_view
 from weftwork.protocol.run import header
 from weftwork.protocol.run.events import CATALOGUE, Fact
 from weftwork.protocol.run.header import STATUSES, TERMINAL, TRANSITIONS, Status, next_status
@@ -98,8 +98,10 @@ def test_a_log_folds_step_by_step() -> None:
     assert (state.status, state.started_at, state.ready, state.current_node) == ("running", 5, [(0, "a")], None)
     apply(state, Fact(1, "node.started", {"attempt": 2}, 6, "a"))
     assert (state.ready, state.current_node, state.executions) == ([], "a", 1)
-    given = first_view({"x": "d", "y": "d"})
-    assert state.nodes["a"] == NodeState("running", attempt=2, entered=1, started_at=6, first_at=6, view=given)
+    given = initial_view({"x": "d", "y": "d"})
+    assert state.nodes["a"] == NodeState(
+        "running", attempt=2, entry_sequence=1, started_at=6, first_started_at=6, view=given
+    )
     apply(state, Fact(2, "node.completed", {"outputs": {"o": 1}}, 7, "a"))
     assert (state.running, state.ready, state.nodes["a"].outputs) == ({}, [(1, "b")], {"o": 1})
     apply(state, Fact(3, "node.failed", {"error": {"code": "c", "message": "m"}}, 8, "b"))

@@ -11,20 +11,20 @@ from tests.harness.definitions import examples
 from tests.protocol.json.caller_schemas import VALUES, errors_of, schemas
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import caller_schema
-from weftwork.protocol.json.caller_schema import check_caller_schema, check_value, measure
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value, measure_value
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.schema_dialect import survey
+from weftwork.protocol.json.schema_dialect import analyze_schema
 
 
 @pytest.mark.rule("schema-04")
 @settings(max_examples=examples(150), deadline=None)
 @given(schemas(), VALUES)
 def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any) -> None:
-    found = survey(schema, "")
+    found = analyze_schema(schema, "")
     assume(not found.violations)
-    values, characters = measure(value)
-    assert errors_of(schema, value) <= found.weight * (values + characters // 64)
+    values, characters = measure_value(value)
+    assert errors_of(schema, value) <= found.steps_per_value * (values + characters // 64)
 
 
 @pytest.mark.rule("schema-04")
@@ -64,14 +64,14 @@ def test_a_value_that_would_cost_too_much_is_refused_unread(
     schema: dict[str, Any], value: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert check_caller_schema(schema, "") == []
-    compiled = caller_schema._compiled(encode_stored(schema))  # pyright: ignore[reportPrivateUsage]
-    fields = (compiled.weight, compiled.scan, compiled.choices)
-    unread = caller_schema._Compiled(Untouched(), *fields)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
-    monkeypatch.setattr(caller_schema, "_compiled", lambda _: unread)
+    compiled = caller_schema._compile_caller_schema(encode_stored(schema))  # pyright: ignore[reportPrivateUsage]
+    fields = (compiled.steps_per_value, compiled.pattern_kib, compiled.has_choices)
+    unread = caller_schema._CompiledSchema(Untouched(), *fields)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
+    monkeypatch.setattr(caller_schema, "_compile_caller_schema", lambda _: unread)
     (violation,) = check_value(schema, value, "/configurable")
     assert (violation.pointer, violation.rule, violation.message) == ("/configurable", "size", message)
     monkeypatch.setattr(caller_schema, "MAX_STEPS", 10**12)  # sabotage
-    monkeypatch.setattr(caller_schema, "MAX_SCANNED", 10**12)
+    monkeypatch.setattr(caller_schema, "MAX_PATTERN_WORK", 10**12)
     with pytest.raises(AssertionError, match="the value was checked"):
         check_value(schema, value, "/configurable")
 
@@ -139,7 +139,7 @@ def test_a_schema_that_was_not_checked_is_the_fault_of_the_host() -> None:
 
 
 def test_equal_schemas_are_compiled_once_and_few_are_kept() -> None:
-    cache = caller_schema._compiled  # pyright: ignore[reportPrivateUsage]
+    cache = caller_schema._compile_caller_schema  # pyright: ignore[reportPrivateUsage]
     cache.cache_clear()
     assert check_caller_schema({"type": "string", "maxLength": 4321}, "") == []
     assert check_value({"maxLength": 4321, "type": "string"}, "a", "") == []

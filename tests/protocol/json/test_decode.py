@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import decoder as module
-from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_NODES, decode
+from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_DOCUMENT_VALUES, decode
 
 CANARY = "canary-77ab"
 
@@ -41,8 +41,8 @@ WALKED: dict[str, tuple[bytes, str]] = {
     "many digits": (b"[" + b"9" * 4000 + b"]", "/0"),
     "depth": (nested(MAX_DEPTH + 1), "/0" * MAX_DEPTH),
     "depth of objects": (b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), "/a" * MAX_DEPTH),
-    "values in a list": (json.dumps([0] * MAX_NODES).encode(), ""),
-    "values in objects": (json.dumps({str(n): {} for n in range(MAX_NODES)}).encode(), ""),
+    "values in a list": (json.dumps([0] * MAX_DOCUMENT_VALUES).encode(), ""),
+    "values in objects": (json.dumps({str(n): {} for n in range(MAX_DOCUMENT_VALUES)}).encode(), ""),
 }
 """What the parser lets through and the walk finds: document, pointer."""
 
@@ -91,7 +91,7 @@ def test_what_is_no_document_is_refused(name: str) -> None:
     "data",
     [
         nested(MAX_DEPTH),
-        json.dumps([0] * (MAX_NODES - 1)).encode(),
+        json.dumps([0] * (MAX_DOCUMENT_VALUES - 1)).encode(),
         b"[9007199254740991, -9007199254740991]",
         b'{"a": {"a": 1}, "b": {"a": 2}}',
         b'"\\ud83d\\ude00"',
@@ -151,6 +151,6 @@ def test_no_refusal_repeats_a_value(text: str) -> None:
 
 
 def test_without_the_walk_its_cases_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_walk", lambda *_: None)
+    monkeypatch.setattr(module, "_check_values", lambda *_: None)
     for data, _ in WALKED.values():
         decode(data)

@@ -13,7 +13,7 @@ from tests.protocol.json.caller_schemas import errors_of, schemas
 from tests.protocol.json.test_schema_inline import trap
 from weftwork.protocol.json import caller_schema, schema_dialect
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
-from weftwork.protocol.json.schema_dialect import Survey, survey
+from weftwork.protocol.json.schema_dialect import SchemaAnalysis, analyze_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -107,7 +107,7 @@ def test_what_is_refused(document: Any, at: str, rule: str) -> None:
 
 def nested(depth: int, leaf: Any, wrap: str = "items") -> Any:
     for _ in range(depth):
-        leaf = {wrap: [leaf] if wrap in schema_dialect.LISTED else leaf}
+        leaf = {wrap: [leaf] if wrap in schema_dialect.SUBSCHEMA_LIST_KEYWORDS else leaf}
     return leaf
 
 
@@ -135,9 +135,9 @@ def test_doubling_by_reference_is_weighed_written_out(keyword: str, monkeypatch:
     assert refused(doubling(10, keyword)) == []
     assert refused(doubling(12, keyword)) == [("", "size")]
     assert ("", "depth") in refused(doubling(40, keyword))
-    monkeypatch.setattr(schema_dialect, "MAX_WEIGHT", 10**9)  # sabotage
+    monkeypatch.setattr(schema_dialect, "MAX_STEPS_PER_VALUE", 10**9)  # sabotage
     assert refused(doubling(12, keyword)) == []
-    assert survey(doubling(12, keyword), "").weight > 2**12
+    assert analyze_schema(doubling(12, keyword), "").steps_per_value > 2**12
 
 
 @pytest.mark.rule("schema-03")
@@ -183,8 +183,8 @@ def test_nothing_is_ever_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                     assert len(check_caller_schema(document, "")) == 1
     assert visits == []
 
-    blank = Survey([], 1, 0, False)
-    monkeypatch.setattr(caller_schema, "survey", lambda *_: blank)  # sabotage: the first guard is gone
+    blank = SchemaAnalysis([], 1, 0, False)
+    monkeypatch.setattr(caller_schema, "analyze_schema", lambda *_: blank)  # sabotage: the first guard is gone
     with trap() as (remote, visits):
         assert len(check_caller_schema({"items": {"$ref": remote}}, "")) == 1
         assert len(check_caller_schema({"items": {"$ref": local}}, "")) == 1
@@ -218,6 +218,6 @@ def written_out(schema: Any, definitions: dict[str, Any]) -> Any:
 @given(schemas())
 def test_every_schema_of_the_dialect_is_taken_and_weighs_what_it_stands_for(schema: dict[str, Any]) -> None:
     assert check_caller_schema(schema, "") == []
-    found, plain = survey(schema, ""), survey(written_out(schema, schema["$defs"]), "")
-    assert (found.weight, found.scan) == (plain.weight, plain.scan)
-    assert found.choices == ("anyOf" in json.dumps(schema) or "oneOf" in json.dumps(schema))
+    found, plain = analyze_schema(schema, ""), analyze_schema(written_out(schema, schema["$defs"]), "")
+    assert (found.steps_per_value, found.pattern_kib) == (plain.steps_per_value, plain.pattern_kib)
+    assert found.has_choices == ("anyOf" in json.dumps(schema) or "oneOf" in json.dumps(schema))

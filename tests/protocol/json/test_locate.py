@@ -11,8 +11,8 @@ from tests.harness.definitions import examples
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import source_locations as module
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.pointers import escape, token
-from weftwork.protocol.json.source_locations import locate, locate_break
+from weftwork.protocol.json.pointers import escape_token, printable_token
+from weftwork.protocol.json.source_locations import locate, locate_syntax_error
 
 NAMES = st.text(max_size=6) | st.sampled_from(
     ["", "/", "~", "~1", "a/b", "0", '"', "\\", "\n", "\x00", "é", "\\xe9", "𝄞"]
@@ -33,7 +33,7 @@ def pointers(value: Any, at: str = "") -> dict[str, Any]:
     found = {at: value}
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
-        found |= pointers(inner, f"{at}/{token(key) if isinstance(key, str) else key}")
+        found |= pointers(inner, f"{at}/{escape_token(key) if isinstance(key, str) else key}")
     return found
 
 
@@ -79,8 +79,8 @@ def test_of_a_repeated_member_the_last_one_counts(
 @example('{}""', ["a"])
 def test_no_text_and_no_pointer_breaks_it(text: str, names: list[str]) -> None:
     data = text.encode("utf-8", "surrogatepass")
-    pointer = "".join(f"/{token(name)}" for name in names)
-    for line, column in (locate(data, [pointer])[pointer], locate_break(data)):
+    pointer = "".join(f"/{escape_token(name)}" for name in names)
+    for line, column in (locate(data, [pointer])[pointer], locate_syntax_error(data)):
         assert 1 <= line <= data.count(b"\n") + 1
         assert 1 <= column <= len(text) + 1
 
@@ -124,7 +124,7 @@ def test_a_member_can_be_asked_for_by_its_name() -> None:
 def test_a_long_name_is_found_as_errors_show_it() -> None:
     name = "ü" * 50 + "/" * 50
     text = json.dumps({"x": 1, name: {"y": 2}}).encode()
-    pointer = f"/{escape(name)}/y"
+    pointer = f"/{printable_token(name)}/y"
     assert len(pointer) == 123
     assert parsed_at(text.decode(), locate(text, [pointer])[pointer]) == 2
 
@@ -139,7 +139,7 @@ def test_depth_is_no_matter() -> None:
 def test_what_was_replaced_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b'{"a": {"b": 1}, "a": {}}'
     assert locate(text, ["/a/b"]) == {"/a/b": (1, 22)}
-    monkeypatch.setattr(module, "_found", _believing)
+    monkeypatch.setattr(module, "_resolve", _believing)
     assert locate(text, ["/a/b"]) == {"/a/b": (1, 13)}
 
 
@@ -168,8 +168,8 @@ def test_what_cannot_be_read_breaks_at_a_place(data: bytes, place: tuple[int, in
     with pytest.raises(ClientFault) as caught:
         decode(data)
     assert caught.value.details == {"pointer": ""}
-    assert locate_break(data) == place
+    assert locate_syntax_error(data) == place
 
 
 def test_what_can_be_read_starts_at_a_place() -> None:
-    assert locate_break(b"\n  NaN") == (2, 3)
+    assert locate_syntax_error(b"\n  NaN") == (2, 3)

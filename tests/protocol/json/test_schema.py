@@ -201,7 +201,7 @@ def test_the_canary_is_seen_when_the_text_of_the_validator_is_used(monkeypatch: 
     count, text = _all_messages("create-run", document)
     assert count == 1
     assert CANARY not in text
-    monkeypatch.setattr(schema, "explain", lambda error: [((), (), "x", error.message)])  # sabotage
+    monkeypatch.setattr(schema, "explain_error", lambda error: [((), (), "x", error.message)])  # sabotage
     assert CANARY in _all_messages("create-run", document)[1]
 
 

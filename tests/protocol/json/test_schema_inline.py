@@ -151,13 +151,13 @@ def test_nothing_is_ever_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_equal_schemas_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
-    compile_schema = schema.compiled
+    compile_schema = schema.compile_schema
 
     def counting(rules: Any) -> Any:
         compiled.append(rules)
         return compile_schema(rules)
 
-    monkeypatch.setattr(schema, "compiled", counting)
+    monkeypatch.setattr(schema, "compile_schema", counting)
     assert schema.check_inline({"type": "string", "maxLength": 4321}, "a", "") == []
     assert schema.check_inline({"maxLength": 4321, "type": "string"}, "b", "") == []
     assert len(compiled) == 1

@@ -14,7 +14,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction
 from weftwork.protocol.privacy.redaction import Redactor, reveal, shown_variable
 from weftwork.protocol.privacy.secret_matcher import Copies, mask
-from weftwork.protocol.run.effects import Place, question
+from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
 from weftwork.protocol.run.events import Fact
 
 CANARY = "canary-3c41"
@@ -203,7 +203,7 @@ def test_a_name_that_an_author_made_of_a_secret_does_not_show_it(kind: str, memb
 
 @pytest.mark.rule("hide-03")
 def test_the_question_what_became_of_an_effect_can_be_read() -> None:
-    asked = question("t", 0, Place(f"pay {CANARY}"), 1)
+    asked = outcome_interrupt("t", 0, EffectRef(f"pay {CANARY}"), 1)
     payload = {"kind": "custom", "key": asked.key, "data": asked.data}
     made = redactor(name=CANARY)
     shown, _ = made.hide_payload("interrupt.requested", "t", payload)

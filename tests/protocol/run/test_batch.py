@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import MAX_SEQUENCE, Batch, Record, check_batch
+from weftwork.protocol.run.batch import MAX_SEQUENCE, Batch, IdempotencyRecord, check_batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import Projection
@@ -25,7 +25,7 @@ BROKEN = {
     "a projection that runs ahead": replace(SOUND, projection=Projection("running", 5)),
     "an end without a time": replace(SOUND, projection=Projection("completed", 4)),
     "a time without an end": replace(SOUND, projection=Projection("running", 4, completed_at=1)),
-    "another tenant's record": replace(SOUND, record=Record("live:other", "slot", "f", b"", 0)),
+    "another tenant's record": replace(SOUND, record=IdempotencyRecord("live:other", "slot", "f", b"", 0)),
 }
 
 

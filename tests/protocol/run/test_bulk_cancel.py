@@ -8,31 +8,31 @@ from weftwork.protocol.errors import ERRORS, ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run import bulk_cancel
-from weftwork.protocol.run.bulk_cancel import MAX_BULK, bulk_entry, check_bulk
+from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL, bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.wire.capabilities import Offer, discovery
 
 
 def refusal(document: Any) -> ClientFault:
     with pytest.raises(ClientFault) as caught:
-        check_bulk(document)
+        check_bulk_cancel(document)
     assert caught.value.code == "validation_error"
     return caught.value
 
 
 @pytest.mark.rule("run-09")
 def test_the_bound_is_the_same_wherever_it_is_said() -> None:
-    assert schema.document("bulk-cancel")["properties"]["runIds"]["maxItems"] == MAX_BULK
-    assert discovery(Offer("0", Limits()))["runs"]["bulkCancel"] == {"supported": True, "maxRunIds": MAX_BULK}
-    check_bulk({"runIds": ["r"] * MAX_BULK})
+    assert schema.document("bulk-cancel")["properties"]["runIds"]["maxItems"] == MAX_BULK_CANCEL
+    assert discovery(Offer("0", Limits()))["runs"]["bulkCancel"] == {"supported": True, "maxRunIds": MAX_BULK_CANCEL}
+    check_bulk_cancel({"runIds": ["r"] * MAX_BULK_CANCEL})
 
 
 @pytest.mark.rule("run-09")
-@pytest.mark.parametrize("count", [MAX_BULK + 1, 50_000])
+@pytest.mark.parametrize("count", [MAX_BULK_CANCEL + 1, 50_000])
 def test_a_list_that_is_too_long_is_told_how_long_it_may_be(count: int) -> None:
     for extra in ({}, {"nonsense": 1}):
         found = refusal({"runIds": ["r"] * count, **extra})
-        assert found.details == {"pointer": "/runIds", "maxRunIds": MAX_BULK}
+        assert found.details == {"pointer": "/runIds", "maxRunIds": MAX_BULK_CANCEL}
 
 
 @pytest.mark.rule("run-09")
@@ -47,19 +47,23 @@ def test_another_body_is_refused_without_the_bound(document: Any) -> None:
 @pytest.mark.rule("run-09")
 def test_without_the_check_nobody_is_told_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: the schema alone refuses the list, and says less."""
-    monkeypatch.setattr(bulk_cancel, "MAX_BULK", 10**9)
+    monkeypatch.setattr(bulk_cancel, "MAX_BULK_CANCEL", 10**9)
     assert "maxRunIds" not in (refusal({"runIds": ["r"] * 101}).details or {})
 
 
 @pytest.mark.rule("run-10")
 def test_an_entry_says_what_became_of_a_run() -> None:
     for status in STATUSES:
-        entry = bulk_entry("r", status)
+        entry = bulk_cancel_entry("r", status)
         if status in ("cancelling", "cancelled"):
             assert entry == {"runId": "r", "ok": True, "status": status}
         else:
             assert (entry["ok"], entry["error"]["code"]) == (False, "run_terminal")
-    entries = [bulk_entry("r", "cancelled"), bulk_entry("r", None), bulk_entry("a b", None, "validation_error")]
+    entries = [
+        bulk_cancel_entry("r", "cancelled"),
+        bulk_cancel_entry("r", None),
+        bulk_cancel_entry("a b", None, "validation_error"),
+    ]
     assert [entry.get("error", {}).get("code") for entry in entries] == [None, "not_found", "validation_error"]
     assert schema.check("bulk-cancel-response", {"results": entries}) == []
     assert {entry["error"]["code"] for entry in entries[1:]} <= set(ERRORS)

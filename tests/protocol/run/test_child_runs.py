@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import header_of, node, plan_of, workflow
 from weftwork.protocol.json import schema
-from weftwork.protocol.run.child_runs import ancestry, host_id, tree_row
+from weftwork.protocol.run.child_runs import ancestry, host_id, tree_entry
 from weftwork.protocol.run.header import STATUSES, TERMINAL, Parent, Status
 from weftwork.protocol.run.projection import MAX_CHILDREN, Projection, StateRow, Stored, has_children, snapshot, summary
 
@@ -82,7 +82,7 @@ def test_a_snapshot_names_agent_and_orchestrator() -> None:
 @pytest.mark.rule("kin-12")
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_row_of_a_tree_fits_its_schema(status: Status) -> None:
-    rows = [plain(tree_row(stored(status=status, parent=parent), at)) for at, parent in enumerate((None, PARENT))]
+    rows = [plain(tree_entry(stored(status=status, parent=parent), at)) for at, parent in enumerate((None, PARENT))]
     assert schema.check("run-tree", {"runId": "run-1", "runs": rows, "truncated": False}) == []
     assert [row["depth"] for row in rows] == [0, 1]
     assert {name: rows[1][name] for name in rows[1] if name not in rows[0]} == {

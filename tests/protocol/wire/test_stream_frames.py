@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
-from weftwork.protocol.run.events import KEPT, Event, reaching
+from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event, take_bytes
 from weftwork.protocol.wire.streams import MODES, START, Cursor, StreamMode, frames, parse_modes, shown
 
 KINDS = ("run.started", "node.completed", "output.chunk", "log.appended", "run.completed")
@@ -36,7 +36,7 @@ def test_readers_are_shown_their_frames_whoever_came_before(
 @pytest.mark.parametrize("modes", PLAIN)
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[StreamMode]) -> None:
-    small, large = event(2, kind), event(2, kind, KEPT)
+    small, large = event(2, kind), event(2, kind, MAX_CACHED_DOCUMENT)
     assert shown(small, modes, START) is shown(small, frozenset(set(modes)), START)
     for one in (small, large):
         assert shown(one, modes, START) == b"".join(frame.encode() for frame in frames(one, modes, START))
@@ -49,7 +49,7 @@ def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: fr
 @given(st.lists(st.integers(0, 50), max_size=8), st.integers(-1, 3000))
 def test_events_reach_a_budget_with_the_last_of_them(sizes: list[int], budget: int) -> None:
     events = [event(at, "log.appended", size) for at, size in enumerate(sizes)]
-    found = reaching(events, budget)
+    found = take_bytes(events, budget)
     assert found == events[: len(found)]
     assert sum(each.weight for each in found[:-1]) < max(budget, 1)
     assert len(found) == len(events) or sum(each.weight for each in found) >= budget

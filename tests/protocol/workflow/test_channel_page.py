@@ -95,11 +95,11 @@ def test_the_keywords_are_those_of_the_dialect() -> None:
     table = dict(row for row in rows(section("Schemas")) if row[0] != "a schema" and "keywords" not in row[0])
     listed = [name for kind in list(table)[:8] for name in codes(table[kind]) if name not in ("#/$defs/", "x-")]
     known = (
-        schema_dialect.ONE
-        | schema_dialect.LISTED
-        | schema_dialect.NAMED
-        | schema_dialect.VALUES
-        | schema_dialect.NOTES
+        schema_dialect.SUBSCHEMA_KEYWORDS
+        | schema_dialect.SUBSCHEMA_LIST_KEYWORDS
+        | schema_dialect.SUBSCHEMA_MAP_KEYWORDS
+        | schema_dialect.VALUE_KEYWORDS
+        | schema_dialect.ANNOTATION_KEYWORDS
         | {"$ref", "$schema", "$defs"}
     )
     assert sorted(listed) == sorted(known)
@@ -109,15 +109,15 @@ def test_the_numbers_are_those_of_the_code() -> None:
     bounds = rows(section("Schemas"))[8:]
     assert [list(map(int, re.findall(r"\d+", bound))) for _, bound in bounds] == [
         [schema_dialect.MAX_BYTES, schema_dialect.MAX_DEPTH, schema_dialect.MAX_SUBSCHEMAS],
-        [schema_dialect.MAX_WEIGHT, schema_dialect.MAX_DEPTH],
+        [schema_dialect.MAX_STEPS_PER_VALUE, schema_dialect.MAX_DEPTH],
         [schema_dialect.MAX_OPTIONS, schema_dialect.MAX_OPTION_BYTES],
         [
             schema_dialect.MAX_PATTERNS,
             schema_dialect.MAX_PATTERN,
-            schema_dialect.MAX_PATTERN_SPACE,
-            schema_dialect.LARGEST_PATTERN // 1024,
+            schema_dialect.MAX_PATTERN_KIB,
+            schema_dialect.MAX_COMPILED_PATTERN // 1024,
         ],
-        [caller_schema.MAX_STEPS, caller_schema.MAX_SCANNED],
+        [caller_schema.MAX_STEPS, caller_schema.MAX_PATTERN_WORK],
     ]
     assert f"-{MAX_INTEGER} and\n{MAX_INTEGER}" in section("Reducers")
     assert all(f"`{role}`" in section("Reducers") for role in reducer.ROLES)

@@ -8,8 +8,8 @@ from tests.harness.definitions import edge, header_of, node, plan_of, workflow
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.fold import apply, fold
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.fold.traversal import holds
-from weftwork.protocol.json.values import same
+from weftwork.protocol.fold.traversal import is_condition_met
+from weftwork.protocol.json.values import json_equal
 from weftwork.protocol.run.events import Fact
 
 OUTPUTS = {
@@ -34,7 +34,7 @@ def after(condition: dict[str, Any], failed: bool = False, **inputs: Any) -> Run
 
 def taken(condition: dict[str, Any], **more: Any) -> bool:
     state = after(condition, **more)
-    return holds(state, state.plan.nodes["a"].outgoing[0])
+    return is_condition_met(state, state.plan.nodes["a"].outgoing[0])
 
 
 @pytest.mark.rule("wf-14")
@@ -118,7 +118,7 @@ def test_a_failed_node_has_no_outputs_to_judge() -> None:
 
 
 def test_equal_means_equal_as_json() -> None:
-    assert same({"a": [1, None, "x"]}, {"a": [1.0, None, "x"]})
+    assert json_equal({"a": [1, None, "x"]}, {"a": [1.0, None, "x"]})
     for one, other in [(1, True), (0, False), ("1", 1), (None, False), ([1], [1, 2]), ({"a": 1}, {"b": 1}), ({}, [])]:
-        assert not same(one, other)
-        assert not same(other, one)
+        assert not json_equal(one, other)
+        assert not json_equal(other, one)

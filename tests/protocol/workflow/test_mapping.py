@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import TYPES, node, plan_of, variable, workflow
-from weftwork.protocol.json.pointers import matching
+from weftwork.protocol.json.pointers import match_pointer_pattern
 from weftwork.protocol.workflow import taint
 from weftwork.protocol.workflow import validation as definitions
 from weftwork.protocol.workflow.node_config import variables_read, variables_written
@@ -31,7 +31,7 @@ def calling(node_id: str = "call", **config: Any) -> dict[str, Any]:
     ],
 )
 def test_what_stands_at_a_pattern(pattern: str, found: list[tuple[str, Any]]) -> None:
-    assert list(matching({"a": {"x/y": [1, 2]}, "b": 3}, pattern)) == found
+    assert list(match_pointer_pattern({"a": {"x/y": [1, 2]}, "b": 3}, pattern)) == found
 
 
 def test_variables_of_mappings_and_of_single_members() -> None:

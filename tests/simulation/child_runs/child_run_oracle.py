@@ -12,7 +12,7 @@ from weftwork.engine.run.live_run import bounds_of
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import Batch
-from weftwork.protocol.run.child_runs import standing
+from weftwork.protocol.run.child_runs import status_for_parent
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
 from weftwork.protocol.run.header import TERMINAL, RunKey
 from weftwork.protocol.run.projection import Stored
@@ -73,11 +73,11 @@ async def _has_moved(storm: "KinLife", before: Stored, state: RunState) -> bool:
 
 def is_idle(state: RunState) -> bool:
     """Whether it is parked once nodes that are owed a look have had it: a look that changes nothing is in no log."""
-    owed, state.owed = state.owed, set()
+    owed, state.pending_calls = state.pending_calls, set()
     try:
         return is_parked(state)
     finally:
-        state.owed = owed
+        state.pending_calls = owed
 
 
 def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
@@ -114,7 +114,7 @@ def _check_owed(state: RunState) -> None:
     """Nobody who waits for children has missed something."""
     if state.status == "paused":
         return
-    for node_id, waiting in state.awaiting.items():
+    for node_id, waiting in state.awaiting_children.items():
         node = state.plan.nodes[node_id].node
         where = f"{state.header.run_id}, {node_id} ({node.declaration.type_id}): {waiting.children}"
         if node.declaration.type_id in FAMILIES:
@@ -143,12 +143,14 @@ def _check_above(state: RunState, states: dict[str, RunState]) -> None:
 def _check_mirror(state: RunState, states: dict[str, RunState]) -> None:
     """kin-03: what a run knows of children that it waits for is how they stand."""
     for node_id, node in state.nodes.items():
-        opened = [child for child in node.children.values() if child.awaited and not child.ended]
+        opened = [child for child in node.children.values() if child.awaited and not child.has_ended]
         assert len(opened) == node.open_children, f"{node_id} counts its children wrongly"
-        assert not opened or node_id in state.awaiting or node_id in state.suspended, f"{node_id} left its children"
+        assert not opened or node_id in state.awaiting_children or node_id in state.suspended, (
+            f"{node_id} left its children"
+        )
         for child in opened:
             assert child.run_id in states, "a child that is waited for was deleted"
-            found = standing(states[child.run_id].status)
+            found = status_for_parent(states[child.run_id].status)
             assert found == child.status, f"{child.run_id} is {found} and its parent has {child.status}"
 
 

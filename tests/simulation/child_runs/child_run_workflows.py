@@ -52,7 +52,7 @@ class Family:
 
     @property
     def open(self) -> list[str]:
-        return [key for key, child in self._children.items() if child.awaited and not child.ended]
+        return [key for key, child in self._children.items() if child.awaited and not child.has_ended]
 
     @property
     def starts(self) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ class Village:
             await asyncio.sleep(0)
         if self._dice.random() < config["slow"]:
             await context.sleep_until(context.started_at + self._dice.choice([1, 150, 2_000]) + len(call.children))
-        ended = any(child.ended for child in call.children.values())
+        ended = any(child.has_ended for child in call.children.values())
         if config["asks"] and ended:
             await context.ask(Interrupt("custom", f"{call.node_id}:{call.visit}", {"customKind": "test.ask"}))
         if config["fails"] and ended:

@@ -229,7 +229,7 @@ def test_a_look_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
     wait = children.wait
 
     def trusting(state: RunState, given: NodeAwaits) -> Any:
-        return wait(state, msgspec.structs.replace(given, heard=state.nodes[given.node_id].heard))
+        return wait(state, msgspec.structs.replace(given, heard=state.nodes[given.node_id].last_child_event))
 
     monkeypatch.setattr(transitions, "wait", trusting)
     with pytest.raises(AssertionError, match=r"twice|owed a look|waits for nobody|counts its children"):
@@ -238,7 +238,7 @@ def test_a_look_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_an_end_of_an_older_entry_that_counts_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def trusting(state: RunState, node_id: str, entered: int) -> bool:
-        return node_id in state.under_way
+        return node_id in state.active_nodes
 
     monkeypatch.setattr(transitions, "is_running", trusting)
     monkeypatch.setattr(children, "is_running", trusting)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
 
 CUTS = ("node_timeout", "map_item_failed")
@@ -46,7 +46,7 @@ def tell_story(facts: list[Fact]) -> Story:
             if payload["lastError"]["code"] in CUTS:
                 story.cuts += 1
                 story.cut |= {claim for each, claim in claims.items() if each[0] == node_id}
-        elif event.type == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN:
+        elif event.type == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN_OUTCOME_KIND:
             about = payload["data"]["payload"]
             where = (node_id, about.get("item", ""), about.get("step", ""))
             story.questions.append((where, claims[where]))

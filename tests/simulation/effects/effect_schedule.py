@@ -16,7 +16,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunHeader, RunKey
 
 FATES = {"down": 0.04, "conflict": 0.04, "lost": 0.08}
@@ -124,7 +124,7 @@ class Storm(Gated):
 
     def _found_out(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
         """A truthful answer: whoever is asked what became of an effect looks whether the world has seen it."""
-        if data.get("customKind") != UNKNOWN:
+        if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
             return "yes"
         self.asked += 1
         about = data["payload"]
@@ -144,7 +144,9 @@ class Storm(Gated):
 
     async def _questions(self) -> set[str]:
         asked = (await self.state()).interrupts.values()
-        return {each.node_id for each in asked if each.status == "open" and each.data["customKind"] == UNKNOWN}
+        return {
+            each.node_id for each in asked if each.status == "open" and each.data["customKind"] == UNKNOWN_OUTCOME_KIND
+        }
 
     async def weather(self) -> None:
         """Let the run happen in bad weather, until it has ended or, without a person, waits for one."""

@@ -15,7 +15,7 @@ from weftwork.ports.storage.event_log import AWAY_MS, InterruptQuery, StoreUnava
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
-from weftwork.protocol.run.events import REMINDER, Event, Fact
+from weftwork.protocol.run.events import INTERRUPT_REMINDER, Event, Fact
 from weftwork.protocol.run.projection import Stored
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _check_times(facts: list[Fact], exact: bool) -> None:
         elif each.type == "node.suspended":
             assert last is not None
             asked[each.payload["interruptId"]] = last, each.payload.get("remindAfterMs", [])
-        elif each.type == REMINDER:
+        elif each.type == INTERRUPT_REMINDER:
             question, after = asked[each.payload["interruptId"]]
             late = each.timestamp - question.timestamp - after[each.payload["number"] - 1]
             assert late == 0 or (late > 0 and not exact), f"a reminder came {late} ms late"

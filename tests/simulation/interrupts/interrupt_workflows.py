@@ -11,7 +11,7 @@ from tests.harness.external_system import working
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.run.interrupts import Interrupt, InterruptState, Resolution
 
 SECRET = "secret-text"
@@ -158,7 +158,7 @@ def answer_to(
         return {"answers": dice.choice([answers, listed])}, PEOPLE[0]
     if asked.kind == "external-event":
         return {**asked.data["correlation"], "tag": tag}, PEOPLE[0]
-    if asked.data.get("customKind") == UNKNOWN:
+    if asked.data.get("customKind") == UNKNOWN_OUTCOME_KIND:
         # Outside of its steps a node does nothing, so there is no harm in it.
         step = asked.data["payload"].get("step")
         known = step is not None and happened(step)

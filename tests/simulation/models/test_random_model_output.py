@@ -109,11 +109,11 @@ def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPat
 
     def trusting(state: RunState, given: ModelAnswered) -> Any:
         node = state.nodes[given.node_id]
-        known, node.turns = node.turns, {}
+        known, node.model_answers = node.model_answers, {}
         try:
             return keep(state, given)
         finally:
-            node.turns = known
+            node.model_answers = known
 
     monkeypatch.setattr(model_calls.Speech, "generate", forgetful)
     monkeypatch.setattr(transitions, "keep", trusting)

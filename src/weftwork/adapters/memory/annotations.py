@@ -6,7 +6,7 @@ from weftwork.adapters.memory.open_state import Door
 from weftwork.ports.storage.annotations import Annotation, AnnotationPage, Verdict
 from weftwork.ports.storage.event_log import Recorded
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Record, check_record
+from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
 
 
@@ -23,7 +23,7 @@ class MemoryAnnotations:
         run: RunKey,
         annotation: Annotation,
         most: int,
-        record: Record | None = None,
+        record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
     ) -> Verdict | Recorded:
         self._door.enter()

@@ -3,7 +3,7 @@
 from weftwork.adapters.memory.open_state import Door
 from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
 from weftwork.ports.storage.event_log import EventLog, Recorded
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 
 Versions = dict[str, Registration]
 """By version, in the order of registration."""
@@ -27,7 +27,7 @@ class MemoryDefinitions:
         return self._documents.get(digest)
 
     async def register(
-        self, registration: Registration, document: bytes, most: int, record: Record | None = None
+        self, registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None = None
     ) -> Registered | Known | Full | Recorded:
         self._door.enter()
         if record is not None:

@@ -27,8 +27,15 @@ from weftwork.ports.storage.event_log import (
     StillLive,
 )
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Batch, Hidden, Record, check_batch, check_first, check_record
-from weftwork.protocol.run.events import Event, reaching
+from weftwork.protocol.run.batch import (
+    Batch,
+    HiddenValue,
+    IdempotencyRecord,
+    check_batch,
+    check_first_batch,
+    check_record,
+)
+from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, Stored
 
@@ -48,7 +55,7 @@ class MemoryEventLog:
         self._waking = Waking()
         self._kin = Kin(self.find)
         self._interrupts: defaultdict[str, OpenInterrupts] = defaultdict(OpenInterrupts)
-        self._records: dict[tuple[str, str], Record] = {}
+        self._records: dict[tuple[str, str], IdempotencyRecord] = {}
         self._ages: list[tuple[int, str, str]] = []
         self._deleted: dict[int, tuple[int, RunKey]] = {}
         """By its number, when a run was deleted and how it was called."""
@@ -57,13 +64,13 @@ class MemoryEventLog:
     async def create(
         self,
         header: RunHeader,
-        hidden: tuple[Hidden, ...] = (),
-        record: Record | None = None,
+        hidden: tuple[HiddenValue, ...] = (),
+        record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
     ) -> Created | Recorded | Active:
         self._door.enter()
-        check_first(header, record, first)
+        check_first_batch(header, record, first)
         known = self._taken(record)
         if known is not None:
             return known
@@ -88,11 +95,11 @@ class MemoryEventLog:
         found = self._runs.get(run)
         if found is None or found.ended or found.projection.last_sequence != expected:
             raise SequenceConflict(f"the run does not stand at {expected}")
-        born = {spawn.header.key for spawn in batch.spawns}
-        if len(born) < len(batch.spawns) or any(key in self._runs for key in born):
+        born = {spawn.header.key for spawn in batch.child_creates}
+        if len(born) < len(batch.child_creates) or any(key in self._runs for key in born):
             raise HostFault("the run id of a child is in use")
         self._apply(found, batch)
-        for spawn in batch.spawns:
+        for spawn in batch.child_creates:
             self._add(spawn.header, spawn.hidden)
         self._kin.reach(found, batch)
         self._fill(batch.record)
@@ -113,13 +120,13 @@ class MemoryEventLog:
 
     async def news(self, after: News | None, limit: int) -> list[News]:
         self._door.enter()
-        number = self._number(RunKey(after.parent.partition, after.told.child)) if after is not None else -1
+        number = self._number(RunKey(after.parent.partition, after.told.child_run_id)) if after is not None else -1
         return self._kin.news(number, limit) if number is not None else []
 
     async def hear(self, heard: tuple[News, ...]) -> None:
         self._door.enter()
         for news in heard:
-            child = self._runs.get(RunKey(news.parent.partition, news.told.child))
+            child = self._runs.get(RunKey(news.parent.partition, news.told.child_run_id))
             if child is not None:
                 self._kin.hear(child, news.told.sequence)
 
@@ -128,14 +135,14 @@ class MemoryEventLog:
         number = self._number(after) if after is not None else -1
         return self._kin.instructions(number, limit) if number is not None else []
 
-    async def remember(self, record: Record) -> Recorded | None:
+    async def remember(self, record: IdempotencyRecord) -> Recorded | None:
         self._door.enter()
         known = self._taken(record)
         if known is None:
             self._fill(record)
         return known
 
-    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+    async def recall(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
         self._door.enter()
         record = self._records.get((partition, slot))
         return record if record is not None and record.created_at >= not_before else None
@@ -145,7 +152,7 @@ class MemoryEventLog:
         found = self._runs.get(run)
         start = max(after, -1) + 1
         events = found.events[start : start + max(limit, 0)] if found is not None else []
-        return events if budget is None else reaching(events, budget)
+        return events if budget is None else take_bytes(events, budget)
 
     def find(self, run: RunKey) -> MemoryRun | None:
         """The run itself, for the ports that keep something beside its log."""
@@ -161,7 +168,7 @@ class MemoryEventLog:
         found = self._runs.get(run)
         return replace(found.projection, outputs=None) if found is not None else None
 
-    async def hidden(self, run: RunKey) -> list[Hidden]:
+    async def hidden(self, run: RunKey) -> list[HiddenValue]:
         self._door.enter()
         found = self._runs.get(run)
         return sorted(found.hidden, key=lambda item: item.sequence) if found is not None else []
@@ -214,7 +221,7 @@ class MemoryEventLog:
             swept += 1
         return swept
 
-    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | Recorded:
         self._door.enter()
         check_record(run, record)
         known = self._taken(record)
@@ -259,7 +266,7 @@ class MemoryEventLog:
             return found.number
         return max((number for number, (_, key) in self._deleted.items() if key == run), default=None)
 
-    def _add(self, header: RunHeader, hidden: tuple[Hidden, ...]) -> MemoryRun:
+    def _add(self, header: RunHeader, hidden: tuple[HiddenValue, ...]) -> MemoryRun:
         run = MemoryRun(header, hidden, self._created)
         self._created += 1
         self._by_partition.setdefault(header.partition, []).append(run)
@@ -282,13 +289,13 @@ class MemoryEventLog:
         if run.ended:
             del self._live[run.key]
 
-    def _taken(self, record: Record | None) -> Recorded | None:
+    def _taken(self, record: IdempotencyRecord | None) -> Recorded | None:
         known = self._records.get((record.partition, record.slot)) if record is not None else None
         if known is None or record is None or known.created_at < record.expired_before:
             return None
         return Recorded(known)
 
-    def _fill(self, record: Record | None) -> None:
+    def _fill(self, record: IdempotencyRecord | None) -> None:
         if record is not None:
             self._records[record.partition, record.slot] = replace(record, expired_before=0)
             heapq.heappush(self._ages, (record.created_at, record.partition, record.slot))

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.event_log import Instruction, News, Page, RunQuery
-from weftwork.protocol.run.batch import Batch, Cascade, Hidden, Order
+from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL, Parent, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, Stored
@@ -34,7 +34,7 @@ _decode = msgspec.json.Decoder(RunHeader).decode
 class MemoryRun:
     """`number` is the order of creation in the whole store."""
 
-    def __init__(self, header: RunHeader, hidden: tuple[Hidden, ...], number: int) -> None:
+    def __init__(self, header: RunHeader, hidden: tuple[HiddenValue, ...], number: int) -> None:
         self.key = header.key
         self.number = number
         self.workflow_id = header.workflow_id
@@ -47,7 +47,7 @@ class MemoryRun:
         self.header = _encode(header)
         self.projection = Projection("pending")
         self.events: list[Event] = []
-        self.hidden: list[Hidden] = list(hidden)
+        self.hidden: list[HiddenValue] = list(hidden)
         self.annotations: dict[str, Annotation] = {}
         self.rows: dict[tuple[str, str], StateRow] = {}
 
@@ -98,13 +98,13 @@ class Kin:
 
     def reach(self, run: MemoryRun, batch: Batch) -> None:
         """What a run, with this batch, has to say to its kin; and nobody speaks to one that has ended."""
-        for order in batch.orders:
+        for order in batch.cancel_requests:
             self._order(run, order)
-        if batch.cascade is not None:
-            self._cascade(run, batch.cascade)
+        if batch.cascade_cancel is not None:
+            self._cascade(run, batch.cascade_cancel)
         parent = run.parent
-        if batch.tells is not None and parent is not None and not parent.ended:
-            self._news[run.number] = News(parent.key, batch.tells)
+        if batch.child_result is not None and parent is not None and not parent.ended:
+            self._news[run.number] = News(parent.key, batch.child_result)
         if run.ended:
             self._orders.pop(run.number, None)
             for number in run.children:
@@ -128,15 +128,15 @@ class Kin:
     def instructions(self, number: int, limit: int) -> list[Instruction]:
         return _behind(self._orders, number, limit)
 
-    def _order(self, run: MemoryRun, order: Order) -> None:
-        child = self._find(RunKey(run.key.partition, order.child))
+    def _order(self, run: MemoryRun, order: CancelRequest) -> None:
+        child = self._find(RunKey(run.key.partition, order.child_run_id))
         if child is not None and child.number in run.children:
             self._tell_to_end(run, child, order.reason)
 
-    def _cascade(self, run: MemoryRun, cascade: Cascade) -> None:
+    def _cascade(self, run: MemoryRun, cascade: CascadeCancel) -> None:
         for child in run.children.values():
             kinship = child.kinship
-            if kinship is not None and (kinship.awaited if cascade.awaited else kinship.cascade):
+            if kinship is not None and (kinship.awaited if cascade.awaited_only else kinship.cascade):
                 self._tell_to_end(run, child, cascade.reason)
 
     def _tell_to_end(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:

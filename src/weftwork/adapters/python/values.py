@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from weftwork.protocol.json.decoder import MAX_INTEGER
-from weftwork.protocol.json.pointers import escape
-from weftwork.protocol.json.values import MAX_DEPTH, MAX_TEXT, MAX_VALUES, is_array, is_object
+from weftwork.protocol.json.pointers import printable_token
+from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, is_array, is_object
 
 MAX_SHOWN: Final = 256
 MAX_BLAMED: Final = 20
@@ -35,7 +35,9 @@ class TooLarge(NotJson):
     """More than one value may hold. Not looked at any further."""
 
     def __init__(self) -> None:
-        super().__init__("", f"has more than {MAX_TEXT:,} characters, {MAX_VALUES:,} values or {MAX_DEPTH} levels")
+        super().__init__(
+            "", f"has more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values or {MAX_VALUE_DEPTH} levels"
+        )
 
 
 def as_json(value: Any, bounded: bool = True) -> Any:
@@ -44,7 +46,7 @@ def as_json(value: Any, bounded: bool = True) -> Any:
     Structs, dataclasses, enums, dates, UUIDs, decimals, sets and bytes become what msgspec makes of them. Numbers are
     finite, integers within 2^53-1, texts without NUL and lone surrogates: what comes in over HTTP is held to the same.
     """
-    if bounded and isinstance(value, _CONTAINERS) and len(cast("Sized", value)) > MAX_VALUES:
+    if bounded and isinstance(value, _CONTAINERS) and len(cast("Sized", value)) > MAX_VALUE_COUNT:
         raise TooLarge
     try:
         made = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
@@ -67,13 +69,13 @@ class _Room:
     __slots__ = ("text", "values")
 
     def __init__(self) -> None:
-        self.values = MAX_VALUES
-        self.text = MAX_TEXT
+        self.values = MAX_VALUE_COUNT
+        self.text = MAX_VALUE_TEXT
 
     def take(self, values: int, text: int, level: int) -> None:
         self.values -= values
         self.text -= text
-        if self.values < 0 or self.text < 0 or level > MAX_DEPTH:
+        if self.values < 0 or self.text < 0 or level > MAX_VALUE_DEPTH:
             raise TooLarge
 
 
@@ -99,7 +101,7 @@ def _blamed(value: Any, error: Exception, depth: int = 0) -> NotJson:
             msgspec.to_builtins(part, str_keys=True, enc_hook=_plain)
         except Exception as inner:
             found = _blamed(part, inner, depth + 1)
-            return NotJson(f"/{escape(str(name))}{found.pointer}", found.why)
+            return NotJson(f"/{printable_token(str(name))}{found.pointer}", found.why)
     if isinstance(error, _NoWay):
         return NotJson("", str(error))
     if isinstance(error, TypeError) and str(error).startswith("Only dicts"):
@@ -156,7 +158,7 @@ def _members(value: dict[str, Any], room: _Room | None, level: int) -> dict[str,
         except TooLarge:
             raise
         except NotJson as error:
-            raise NotJson(f"/{escape(name)}{error.pointer}", error.why) from None
+            raise NotJson(f"/{printable_token(name)}{error.pointer}", error.why) from None
     return made
 
 

@@ -12,7 +12,7 @@ from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.annotations import Annotation, AnnotationPage, Verdict
 from weftwork.ports.storage.event_log import Recorded
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Record, check_record
+from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
 
 _NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
@@ -43,7 +43,7 @@ class SqliteAnnotations:
         run: RunKey,
         annotation: Annotation,
         most: int,
-        record: Record | None = None,
+        record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
     ) -> Verdict | Recorded:
         check_record(run, record)
@@ -63,7 +63,7 @@ def _add(
     run: RunKey,
     annotation: Annotation,
     most: int,
-    record: Record | None,
+    record: IdempotencyRecord | None,
     assets: tuple[str, ...],
     connection: Connection,
 ) -> Verdict | Recorded:

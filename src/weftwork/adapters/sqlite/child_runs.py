@@ -11,7 +11,7 @@ from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.run_queries import find_numbered, number_of
 from weftwork.ports.storage.event_log import Instruction, News
-from weftwork.protocol.run.batch import Cascade, Order, Told
+from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import Stored
 
@@ -75,7 +75,7 @@ RESULTS_PAGE = """
 """
 
 
-def tell(connection: Connection, run_no: int, told: Told) -> None:
+def tell(connection: Connection, run_no: int, told: ChildResult) -> None:
     """Keep the word of a child instead of its last one, if its parent is there and has not ended."""
     connection.execute(_TELL, (told.node_id, told.key, told.sequence, told.status, told.outcome, run_no))
 
@@ -95,17 +95,17 @@ def news(after: News | None, limit: int, connection: Connection) -> list[News]:
     with snapshot(connection):
         number = -1
         if after is not None:
-            known = number_of(connection, RunKey(after.parent.partition, after.told.child))
+            known = number_of(connection, RunKey(after.parent.partition, after.told.child_run_id))
             if known is None:
                 return []
             number = known
         found = connection.execute(RESULTS_PAGE, (number, max(limit, 0))).fetchall()
-    return [News(RunKey(partition, parent), Told(*told)) for partition, parent, *told in found]
+    return [News(RunKey(partition, parent), ChildResult(*told)) for partition, parent, *told in found]
 
 
 def hear(heard: tuple[News, ...], connection: Connection) -> None:
     """EventLog.hear."""
-    values = [(each.parent.partition, each.told.child, each.told.sequence) for each in heard]
+    values = [(each.parent.partition, each.told.child_run_id, each.told.sequence) for each in heard]
     connection.executemany(_HEAR, values)
 
 
@@ -128,15 +128,15 @@ CANCEL_REQUESTS_PAGE = """
 """
 
 
-def order(connection: Connection, run: RunKey, run_no: int, orders: tuple[Order, ...]) -> None:
+def order(connection: Connection, run: RunKey, run_no: int, orders: tuple[CancelRequest, ...]) -> None:
     """Keep the orders of a run for those children of it that have not ended."""
-    values = [(run.run_id, each.reason, run_no, run.partition, each.child) for each in orders]
+    values = [(run.run_id, each.reason, run_no, run.partition, each.child_run_id) for each in orders]
     connection.executemany(_ORDER, values)
 
 
-def cascade(connection: Connection, run: RunKey, run_no: int, given: Cascade) -> None:
+def cascade(connection: Connection, run: RunKey, run_no: int, given: CascadeCancel) -> None:
     """Keep an order for all children of a run that this is about."""
-    statement = WAITED_FOR if given.awaited else CANCELLED_WITH_IT
+    statement = WAITED_FOR if given.awaited_only else CANCELLED_WITH_IT
     connection.execute(statement, (run.run_id, given.reason, run_no))
 
 

@@ -8,7 +8,7 @@ from weftwork.adapters.sqlite.database.reader import Readers, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
 from weftwork.ports.storage.event_log import Recorded
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 _GET = "SELECT document FROM definitions WHERE digest = ?"
@@ -50,7 +50,7 @@ class SqliteDefinitions:
         return await self._read(partial(_get, digest))
 
     async def register(
-        self, registration: Registration, document: bytes, most: int, record: Record | None = None
+        self, registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None = None
     ) -> Registered | Known | Full | Recorded:
         return await self._write(partial(_register, registration, document, most, record))
 
@@ -74,7 +74,7 @@ def _get(digest: str, connection: Connection) -> bytes | None:
 
 
 def _register(
-    registration: Registration, document: bytes, most: int, record: Record | None, connection: Connection
+    registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None, connection: Connection
 ) -> Registered | Known | Full | Recorded:
     taken = idempotency.taken(connection, record) if record is not None else None
     if taken is not None:

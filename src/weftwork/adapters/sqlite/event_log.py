@@ -22,7 +22,14 @@ from weftwork.ports.storage.event_log import (
     Recorded,
     RunQuery,
 )
-from weftwork.protocol.run.batch import Batch, Hidden, Record, check_batch, check_first, check_record
+from weftwork.protocol.run.batch import (
+    Batch,
+    HiddenValue,
+    IdempotencyRecord,
+    check_batch,
+    check_first_batch,
+    check_record,
+)
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, Stored
@@ -41,18 +48,20 @@ class SqliteEventLog:
     async def create(
         self,
         header: RunHeader,
-        hidden: tuple[Hidden, ...] = (),
-        record: Record | None = None,
+        hidden: tuple[HiddenValue, ...] = (),
+        record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
     ) -> Created | Recorded | Active:
-        check_first(header, record, first)
+        check_first_batch(header, record, first)
         document = _encode_header(header)
         return await self._write(partial(create, self._heads, header, document, hidden, record, exclusive, first))
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
         check_batch(run, expected, batch)
-        brood = tuple((each, _encode_header(each.header)) for each in batch.spawns) if batch.spawns else ()
+        brood = (
+            tuple((each, _encode_header(each.header)) for each in batch.child_creates) if batch.child_creates else ()
+        )
         point("append.begin")
         taken = await self._write(partial(append, self._heads, run, expected, batch, brood))
         point("append.durable")
@@ -73,10 +82,10 @@ class SqliteEventLog:
     async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
         return await self._read(partial(child_runs.instructions, after, limit))
 
-    async def remember(self, record: Record) -> Recorded | None:
+    async def remember(self, record: IdempotencyRecord) -> Recorded | None:
         return await self._write(partial(idempotency.remember, record))
 
-    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+    async def recall(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
         return await self._read(partial(idempotency.recall, partition, slot, not_before))
 
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
@@ -88,7 +97,7 @@ class SqliteEventLog:
     async def projection(self, run: RunKey) -> Projection | None:
         return await self._read(partial(find_projection, run))
 
-    async def hidden(self, run: RunKey) -> list[Hidden]:
+    async def hidden(self, run: RunKey) -> list[HiddenValue]:
         return await self._read(partial(read_hidden, run))
 
     async def list_runs(self, partition: str, query: RunQuery) -> Page:
@@ -113,7 +122,7 @@ class SqliteEventLog:
     async def sweep(self, created_before: int) -> int:
         return await self._write(partial(_sweep, created_before))
 
-    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | Recorded:
         check_record(run, record)
         return await self._write(partial(retention.delete, run, now, record))
 

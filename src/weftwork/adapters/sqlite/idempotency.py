@@ -4,7 +4,7 @@ from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.ports.storage.event_log import Recorded
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 
 SWEEP_MOST: Final = 1000
 
@@ -20,19 +20,19 @@ _SWEEP = """
 """
 
 
-def taken(connection: Connection, record: Record) -> Recorded | None:
+def taken(connection: Connection, record: IdempotencyRecord) -> Recorded | None:
     """What is recorded in the slot, if it is taken and still counts."""
     known = recall(record.partition, record.slot, record.expired_before, connection)
     return Recorded(known) if known is not None else None
 
 
-def insert(connection: Connection, record: Record) -> None:
+def insert(connection: Connection, record: IdempotencyRecord) -> None:
     """Fill a slot that is known to be free, or to hold a record that no longer counts."""
     row = (record.partition, record.slot, record.fingerprint, record.outcome, record.created_at)
     connection.execute(_INSERT, row)
 
 
-def remember(record: Record, connection: Connection) -> Recorded | None:
+def remember(record: IdempotencyRecord, connection: Connection) -> Recorded | None:
     """Fill the slot, unless it is taken."""
     known = taken(connection, record)
     if known is None:
@@ -40,10 +40,10 @@ def remember(record: Record, connection: Connection) -> Recorded | None:
     return known
 
 
-def recall(partition: str, slot: str, not_before: int, connection: Connection) -> Record | None:
+def recall(partition: str, slot: str, not_before: int, connection: Connection) -> IdempotencyRecord | None:
     """The record of a slot, if it is not too old."""
     found = connection.execute(_FIND, (partition, slot)).fetchall()
-    record = Record(*found[0]) if found else None
+    record = IdempotencyRecord(*found[0]) if found else None
     return record if record is not None and record.created_at >= not_before else None
 
 

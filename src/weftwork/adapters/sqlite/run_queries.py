@@ -19,7 +19,7 @@ import msgspec
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.ports.storage.event_log import Page, RunQuery
-from weftwork.protocol.run.batch import MAX_SEQUENCE, Hidden
+from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, Stored
@@ -128,10 +128,10 @@ def read_events(run: RunKey, after: int, limit: int, connection: Connection, bud
     return events
 
 
-def read_hidden(run: RunKey, connection: Connection) -> list[Hidden]:
+def read_hidden(run: RunKey, connection: Connection) -> list[HiddenValue]:
     """EventLog.hidden."""
     found = connection.execute(_HIDDEN, (run.partition, run.run_id)).fetchall()
-    return [Hidden(*row) for row in found]
+    return [HiddenValue(*row) for row in found]
 
 
 MOST_CANDIDATES: Final = 2000

@@ -21,7 +21,7 @@ from weftwork.adapters.sqlite.interrupts import set_listed
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.event_log import Active, Created, Recorded, SequenceConflict
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Batch, Hidden, Record, Spawn
+from weftwork.protocol.run.batch import Batch, ChildCreate, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL, Parent, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection
 
@@ -83,7 +83,7 @@ def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
         insert_hidden(connection, run_no, batch.hidden)
 
 
-def insert_hidden(connection: Connection, run_no: int, hidden: tuple[Hidden, ...]) -> None:
+def insert_hidden(connection: Connection, run_no: int, hidden: tuple[HiddenValue, ...]) -> None:
     connection.executemany(_INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
 
 
@@ -192,8 +192,8 @@ def create(
     heads: Heads,
     header: RunHeader,
     document: bytes,
-    hidden: tuple[Hidden, ...],
-    record: Record | None,
+    hidden: tuple[HiddenValue, ...],
+    record: IdempotencyRecord | None,
     exclusive: bool,
     first: Batch | None,
     connection: Connection,
@@ -225,7 +225,7 @@ def insert_run(
     heads: Heads,
     header: RunHeader,
     document: bytes,
-    hidden: tuple[Hidden, ...],
+    hidden: tuple[HiddenValue, ...],
     now: Projection,
 ) -> int:
     """A run that stands like this, with what belongs to its header; its number. Raises HostFault for an id in use."""
@@ -264,7 +264,7 @@ def insert_run(
     return run_no
 
 
-Brood = tuple[tuple[Spawn, bytes], ...]
+Brood = tuple[tuple[ChildCreate, bytes], ...]
 """Children to make, each with its encoded header."""
 
 _IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
@@ -342,12 +342,12 @@ def is_conflict(head: Head, expected: int) -> bool:
 
 def _reach_kin(connection: Connection, run: RunKey, head: Head, batch: Batch) -> None:
     """What a run has to say to its parent and to its children; and nobody speaks to one that has ended."""
-    if batch.orders:
-        child_runs.order(connection, run, head.run_no, batch.orders)
-    if batch.cascade is not None:
-        child_runs.cascade(connection, run, head.run_no, batch.cascade)
-    if batch.tells is not None:
-        child_runs.tell(connection, head.run_no, batch.tells)
+    if batch.cancel_requests:
+        child_runs.order(connection, run, head.run_no, batch.cancel_requests)
+    if batch.cascade_cancel is not None:
+        child_runs.cascade(connection, run, head.run_no, batch.cascade_cancel)
+    if batch.child_result is not None:
+        child_runs.tell(connection, head.run_no, batch.child_result)
     if batch.projection.completed_at is not None:
         if head.is_child:
             child_runs.delete_cancel_request(connection, head.run_no)

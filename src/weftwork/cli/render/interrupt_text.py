@@ -19,7 +19,7 @@ from weftwork.cli.console.units import clock, instant, spell
 from weftwork.cli.render import low_confidence
 from weftwork.cli.render.schema_text import Schema
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
 VOTERS: Final = 10
 """Of so many the names are shown."""
@@ -282,7 +282,7 @@ def _naming(question: dict[str, Any], shape: Any) -> dict[str, str]:
 def _is_unknown(question: dict[str, Any]) -> bool:
     """Whether somebody has to find out what became of an effect."""
     data = question.get("data")
-    return is_object(data) and data.get("customKind") == UNKNOWN
+    return is_object(data) and data.get("customKind") == UNKNOWN_OUTCOME_KIND
 
 
 def _questions(known: dict[str, Any]) -> list[dict[str, Any]]:

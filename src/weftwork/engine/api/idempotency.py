@@ -8,7 +8,7 @@ import msgspec
 from weftwork.engine.api.keyring import Principal
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.wire import idempotency
 
 
@@ -48,16 +48,16 @@ class Claim:
         record = await self._log.recall(self._partition, self._slot, oldest)
         return self.replay(record, kind) if record is not None else None
 
-    def replay(self, record: Record, kind: type[T]) -> T:
+    def replay(self, record: IdempotencyRecord, kind: type[T]) -> T:
         """The outcome of a record. Raises ClientFault if that was another body."""
         idempotency.check_fingerprint(record.fingerprint, self._fingerprint)
         return msgspec.structs.replace(msgspec.json.decode(record.outcome, type=kind), replayed=True)
 
-    def record(self, outcome: Any) -> Record | None:
+    def record(self, outcome: Any) -> IdempotencyRecord | None:
         """The record to commit with the work, or None without a key."""
         return self._record(self._slot, outcome) if self._slot is not None else None
 
-    def record_of(self, outcome: Callable[[S], Any]) -> Callable[[S], Record] | None:
+    def record_of(self, outcome: Callable[[S], Any]) -> Callable[[S], IdempotencyRecord] | None:
         """The same where the work itself says what the outcome is."""
         slot = self._slot
         return (lambda said: self._record(slot, outcome(said))) if slot is not None else None
@@ -68,6 +68,8 @@ class Claim:
         taken = await self._log.remember(record) if record is not None else None
         return self.replay(taken.record, type(outcome)) if taken is not None else outcome
 
-    def _record(self, slot: str, outcome: Any) -> Record:
+    def _record(self, slot: str, outcome: Any) -> IdempotencyRecord:
         oldest = idempotency.expired_before(self.now)
-        return Record(self._partition, slot, self._fingerprint, msgspec.json.encode(outcome), self.now, oldest)
+        return IdempotencyRecord(
+            self._partition, slot, self._fingerprint, msgspec.json.encode(outcome), self.now, oldest
+        )

@@ -13,7 +13,7 @@ from weftwork.ports.fault_points import point
 from weftwork.ports.storage.event_log import EventLog, Recorded, StillLive, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_tenant, partition
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL, RunKey
 from weftwork.protocol.run.projection import Projection
 
@@ -119,7 +119,7 @@ class Retention:
         if self._clearing is not None:
             self._clearing.cancel()
 
-    async def _delete(self, run: RunKey, record: Record | None = None) -> bool | Recorded:
+    async def _delete(self, run: RunKey, record: IdempotencyRecord | None = None) -> bool | Recorded:
         # Before: one that is executed here is not deleted, whatever the store says. After: no reader holds on to it.
         if self._executing is not None and not self._executing.forget(run):
             raise StillLive("the run is executed here")

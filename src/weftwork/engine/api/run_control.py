@@ -20,7 +20,7 @@ from weftwork.ports.storage.event_log import Recorded
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
-from weftwork.protocol.run.bulk_cancel import bulk_entry, check_bulk
+from weftwork.protocol.run.bulk_cancel import bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey, Status
 from weftwork.protocol.run.projection import Stored
 from weftwork.protocol.timestamps import iso
@@ -147,7 +147,7 @@ class BulkCancel:
         claim = Claim(self._runtime.log, self._runtime.clock, principal, "bulkCancelRuns", key, document)
         if (known := await claim.known(BulkOutcome)) is not None:
             return known
-        check_bulk(document)
+        check_bulk_cancel(document)
         run_ids: list[str] = document["runIds"]
         answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
         # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
@@ -173,6 +173,6 @@ class BulkCancel:
 
     async def _cancel(self, principal: Principal, run_id: str, reason: str | None) -> dict[str, Any]:
         if not is_path_id(run_id):
-            return bulk_entry(run_id, None, "validation_error")
+            return bulk_cancel_entry(run_id, None, "validation_error")
         status = await self._executor.cancel(principal.run(run_id), reason, None)
-        return bulk_entry(run_id, status if isinstance(status, str) else None)
+        return bulk_cancel_entry(run_id, status if isinstance(status, str) else None)

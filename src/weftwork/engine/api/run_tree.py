@@ -8,7 +8,7 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run.child_runs import ancestry, tree_row
+from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import MAX_CHILDREN, Stored, has_children
 
@@ -60,7 +60,7 @@ class _Walk:
     async def rows(self) -> tuple[list[dict[str, Any]], bool]:
         """The runs, and whether there are more of them."""
         truncated = has_children(self._top) and await self._go()
-        return [tree_row(run, depth) for run, depth in self._found], truncated
+        return [tree_entry(run, depth) for run, depth in self._found], truncated
 
     async def _go(self) -> bool:
         """Look below each run that was found; True when the limit kept one out."""

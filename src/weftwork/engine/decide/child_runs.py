@@ -7,7 +7,7 @@ import msgspec
 from weftwork.engine.decide.decision import NOTHING, Decision, is_running
 from weftwork.engine.decide.inputs import AwaitDue, ChildNews, NodeAwaits, NodeFailed
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.run.batch import Told
+from weftwork.protocol.run.batch import ChildResult
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STATUS, Draft
 from weftwork.protocol.run.header import TERMINAL
 
@@ -15,7 +15,7 @@ from weftwork.protocol.run.header import TERMINAL
 def wait(state: RunState, given: NodeAwaits) -> Decision | NodeFailed:
     """kin-02 (readings, Child runs): the node has said what it wants of its children, or waits for none at all."""
     node = state.nodes[given.node_id]
-    if given.heard != node.heard:
+    if given.heard != node.last_child_event:
         # It looked before the last word, or this was heard already.
         return Decision(start=given.node_id) if may_look(state) else NOTHING
     started = [draft.child.key for draft in given.effects if draft.child is not None]
@@ -40,17 +40,17 @@ def hear(state: RunState, given: ChildNews) -> Decision:
     ended = False
     for told in given.tells:
         child = node.children.get(told.key)
-        if child is None or child.run_id != told.child or child.ended or child.status == told.status:
+        if child is None or child.run_id != told.child_run_id or child.has_ended or child.status == told.status:
             continue
         if told.status in TERMINAL:
             ended = True
             drafts.append(_ended(given.node_id, told))
         elif child.status != "cancelling":
-            payload = {"childRunId": told.child, "key": told.key, "status": told.status}
+            payload = {"childRunId": told.child_run_id, "key": told.key, "status": told.status}
             drafts.append(Draft(CHILD_STATUS, payload, given.node_id))
     if not drafts:
         return NOTHING
-    looks = ended and given.node_id in state.awaiting and may_look(state)
+    looks = ended and given.node_id in state.awaiting_children and may_look(state)
     return Decision(tuple(drafts), start=given.node_id if looks else None)
 
 
@@ -61,13 +61,13 @@ def may_look(state: RunState) -> bool:
 
 def look(state: RunState, node_id: str, entered: int) -> Decision:
     """kin-05 (readings, Child runs): a look that finds nothing new decides nothing."""
-    found = node_id in state.awaiting and is_running(state, node_id, entered) and may_look(state)
+    found = node_id in state.awaiting_children and is_running(state, node_id, entered) and may_look(state)
     return Decision(start=node_id) if found else NOTHING
 
 
 def out_of_time(state: RunState, given: AwaitDue) -> NodeFailed | None:
     """node-13 (readings, Time limits): time in which a node waits for children counts."""
-    if given.node_id not in state.awaiting or not is_running(state, given.node_id, given.entered):
+    if given.node_id not in state.awaiting_children or not is_running(state, given.node_id, given.entered):
         return None
     if not may_look(state):
         return None
@@ -76,8 +76,8 @@ def out_of_time(state: RunState, given: AwaitDue) -> NodeFailed | None:
     return NodeFailed(given.node_id, "node_timeout", text, entered=given.entered)
 
 
-def _ended(node_id: str, told: Told) -> Draft:
+def _ended(node_id: str, told: ChildResult) -> Draft:
     outcome: dict[str, Any] = msgspec.json.decode(told.outcome)
     untrusted: bool = outcome.pop("untrusted", False)
-    payload = {"childRunId": told.child, "key": told.key, "status": told.status, **outcome}
+    payload = {"childRunId": told.child_run_id, "key": told.key, "status": told.status, **outcome}
     return Draft(CHILD_ENDED, payload, node_id, content_trust="untrusted" if untrusted else None)

@@ -31,7 +31,7 @@ def too_often(state: RunState, bounds: Bounds, node: Node) -> tuple[int, int] | 
     """lim-14 (RFC 0058, RFC 0007): limit and count of a supervisor that would decide, or a dispatch that would start,
     once too often in this run; None while it may."""
     if node.declaration.role == "supervisor":
-        return (bounds.iterations, state.ticks + 1) if state.ticks >= bounds.iterations else None
+        return (bounds.iterations, state.decision_count + 1) if state.decision_count >= bounds.iterations else None
     cap: int | None = node.config.get("iterationCap")
     return (cap, state.dispatches + 1) if cap is not None and state.dispatches >= cap else None
 
@@ -68,8 +68,8 @@ def error(code: str, message: str, details: dict[str, Any] | None = None) -> dic
 def is_running(state: RunState, node_id: str, entered: int) -> bool:
     """Whether this entry is the one that runs; word of an older one comes too late. So does what a look at children
     found, once the run is paused: it looks again when it goes on."""
-    node = state.running.get(node_id) or (state.awaiting.get(node_id) if state.status != "paused" else None)
-    return node is not None and entered in (-1, node.entered)
+    node = state.running.get(node_id) or (state.awaiting_children.get(node_id) if state.status != "paused" else None)
+    return node is not None and entered in (-1, node.entry_sequence)
 
 
 def ending(kind: str, node_id: str, /, **members: Any) -> Draft:
@@ -78,8 +78,8 @@ def ending(kind: str, node_id: str, /, **members: Any) -> Draft:
 
 def leaving(state: RunState, draft: Draft, cause: str | None = None) -> Draft:
     """kin-08 (readings, Child runs): children that a node still waits for when it ends are cancelled with it."""
-    node = state.awaiting.get(draft.node_id or "")
+    node = state.awaiting_children.get(draft.node_id or "")
     if node is None or not node.open_children:
         return draft if cause is None else Draft(draft.type, draft.payload, draft.node_id, cause)
-    left = tuple(child.run_id for child in node.children.values() if child.awaited and not child.ended)
+    left = tuple(child.run_id for child in node.children.values() if child.awaited and not child.has_ended)
     return Draft(draft.type, draft.payload, draft.node_id, cause, cancels=left)

@@ -5,7 +5,7 @@ from typing import Any
 from weftwork.engine.decide.decision import NOTHING, Decision
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, VersionAsked
 from weftwork.protocol.fold.state import NodeState, RunState
-from weftwork.protocol.run.effects import NODE, EffectState, Place
+from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState
 from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, Draft
 
 
@@ -22,14 +22,19 @@ def claim(state: RunState, given: EffectClaimed, closing: bool = False) -> Decis
     known = node.effects.get(given.place)
     if _is_past(node, given.place) or not (known is None or known.status == "free" or _gives_way(known, given)):
         return NOTHING
-    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.members}
+    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.payload_members}
     return Decision((Draft(EFFECT_CLAIMED, payload, given.node_id, event_id=given.claim),))
 
 
-def _is_inside(node: NodeState, place: Place) -> bool:
+def _is_inside(node: NodeState, place: EffectRef) -> bool:
     """Whether this is a step of a node, or of an item, that must not happen twice itself and is under way."""
-    whole = node.effects.get(Place(NODE, place.item))
-    return place.step != NODE and whole is not None and whole.status == "open" and whole.entered == node.entered
+    whole = node.effects.get(EffectRef(WHOLE_NODE, place.item))
+    return (
+        place.step != WHOLE_NODE
+        and whole is not None
+        and whole.status == "open"
+        and whole.entry_sequence == node.entry_sequence
+    )
 
 
 def holds(state: RunState, given: EffectClaimed) -> bool | None:
@@ -54,7 +59,7 @@ def record(state: RunState, given: EffectEnded) -> Decision:
     known = node.effects.get(given.place) if node is not None else None
     if known is None or known.status != "open":
         return NOTHING
-    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.members, **given.outcome}
+    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.payload_members, **given.outcome}
     return Decision((Draft(EFFECT_RECORDED, payload, given.node_id),))
 
 
@@ -72,11 +77,11 @@ def is_past(state: RunState, given: EffectEnded) -> bool:
     return node is not None and _is_past(node, given.place)
 
 
-def _is_past(node: NodeState, place: Place) -> bool:
+def _is_past(node: NodeState, place: EffectRef) -> bool:
     """What a recorded item did is forgotten, and done."""
-    return place.item.isdecimal() and int(place.item) in node.items
+    return place.item.isdecimal() and int(place.item) in node.map_items
 
 
 def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
     node = state.running.get(node_id)
-    return node if node is not None and entered in (-1, node.entered) else None
+    return node if node is not None and entered in (-1, node.entry_sequence) else None

@@ -23,7 +23,7 @@ _LEVELS: Final = ("debug", "info", "warn", "error")
 def keep(state: RunState, given: ModelAnswered) -> Decision:
     """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
     node = _running(state, given.node_id, given.entered)
-    if node is None or given.answer["call"] in node.turns:
+    if node is None or given.answer["call"] in node.model_answers:
         return NOTHING
     return Decision((Draft(MODEL_ANSWERED, given.answer, given.node_id), *given.along))
 
@@ -38,7 +38,7 @@ def send(state: RunState, given: EnvelopeSent) -> Decision:
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
     drafts = tuple(draft for draft in projected(judged, given.contract) if _is_told(state, draft))
-    if question is not None and question.key not in state.answers and misplaced(state, question) is None:
+    if question is not None and question.key not in state.resolutions and misplaced(state, question) is None:
         asked = suspend(state, NodeSuspended(given.node_id, question, given.entered))
         drafts += caused(asked, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
@@ -52,7 +52,7 @@ def _is_told(state: RunState, draft: Draft) -> bool:
 
 def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
     node = state.running.get(node_id)
-    return node if node is not None and entered in (-1, node.entered) else None
+    return node if node is not None and entered in (-1, node.entry_sequence) else None
 
 
 def would_record(judged: Judged, contract: Contract, asked_before: int) -> tuple[Draft, ...]:

@@ -7,8 +7,8 @@ import msgspec
 from weftwork.protocol.envelopes.contract import Contract
 from weftwork.protocol.envelopes.handling import Judged
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.run.batch import Told
-from weftwork.protocol.run.effects import Place
+from weftwork.protocol.run.batch import ChildResult
+from weftwork.protocol.run.effects import EffectRef
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import Interrupt
 
@@ -105,7 +105,7 @@ class EffectClaimed(msgspec.Struct, frozen=True):
     """A running node is about to do something that must not happen twice."""
 
     node_id: str
-    place: Place
+    place: EffectRef
     claim: str
     """The id of the event that says so."""
     granted: Any
@@ -119,7 +119,7 @@ class EffectEnded(msgspec.Struct, frozen=True):
     """What a claimed effect came to: a member `output` or `error`, or none if it did not happen."""
 
     node_id: str
-    place: Place
+    place: EffectRef
     outcome: dict[str, Any]
     durable: Any
     """A future: the effect, once that is durable."""
@@ -196,7 +196,7 @@ class ChildNews(msgspec.Struct, frozen=True):
     """Word of children of one node."""
 
     node_id: str
-    tells: tuple[Told, ...]
+    tells: tuple[ChildResult, ...]
 
 
 class AwaitDue(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from weftwork.protocol.people.answers import check_resume, read_value
 from weftwork.protocol.people.approvals import GRANTS, OUTCOMES, Answerer, actor_of, check_trust, read_answer, tally
 from weftwork.protocol.people.interrupt_events import received, suspension, when_asked, when_passed, when_resolved
 from weftwork.protocol.privacy.secret_matcher import MARK
-from weftwork.protocol.run.events import REMARK, REMINDER, Draft
+from weftwork.protocol.run.events import APPROVAL_REMARK, INTERRUPT_REMINDER, Draft
 from weftwork.protocol.run.interrupts import (
     TIMEOUT,
     Interrupt,
@@ -87,7 +87,7 @@ def _asked(state: RunState, given: AnswerGiven) -> InterruptState | ClientFault:
     def is_meant(each: InterruptState) -> bool:
         return each.node_id == given.node_id and given.interrupt_id in ("", each.interrupt_id)
 
-    found = next(filter(is_meant, state.asked.values()), None)
+    found = next(filter(is_meant, state.open_interrupts.values()), None)
     if found is None:
         mine = list(filter(is_meant, state.interrupts.values()))
         return answer_refusal(mine[-1].status if mine else None)
@@ -106,7 +106,7 @@ def _is_hidden(state: RunState, found: InterruptState) -> bool:
 
 def _alike(state: RunState, found: InterruptState) -> list[InterruptState]:
     """int-20 (OpenWOP interrupt): an answer counts for its key, so it resolves every question that is open under it."""
-    return [each for each in state.asked.values() if each.key == found.key]
+    return [each for each in state.open_interrupts.values() if each.key == found.key]
 
 
 def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) -> tuple[Draft, ...]:
@@ -165,7 +165,7 @@ def _draft(kind: str, found: InterruptState, members: dict[str, Any]) -> Draft:
 
 def _remark(found: InterruptState, actor: str, action: str, text: Any) -> Draft:
     payload = {"nodeId": found.node_id, "principal": actor, "action": action, "text": text}
-    return Draft(REMARK, payload, found.node_id, interrupt_id=found.interrupt_id)
+    return Draft(APPROVAL_REMARK, payload, found.node_id, interrupt_id=found.interrupt_id)
 
 
 def _resolved(found: InterruptState, value: Any, by: Answerer | None, **members: Any) -> Draft:
@@ -196,4 +196,4 @@ def remind(state: RunState, name: str, number: int) -> Decision:
     if found is None or found.status != "open" or found.reminded >= number or state.stop is not None:
         return NOTHING
     payload = {"nodeId": found.node_id, "interruptId": name, "number": number}
-    return Decision((Draft(REMINDER, payload, found.node_id, interrupt_id=name),))
+    return Decision((Draft(INTERRUPT_REMINDER, payload, found.node_id, interrupt_id=name),))

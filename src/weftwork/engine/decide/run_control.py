@@ -5,14 +5,14 @@ from typing import Any
 from weftwork.engine.decide.decision import NOTHING, Bounds, Decision, refuse
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import has_type
-from weftwork.protocol.run.effects import is_unrepeatable
+from weftwork.protocol.run.effects import has_unrepeatable_effect
 from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, Draft
 from weftwork.protocol.timestamps import iso
 
 
 def still_waiting(state: RunState) -> tuple[Draft, ...]:
     """Nodes that wait for people, their children or another attempt are cancelled along with their run."""
-    waiting = (*state.suspended, *state.retrying, *state.awaiting)
+    waiting = (*state.suspended, *state.retrying, *state.awaiting_children)
     ordered = sorted(waiting, key=lambda node_id: state.plan.nodes[node_id].index)
     return tuple(Draft("node.cancelled", {"nodeId": node_id}, node_id) for node_id in ordered)
 
@@ -54,7 +54,9 @@ def may_interrupt(state: RunState, bounds: Bounds, policy: str) -> bool:
     """run-12, eff-04: whether a pause of this policy can be there now."""
     if policy != "immediate":
         return not state.running
-    return not any(is_unrepeatable(node.effects, node.entered, bounds.orphans) for node in state.running.values())
+    return not any(
+        has_unrepeatable_effect(node.effects, node.entry_sequence, bounds.orphans) for node in state.running.values()
+    )
 
 
 def overwrite(state: RunState, values: dict[str, Any]) -> Decision:
@@ -77,4 +79,4 @@ def resume(state: RunState, reason: str | None) -> Decision:
         details = {"runStatus": state.status}
         return refuse("conflict", f"The run is {state.status} and not paused.", details)
     # What children said meanwhile is known, and nobody has looked at it yet.
-    return Decision((Draft("run.resumed", {"reason": reason} if reason else {}),), looks=tuple(state.awaiting))
+    return Decision((Draft("run.resumed", {"reason": reason} if reason else {}),), looks=tuple(state.awaiting_children))

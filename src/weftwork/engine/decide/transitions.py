@@ -161,7 +161,7 @@ def _record(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], e
     """Items once each: word of them comes twice when a commit was thought to have failed."""
     if not is_running(state, node_id, entered):
         return NOTHING
-    known = state.running[node_id].items
+    known = state.running[node_id].map_items
     drafts = [
         Draft(MAP_ITEM, {"index": index, "output": output}, node_id) for index, output in items if index not in known
     ]
@@ -191,7 +191,7 @@ def _asks(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
     node_id, entered = given.node_id, given.entered
     if not is_running(state, node_id, entered) or state.stop is not None:
         return NOTHING
-    if isinstance(given, InterruptPassed) and given.interrupt.key in state.answers:
+    if isinstance(given, InterruptPassed) and given.interrupt.key in state.resolutions:
         return NOTHING
     if (text := misplaced(state, given.interrupt, isinstance(given, InterruptPassed))) is not None:
         return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=entered))
@@ -241,7 +241,7 @@ def _step(state: RunState, bounds: Bounds) -> Decision:
     if state.ready:
         busy = len(state.running) + len(state.retrying)
         return _start(state, bounds, state.ready[0][1]) if busy < bounds.parallel else NOTHING
-    if state.running or state.retrying or state.suspended or state.awaiting:
+    if state.running or state.retrying or state.suspended or state.awaiting_children:
         return NOTHING
     return Decision((_stuck(state) if state.stuck_loops else finished(state),))
 

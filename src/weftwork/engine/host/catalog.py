@@ -22,7 +22,7 @@ from weftwork.protocol.envelopes.kind_registry import BUILTIN, check_taken
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
@@ -92,7 +92,7 @@ class Catalog:
         return []
 
     async def register_for(
-        self, registration: Registration, plan: Plan, most: int, record: Record | None
+        self, registration: Registration, plan: Plan, most: int, record: IdempotencyRecord | None
     ) -> Registered | Known | Full | Recorded:
         """wf-11: register a checked definition for a tenant. Whoever looks for it after this returns finds it."""
         stored = encode_stored(plan.workflow.document)

@@ -18,7 +18,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import AWAY_MS, EventLog, Instruction, News, StoreUnavailable
-from weftwork.protocol.run.batch import Batch, Told
+from weftwork.protocol.run.batch import Batch, ChildResult
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -58,7 +58,7 @@ class Kin:
         self._doubt = doubt
         self._find = find
         self._admission = admission
-        self._boxes: dict[RunKey, dict[str, Told]] = {}
+        self._boxes: dict[RunKey, dict[str, ChildResult]] = {}
         """Parent -> the newest word of each of its children."""
         self._newest: OrderedDict[str, int] = OrderedDict()
         """How far each child is known to have come."""
@@ -76,9 +76,9 @@ class Kin:
         for new in children:
             self._start(new)
         parent = live.state.header.parent
-        if parent is not None and batch.tells is not None:
-            self.tell(News(RunKey(live.key.partition, parent.run_id), batch.tells))
-        if batch.orders or batch.cascade is not None:
+        if parent is not None and batch.child_result is not None:
+            self.tell(News(RunKey(live.key.partition, parent.run_id), batch.child_result))
+        if batch.cancel_requests or batch.cascade_cancel is not None:
             self._admission.hold(parent.root if parent is not None else live.key.run_id)
             self.order()
 
@@ -90,14 +90,14 @@ class Kin:
 
     def tell(self, news: News) -> None:
         """A parent is to hear this."""
-        if self._newest.get(news.told.child, -1) >= news.told.sequence:
+        if self._newest.get(news.told.child_run_id, -1) >= news.told.sequence:
             # Read from the store, while something later was on its way.
             return
-        self._newest[news.told.child] = news.told.sequence
-        self._newest.move_to_end(news.told.child)
+        self._newest[news.told.child_run_id] = news.told.sequence
+        self._newest.move_to_end(news.told.child_run_id)
         if len(self._newest) > REMEMBERED:
             self._newest.popitem(last=False)
-        self._boxes.setdefault(news.parent, {})[news.told.child] = news.told
+        self._boxes.setdefault(news.parent, {})[news.told.child_run_id] = news.told
         if news.told.status == "running":
             self._do("later", self._deliver_later, news.parent)
         else:
@@ -158,7 +158,7 @@ class Kin:
         while parent in self._boxes and not self._closed:
             async with self._turns:
                 tells = self._boxes.pop(parent)
-                by_node: defaultdict[str, list[Told]] = defaultdict(list)
+                by_node: defaultdict[str, list[ChildResult]] = defaultdict(list)
                 for told in tells.values():
                     by_node[told.node_id].append(told)
                 try:

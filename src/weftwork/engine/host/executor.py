@@ -40,7 +40,7 @@ from weftwork.ports.fault_points import point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import Active, Created, Recorded, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.run.batch import Batch, Hidden, Record
+from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, Stored
 from weftwork.protocol.workflow.plan import Plan
@@ -182,8 +182,8 @@ class Executor:
         header: RunHeader,
         plan: Plan,
         inputs: dict[str, Any],
-        hidden: tuple[Hidden, ...],
-        record: Record | None,
+        hidden: tuple[HiddenValue, ...],
+        record: IdempotencyRecord | None,
         exclusive: bool,
     ) -> Created | Recorded | Active:
         """Make a run durable in one commit with all that follows from its creation at once, and execute it."""

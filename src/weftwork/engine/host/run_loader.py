@@ -161,7 +161,7 @@ class Loader:
 
     def keep(self, loaded: Loaded) -> None:
         """The run rests like this."""
-        parents = bool(loaded.state.awaiting)
+        parents = bool(loaded.state.awaiting_children)
         kept, most = self._resting[parents], MOST_PARENTS if parents else MAX_PARKED
         kept[loaded.state.header.key] = loaded
         self._weight += loaded.weight

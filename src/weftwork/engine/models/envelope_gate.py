@@ -147,7 +147,7 @@ class Gate:
         node = self._state.nodes[self._node_id]
         turn = f"{self._item}/{self._call.visit}.{node.failures}.{emission.turn}"
         trust = "untrusted" if self._is_untrusted() else "trusted"
-        return Origin(self._call.run_id, self._node_id, turn, emission.index, node.first_at, trust)
+        return Origin(self._call.run_id, self._node_id, turn, emission.index, node.first_started_at, trust)
 
     def _floor(self, name: str, emission: Emission) -> int | None:
         kind = self._kinds(emission).find(name)

@@ -103,7 +103,7 @@ class Speech:
         turn = f"{request.voice}{self._calls[request.voice]}"
         self._calls[request.voice] += 1
         name = f"{self._prefix}{turn}"
-        known = self._state.nodes[self._node_id].turns.get(name)
+        known = self._state.nodes[self._node_id].model_answers.get(name)
         if known is not None:
             return _known(known, turn)
         ids = {"node_id": self._node_id, "run_id": self._call.run_id, "partition": self._state.header.partition}

@@ -17,7 +17,15 @@ from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object, is_too_large
-from weftwork.protocol.run.effects import MAX_STEP_NAME, NODE, EffectState, Place, asks_about_node, effect_key, question
+from weftwork.protocol.run.effects import (
+    MAX_STEP_NAME,
+    WHOLE_NODE,
+    EffectRef,
+    EffectState,
+    effect_key,
+    is_node_outcome_interrupt,
+    outcome_interrupt,
+)
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
@@ -64,9 +72,9 @@ class Effects:
         self._item = item
         self._used: set[str] = set()
         self._bytes = 0
-        self._unbegun: set[Place] = set()
+        self._unbegun: set[EffectRef] = set()
         self._closed = False
-        self.now = node.first_at
+        self.now = node.first_started_at
 
     def key(self, step: str) -> str:
         """The layer-2 identity of a step, or of the whole node."""
@@ -76,14 +84,16 @@ class Effects:
     @property
     def was_begun(self) -> bool:
         """Whether the node was claimed before and nobody knows what became of it, whatever it is declared now."""
-        return (known := self._node.effects.get(Place(NODE, self._item))) is not None and known.status == "open"
+        return (
+            known := self._node.effects.get(EffectRef(WHOLE_NODE, self._item))
+        ) is not None and known.status == "open"
 
     async def begin(self, wanted: dict[str, Any]) -> Outcome | None:
         """Claim the node itself. An outcome if somebody has said what became of it. Raises Asking.
 
         wanted: the schema of its outputs; an answer that does not fit it is asked for again.
         """
-        place = Place(NODE, self._item)
+        place = EffectRef(WHOLE_NODE, self._item)
         known = self._node.effects.get(place) or EffectState()
         if known.status == "failed":
             raise StepFailed(_failed(known))
@@ -99,18 +109,18 @@ class Effects:
 
     def close(self) -> None:
         """The entry is over. What was claimed and never begun did not happen, and nobody knows that better."""
-        unbegun, self._unbegun, self._closed = self._unbegun, set[Place](), True
+        unbegun, self._unbegun, self._closed = self._unbegun, set[EffectRef](), True
         for place in unbegun:
             nobody: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
             self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entered))
 
     async def ended(self, outcome: Outcome) -> None:
         """Record how the node itself ended, where its own end does not say so: an item of a map."""
-        place = Place(NODE, self._item)
+        place = EffectRef(WHOLE_NODE, self._item)
         if isinstance(outcome, Failed):
             failure = error(outcome.code, outcome.message, outcome.details)
             await self.end(place, {} if outcome.retryable else {"error": failure})
-        elif isinstance(outcome, Suspended) and not asks_about_node(outcome.interrupt.data):
+        elif isinstance(outcome, Suspended) and not is_node_outcome_interrupt(outcome.interrupt.data):
             await self.end(place, {})
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]]) -> Any:
@@ -122,7 +132,7 @@ class Effects:
         if len(self._used) > MOST_STEPS or self._bytes > MOST_BYTES:
             message = f"A node has at most {MOST_STEPS:,} steps with results of {MOST_BYTES:,} bytes in all."
             raise StepFailed(Failed("node_output_too_large", message, retryable=False))
-        place = Place(name, self._item)
+        place = EffectRef(name, self._item)
         known = self._node.effects.get(place) or EffectState()
         if known.status == "open" and effect == "once":
             known = await self.end(place, _said(self._answer(place, known)))
@@ -130,20 +140,20 @@ class Effects:
             # One that is sent again is claimed again: whoever is first sends it.
             await self._claim(place, known.claim if known.status == "open" else "")
             known = await self._run(place, run)
-        self.now = max(self.now, known.at)
+        self.now = max(self.now, known.recorded_at)
         self._bytes += len(encode_stored(known.output))
         if known.status == "failed":
             raise StepFailed(_failed(known))
         # A copy: what the node does with it must not reach the state of the run.
         return deepcopy(known.output)
 
-    async def end(self, place: Place, outcome: dict[str, Any]) -> EffectState:
+    async def end(self, place: EffectRef, outcome: dict[str, Any]) -> EffectState:
         """Record what became of an effect, and return that when it is durable."""
         durable: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
         self._report(EffectEnded(self._node_id, place, outcome, durable, self._call.entered))
         return await durable
 
-    async def _run(self, place: Place, run: Callable[[], Awaitable[Any]]) -> EffectState:
+    async def _run(self, place: EffectRef, run: Callable[[], Awaitable[Any]]) -> EffectState:
         """Do it and record it. What it raises is recorded too, and raised by whoever reads the record."""
         try:
             output = await run()
@@ -162,7 +172,7 @@ class Effects:
             return await self.end(place, {"error": error(failure.code, failure.message, failure.details)})
         return await self.end(place, {"output": output})
 
-    async def _claim(self, place: Place, instead: str = "") -> None:
+    async def _claim(self, place: EffectRef, instead: str = "") -> None:
         claim = self._runtime.ids.event_ids(1)[0]
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._report(EffectClaimed(self._node_id, place, claim, granted, self._call.entered, instead))
@@ -173,11 +183,11 @@ class Effects:
         self._unbegun.discard(place)
 
     def _answer(
-        self, place: Place, known: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
+        self, place: EffectRef, known: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
     ) -> dict[str, Any]:
         """What somebody said about an effect whose outcome nobody here knows. Raises Asking."""
         for again in count():
-            asked = question(self._call.node_id, self._call.visit, place, known.claims, again)
+            asked = outcome_interrupt(self._call.node_id, self._call.visit, place, known.claims, again)
             if asked.key not in self._call.answers:
                 raise Asking(asked)
             answer: dict[str, Any] = self._call.answers[asked.key].value

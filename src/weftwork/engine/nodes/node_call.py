@@ -38,7 +38,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     """What the node is given, or why it cannot be called. No repetition would help."""
     place = state.plan.nodes[node_id]
     node, declaration = place.node, place.node.declaration
-    entered = state.nodes[node_id].entered
+    entered = state.nodes[node_id].entry_sequence
     inputs = resolve_inputs(state, node_id)
     if isinstance(inputs, MissingInput):
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
@@ -60,15 +60,15 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         NodeScope(state, node_id, inputs, declaration.instant, untrusted),
         state.loop_rounds.get(place.counts, 0) if place.counts is not None else 0,
         _arrivals(state, node_id) if declaration.gathering else (),
-        state.answers,
+        state.resolutions,
         known.visits,
         known.attempt,
         entered,
         known.children.copy(),
-        known.heard,
+        known.last_child_event,
         known.open_children,
         known.failed_children,
-        known.decided,
+        known.decision,
         node.agent,
         state.header.configurable,
         contract=node.contract,

@@ -47,7 +47,7 @@ from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW
-from weftwork.protocol.run.events import OUTSIDE, Draft
+from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
 from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -134,7 +134,7 @@ class Context:
 
     @property
     def items(self) -> Mapping[int, Any]:
-        return self._node.items
+        return self._node.map_items
 
     async def record(self, index: int, output: Any) -> None:
         await self._records.record(index, output)
@@ -266,7 +266,7 @@ class Context:
         """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
         if source or not self.untrusted:
             told = {"nodeId": self._node_id, **(source or {})}
-            self._sayings.tell(Draft(OUTSIDE, told, self._node_id, content_trust="untrusted"))
+            self._sayings.tell(Draft(EXTERNAL_CONTENT, told, self._node_id, content_trust="untrusted"))
             self._sayings.flush()
         self._distrusts = True
 

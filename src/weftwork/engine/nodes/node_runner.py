@@ -148,7 +148,7 @@ class Performer:
 
     def drop_others(self, state: RunState) -> None:
         """Let go of what the log no longer says is running."""
-        running = {node_id: node.entered for node_id, node in state.under_way.items()}
+        running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         for node_id in [each for each in self._tasks if running.get(each) != self._entered[each]]:
             self._let_go(node_id)
 
@@ -198,7 +198,7 @@ class Performer:
     async def _outcome(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Outcome:
         """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
-        began = node.began_at
+        began = node.time_limit_start
         turn = turn_of(node_type.declaration, state.header.partition, runtime.limits)
         if turn:
             if await runtime.turns.take(turn):

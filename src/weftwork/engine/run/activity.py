@@ -20,7 +20,7 @@ from weftwork.ports.clock import Clock
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.run.effects import NODE, Place, is_unrepeatable
+from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, has_unrepeatable_effect
 from weftwork.protocol.run.interrupts import InterruptState
 
 TimerKey = tuple[str, str, int]
@@ -40,7 +40,7 @@ class Timers:
 
     def follow(self, state: RunState) -> None:
         """Wait for what the state waits for, and for nothing else."""
-        if not (self._tasks or state.retrying or state.suspended or state.awaiting):
+        if not (self._tasks or state.retrying or state.suspended or state.awaiting_children):
             return
         waits = {} if state.stop is not None else self._waits(state)
         for place in [each for each in self._tasks if each not in waits]:
@@ -62,14 +62,14 @@ class Timers:
             for node_id, node in state.retrying.items():
                 # With the entry: a run may have gone on to the next attempt without a word.
                 again = RetryDue(node_id, node.attempt)
-                waits["retry", node_id, node.entered] = node.due, lambda again=again: again
-        for asked in state.asked.values():
+                waits["retry", node_id, node.entry_sequence] = node.retry_at, lambda again=again: again
+        for asked in state.open_interrupts.values():
             waits |= self._waits_for(asked)
         resting = state.status == "paused" or state.pausing is not None
-        for node_id, node in state.awaiting.items() if not resting else ():
+        for node_id, node in state.awaiting_children.items() if not resting else ():
             if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
-                late = AwaitDue(node_id, node.entered)
-                waits["await", node_id, node.entered] = node.began_at + limit, lambda late=late: late
+                late = AwaitDue(node_id, node.entry_sequence)
+                waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
         return waits
 
     def _waits_for(self, asked: InterruptState) -> dict[TimerKey, tuple[int, Due]]:
@@ -161,7 +161,7 @@ class Activity:
             return
         if work.interrupt:
             self._performer.drop()
-        under_way = state.under_way
+        under_way = state.active_nodes
         for node_id in work.launches:
             if node_id in under_way:
                 self._performer.launch(state, node_id)
@@ -177,17 +177,17 @@ class Activity:
         self._performer.drop_others(state)
         if state.stop is None and not self._closed:
             for node_id in sorted(state.running, key=lambda node_id: state.plan.nodes[node_id].index):
-                entered = state.running[node_id].entered
+                entered = state.running[node_id].entry_sequence
                 if node_id not in reported and not self._performer.holds(node_id, entered):
-                    if not cold and is_unrepeatable(state.running[node_id].effects, entered, orphans):
+                    if not cold and has_unrepeatable_effect(state.running[node_id].effects, entered, orphans):
                         return False
                     if cold and self._runs_again(state, node_id):
                         self._report(NodeAgain(node_id, entered))
                     else:
                         self._performer.launch(state, node_id)
-            for node_id, node in state.awaiting.items():
+            for node_id, node in state.awaiting_children.items():
                 if node_id not in reported:
-                    self._report(Look(node_id, node.entered))
+                    self._report(Look(node_id, node.entry_sequence))
             self._watch(state)
         return True
 
@@ -208,7 +208,7 @@ class Activity:
         if state.running[node_id].children:
             # It finds its way by them, and another attempt would have none.
             return False
-        whole = state.running[node_id].effects.get(Place(NODE))
+        whole = state.running[node_id].effects.get(EffectRef(WHOLE_NODE))
         node = state.plan.nodes[node_id].node
         bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]
         inline = [body["typeId"] for body in bodies if "typeId" in body]
@@ -223,7 +223,7 @@ class Activity:
 def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
     """node-15 (readings, Appends): whether the node may run before its start is durable. A look at children may not:
     what it goes by must be."""
-    if node_id in state.awaiting:
+    if node_id in state.awaiting_children:
         return False
     declaration = state.plan.nodes[node_id].node.declaration
     return declaration.effect == "pure" and not declaration.continued and (threads or not declaration.plain)

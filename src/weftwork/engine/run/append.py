@@ -18,12 +18,20 @@ from weftwork.protocol.envelopes.kind import MEDIA
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
-from weftwork.protocol.fold.trust_flow import carries_untrusted, tells_untrusted
+from weftwork.protocol.fold.trust_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import NAME, named_assets
 from weftwork.protocol.privacy.redaction import Redactor, shown_channel, shown_variable
-from weftwork.protocol.run.batch import Batch, Cascade, Hidden, Order, Record, Spawn, Told
-from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, standing
+from weftwork.protocol.run.batch import (
+    Batch,
+    CancelRequest,
+    CascadeCancel,
+    ChildCreate,
+    ChildResult,
+    HiddenValue,
+    IdempotencyRecord,
+)
+from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
 from weftwork.protocol.run.events import UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.projection import Listed, Projection, StateRow
@@ -67,11 +75,11 @@ class Append:
         self._redactor = redactor
         self._now = now
         self._staged: list[tuple[Draft, bytes]] = []
-        self._hidden: list[Hidden] = []
+        self._hidden: list[HiddenValue] = []
         self._assets: frozenset[str] = frozenset()
         self._error: bytes | None = None
         self._outputs: bytes | None = None
-        self._orders: list[Order] = []
+        self._orders: list[CancelRequest] = []
         self._before = state.status
         self._stopped = state.stop is not None
         self.children: list[NewChild] = []
@@ -100,7 +108,7 @@ class Append:
         if self._redactor is not None:
             shown, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
             for pointer, value in removed:
-                self._hidden.append(Hidden(sequence, pointer, encode_stored(value)))
+                self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
                 self._assets |= named_assets(self._hidden[-1].value, state.header.partition)
         encoded = encode_stored(shown)
         if encoded.find(NAME) >= 0 or kind in _MEDIA:
@@ -116,11 +124,11 @@ class Append:
             self.children.append(draft.child)
         if draft.cancels:
             reason = str(payload.get("reason", FAILED_WITH_PARENT))
-            self._orders += [Order(child, reason) for child in draft.cancels]
+            self._orders += [CancelRequest(child, reason) for child in draft.cancels]
         where = draft.node_id, draft.event_id or ""
         apply(state, Fact(sequence, kind, payload, self._now, *where, draft.content_trust))
 
-    def batch(self, ids: Ids, record: Record | None) -> Batch:
+    def batch(self, ids: Ids, record: IdempotencyRecord | None) -> Batch:
         """What the store commits. Rows hold only what changed."""
         state = self._state
         run_id, engine_version = state.header.run_id, state.header.engine_version
@@ -144,34 +152,34 @@ class Append:
         ]
         rows = self._rows()
         tells = self._tells() if state.header.parent is not None else None
-        cascade = self._cascade() if state.spawned else None
+        cascade = self._cascade() if state.children_started else None
         return Batch(
             tuple(events),
             self._projection(),
             rows,
             tuple(self._hidden),
             record,
-            tuple([Spawn(child.header, child.hidden) for child in self.children]) if self.children else (),
+            tuple([ChildCreate(child.header, child.hidden) for child in self.children]) if self.children else (),
             tells,
             tuple(self._orders),
             cascade,
             tuple(sorted(self._assets)) if self._assets else (),
         )
 
-    def _cascade(self) -> Cascade | None:
+    def _cascade(self) -> CascadeCancel | None:
         """kin-06: children are cancelled as soon as the run is to end, and not only once its own nodes have stopped."""
         state = self._state
         status: str = state.status
         if state.stop is not None and not state.terminal:
             status = "cancelled" if state.stop.error is None else "failed"
         found = cascade_of(status) if state.terminal or (state.stop is not None and not self._stopped) else None
-        return Cascade(*found) if found is not None else None
+        return CascadeCancel(*found) if found is not None else None
 
-    def _tells(self) -> Told | None:
+    def _tells(self) -> ChildResult | None:
         """kin-04 (readings, Child runs): word for the parent, when the run stands otherwise than before this batch."""
         state, parent = self._state, self._state.header.parent
-        now = cast(Status, standing(state.status))
-        if parent is None or not parent.awaited or now == standing(self._before):
+        now = cast(Status, status_for_parent(state.status))
+        if parent is None or not parent.awaited or now == status_for_parent(self._before):
             return None
         outcome: dict[str, Any] = {}
         if self._error is not None:
@@ -185,9 +193,9 @@ class Append:
                 outcome["hidden"] = hidden
             if parent.outputs and self._outputs is not None:
                 outcome["outputs"] = msgspec.Raw(self._outputs)
-        if state.untrusted is not None and tells_untrusted(state, outcome):
+        if state.untrusted is not None and is_child_result_untrusted(state, outcome):
             outcome["untrusted"] = True
-        return Told(
+        return ChildResult(
             state.header.run_id, parent.node_id, parent.key, state.last_sequence, now, msgspec.json.encode(outcome)
         )
 
@@ -241,7 +249,7 @@ class Append:
         if kind == "agent":
             return state.agents[name]
         if kind == "kin":
-            return state.spawned
+            return state.children_started
         return self._interrupt_row(name)
 
     def _interrupt_row(self, name: str) -> dict[str, Any]:
@@ -266,7 +274,7 @@ class Append:
                 row["votes"] = [{"voter": voter, "action": action} for voter, action in asked.votes.items()]
             if asked.reminded:
                 row["remindersSent"] = asked.reminded
-        elif asked.status == "resolved" and (found := self._state.answers.get(asked.key)) is not None:
+        elif asked.status == "resolved" and (found := self._state.resolutions.get(asked.key)) is not None:
             known = {"resolvedBy": found.by, "outcome": found.outcome, "reason": found.reason}
             row |= {"resolvedAt": iso(found.at), **{name: each for name, each in known.items() if each is not None}}
         return row
@@ -301,11 +309,11 @@ def redactor_of(state: RunState) -> Redactor | None:
     return redactor
 
 
-def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[Hidden, ...]]:
+def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[HiddenValue, ...]]:
     """hide-01 (readings, What the log may hide): the inputs with masks, and what is behind them."""
     if not plan.guarded:
         return inputs, ()
     redactor = Redactor(plan)
     redactor.learn_inputs(inputs)
     shown, removed = redactor.hide_inputs(inputs)
-    return shown, tuple(Hidden(-1, pointer, encode_stored(value)) for pointer, value in removed)
+    return shown, tuple(HiddenValue(-1, pointer, encode_stored(value)) for pointer, value in removed)

@@ -73,13 +73,13 @@ class Inbox:
 
     def forget_lost(self, state: RunState) -> None:
         """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
-        running = {node_id: node.entered for node_id, node in state.under_way.items()}
+        running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         self._items = deque(item for item in self._items if not _is_lost(item, running))
 
     def reported(self, state: RunState) -> set[str]:
         """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
         found = [item for item in self._items if isinstance(item, _ENDS)]
-        running = {node_id: node.entered for node_id, node in state.under_way.items()}
+        running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         return {item.node_id for item in found if running.get(item.node_id) == item.entered}
 
     def refuse(self, reason: Exception) -> None:

@@ -160,9 +160,9 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
     while len(append) < MAX_BATCH and state.completed_at is None:
         given = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, given)
-        if state.owed and isinstance(given, NodeAwaits) and decision is NOTHING:
+        if state.pending_calls and isinstance(given, NodeAwaits) and decision is NOTHING:
             # It was called, and had nothing to do.
-            state.owed.discard(given.node_id)
+            state.pending_calls.discard(given.node_id)
         for draft in decision.events:
             append.add(draft)
         if decision.start is not None:
@@ -363,7 +363,7 @@ class LiveRun:
         """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
         busy = self._closing or self._stale or self._driver is not None or bool(self._inbox)
         rests = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
-        busy = busy or self._activity.looks_at(self.state.awaiting)
+        busy = busy or self._activity.looks_at(self.state.awaiting_children)
         if rests and not busy and not self._ties.wanted(self.key):
             self.rests = True
             self._halt(RunOver())
@@ -395,13 +395,13 @@ class LiveRun:
         self.weight += sum([event.weight for event in batch.events])
         self._runtime.feeds.publish(self.key, batch.events)
         point("append.published")
-        if batch.concerns_kin:
+        if batch.has_family_messages:
             self._ties.related(self, batch, work.append.children)
 
     @property
     def looks(self) -> bool:
         """Whether it may still have to do with what it heard of its children."""
-        return self._driver is not None or self._activity.looks_at(self.state.awaiting)
+        return self._driver is not None or self._activity.looks_at(self.state.awaiting_children)
 
     async def _answer(self, work: Work) -> None:
         """Nothing to append."""

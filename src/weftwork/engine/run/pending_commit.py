@@ -26,13 +26,13 @@ from weftwork.engine.decide.inputs import (
 from weftwork.engine.run.append import Append
 from weftwork.ports.storage.event_log import EventLog, Recorded, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.projection import Stored
 
 Answer = Status | Recorded | Stored | None
 """How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
-MakeRecord = Callable[[Status], Record]
+MakeRecord = Callable[[Status], IdempotencyRecord]
 """Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
 
 
@@ -47,7 +47,7 @@ class Request(msgspec.Struct):
     done: asyncio.Future[Status | Recorded]
     record: MakeRecord | None = None
 
-    def make_record(self, status: Status) -> Record | None:
+    def make_record(self, status: Status) -> IdempotencyRecord | None:
         return self.record(status) if self.record is not None else None
 
     def answer(self, outcome: Status | Recorded) -> None:
@@ -118,15 +118,15 @@ def tell(state: RunState, inputs: Iterable[Input]) -> bool:
                     ours = ours and held
                     _tell(granted, held)
             case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
-                if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.turns:
-                    _tell(durable, node.turns[answer["call"]])
+                if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.model_answers:
+                    _tell(durable, node.model_answers[answer["call"]])
             case EnvelopeSent(judged=judged, recorded=recorded):
                 if judged.correlation_id in state.envelopes:
                     _tell(recorded, state.envelopes[judged.correlation_id])
             case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entered=entered):
-                if interrupt.key in state.answers:
-                    _tell(passed, state.answers[interrupt.key])
-                elif (node := state.running.get(node_id)) is None or node.entered != entered:
+                if interrupt.key in state.resolutions:
+                    _tell(passed, state.resolutions[interrupt.key])
+                elif (node := state.running.get(node_id)) is None or node.entry_sequence != entered:
                     # It was refused, and its node failed with it.
                     _tell(passed, None)
             case VersionAsked(change_id=change_id, pinned=pinned):

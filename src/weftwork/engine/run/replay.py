@@ -36,8 +36,10 @@ async def load_state(
     # A deep copy: readers are shown the header, which keeps its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
-    state.hidden = [value for number in sorted(removed) for at, value in removed[number] if _is_learnt(number, at)]
-    del state.hidden[LEARNT:]
+    state.hidden_values = [
+        value for number in sorted(removed) for at, value in removed[number] if _is_learnt(number, at)
+    ]
+    del state.hidden_values[LEARNT:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         for event in page:
             weigh(event.weight)

@@ -12,7 +12,7 @@ from typing import Final
 
 from weftwork.engine.streams.notifications import Note, Notes
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.run.events import Event, reaching
+from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import Frame
 
@@ -133,7 +133,7 @@ class Reader:
         while not self.noted:
             events = feed.after(self.sequence)
             if events:
-                return self._take(reaching(events[:limit], budget))
+                return self._take(take_bytes(events[:limit], budget))
             waiter: asyncio.Future[None] = loop.create_future()
             # Before the log is read: whatever is published from here on ends the wait.
             feed.waiters.add(waiter)
@@ -161,7 +161,7 @@ class Reader:
         if not events:
             async with self._turns:
                 return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
-        return reaching([event for event in events if event.sequence <= last], READ_BYTES)
+        return take_bytes([event for event in events if event.sequence <= last], READ_BYTES)
 
     def _take(self, events: list[Event]) -> list[Event]:
         """Stand after these, or after the one that the next note comes behind."""

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from weftwork.ports.storage.event_log import Recorded
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import RunKey
 
 Verdict = Literal["added", "full", "absent"]
@@ -39,7 +39,7 @@ class Annotations(Protocol):
         run: RunKey,
         annotation: Annotation,
         most: int,
-        record: Record | None = None,
+        record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
     ) -> Verdict | Recorded:
         """Keep an annotation of a run that is there and has less than `most`, together with the record.

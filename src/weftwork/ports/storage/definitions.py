@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import msgspec
 
 from weftwork.ports.storage.event_log import Recorded
-from weftwork.protocol.run.batch import Record
+from weftwork.protocol.run.batch import IdempotencyRecord
 
 MOST_VERSIONS: Final = 100
 """How many versions of one workflow a listing names."""
@@ -65,7 +65,7 @@ class Definitions(Protocol):
         ...
 
     async def register(
-        self, registration: Registration, document: bytes, most: int, record: Record | None = None
+        self, registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None = None
     ) -> Registered | Known | Full | Recorded:
         """Store the document and make it the current version of its workflow.
 

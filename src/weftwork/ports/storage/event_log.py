@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from weftwork.protocol.run.batch import Batch, Hidden, Record, Told
+from weftwork.protocol.run.batch import Batch, ChildResult, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Listed, Projection, Stored
@@ -39,7 +39,7 @@ class Created(msgspec.Struct, frozen=True):
 class Recorded(msgspec.Struct, frozen=True):
     """The idempotency slot was taken: nothing was written, here is what is recorded."""
 
-    record: Record
+    record: IdempotencyRecord
 
 
 class Active(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ class News(msgspec.Struct, frozen=True):
     """Word of a child that its parent has not heard yet."""
 
     parent: RunKey
-    told: Told
+    told: ChildResult
 
 
 class Instruction(msgspec.Struct, frozen=True):
@@ -119,8 +119,8 @@ class EventLog(Protocol):
     async def create(
         self,
         header: RunHeader,
-        hidden: tuple[Hidden, ...] = (),
-        record: Record | None = None,
+        hidden: tuple[HiddenValue, ...] = (),
+        record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
     ) -> Created | Recorded | Active:
@@ -170,11 +170,11 @@ class EventLog(Protocol):
         """Orders of all partitions that were not followed, in an order that stays, behind the one for that child."""
         ...
 
-    async def remember(self, record: Record) -> Recorded | None:
+    async def remember(self, record: IdempotencyRecord) -> Recorded | None:
         """Store a record alone, unless its slot is taken."""
         ...
 
-    async def recall(self, partition: str, slot: str, not_before: int) -> Record | None:
+    async def recall(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
         """The record of a slot, unless it is older than `not_before`."""
         ...
 
@@ -193,7 +193,7 @@ class EventLog(Protocol):
         """How a run stands, without its outputs, or None. The cost does not depend on what the run holds."""
         ...
 
-    async def hidden(self, run: RunKey) -> list[Hidden]:
+    async def hidden(self, run: RunKey) -> list[HiddenValue]:
         """All hidden values of a run. Only the engine's own fold may ask."""
         ...
 
@@ -230,7 +230,7 @@ class EventLog(Protocol):
         before that; returns how many of both. Work per call is bounded."""
         ...
 
-    async def delete(self, run: RunKey, now: int, record: Record | None = None) -> bool | Recorded:
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | Recorded:
         """Delete an ended run with everything that belongs to it; False when there is no such run.
 
         When it returns True the run is not there for any call. What it leaves behind when there was much of it

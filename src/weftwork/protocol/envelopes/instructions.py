@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.json.pointers import tokens
+from weftwork.protocol.json.pointers import split_pointer
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -151,7 +151,7 @@ def _name(name: str) -> str:
 def _place(pointer: str, known: frozenset[str]) -> str:
     if not pointer:
         return "The document"
-    return "/" + "/".join(_step(each, known) for each in tokens(pointer))
+    return "/" + "/".join(_step(each, known) for each in split_pointer(pointer))
 
 
 def _step(step: str, known: frozenset[str]) -> str:

@@ -20,7 +20,7 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation, document
 from weftwork.protocol.json.values import is_object
 
@@ -143,7 +143,7 @@ def parse_kinds(metadata: dict[str, Any], at: str = "/metadata") -> tuple[tuple[
     kinds: list[Kind] = []
     found: list[Violation] = []
     for name in sorted(given):
-        where = f"{place}/{escape(name)}"
+        where = f"{place}/{printable_token(name)}"
         wrong = schema.check_inline(_ENTRY, given[name], where)
         if not wrong:
             kind = Kind(name, given[name].get("version", 1), given[name]["schema"])
@@ -163,7 +163,7 @@ def check_taken(kinds: Kinds, own: Iterable[Kind], at: str = "/metadata") -> lis
             encode_stored(kind.schema),
         ):
             text = f"is a kind of this host, in version {known.version} and with a schema of its own"
-            found.append(Violation(f"{at}/{MEMBER}/{escape(kind.name)}", "taken", text))
+            found.append(Violation(f"{at}/{MEMBER}/{printable_token(kind.name)}", "taken", text))
     return found
 
 

@@ -19,8 +19,8 @@ from jsonschema_rs import Draft202012Validator
 from weftwork.protocol.envelopes.outcome import Detail
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json.caller_schema import check_value
-from weftwork.protocol.json.pointers import token, tokens
-from weftwork.protocol.json.schema import Path, compiled, explain, first_error, is_small
+from weftwork.protocol.json.pointers import escape_token, split_pointer
+from weftwork.protocol.json.schema import ErrorPath, compile_schema, explain_error, first_error, is_small
 from weftwork.protocol.json.values import is_array, is_object
 
 _LOCAL: Final = "#/$defs/"
@@ -28,7 +28,7 @@ _LOCAL: Final = "#/$defs/"
 Json = dict[str, Any]
 
 
-def with_tags(schema: Json) -> tuple[Json, dict[str, Path]]:
+def with_tags(schema: Json) -> tuple[Json, dict[str, ErrorPath]]:
     """The schema with every choice of tagged forms written as: one of the tags, and the form that goes with it.
 
     It takes and refuses the same values. What was added stands in `$defs`, under names that are given with the place
@@ -44,9 +44,9 @@ class _Writing:
     def __init__(self, root: Json) -> None:
         self._definitions: Json = root.get("$defs", {})
         self.added: Json = {}
-        self.origins: dict[str, Path] = {}
+        self.origins: dict[str, ErrorPath] = {}
 
-    def write(self, schema: Any, where: Path) -> Any:
+    def write(self, schema: Any, where: ErrorPath) -> Any:
         if is_array(schema):
             return [self.write(each, (*where, index)) for index, each in enumerate(schema)]
         if not is_object(schema):
@@ -123,7 +123,7 @@ class Mould:
     def _own_details(self, value: Any, at: str) -> tuple[Detail, ...]:
         validator, origins = self._telling
         errors = validator.iter_errors(value) if is_small(value) else first_error(validator, value)
-        places = islice((place for error in errors for place in explain(error)), MAX_DETAILS)
+        places = islice((place for error in errors for place in explain_error(error)), MAX_DETAILS)
         found = (
             self._detail(value, at, path, _written(where, origins), rule, message)
             for path, where, rule, message in places
@@ -132,7 +132,7 @@ class Mould:
 
     def _foreign_details(self, value: Any, at: str) -> tuple[Detail, ...]:
         found = check_value(self._schema, value, "")[:MAX_DETAILS]
-        details = (self._detail(value, at, tokens(each.pointer), "#", each.rule, each.message) for each in found)
+        details = (self._detail(value, at, split_pointer(each.pointer), "#", each.rule, each.message) for each in found)
         return tuple(dict.fromkeys(details))
 
     def _detail(self, value: Any, at: str, path: Iterable[str | int], where: str, rule: str, message: str) -> Detail:
@@ -142,7 +142,7 @@ class Mould:
             message = "has a member that is not known here"
         elif len(shown) < len(steps):
             message = f"has a member, not named here, with a value that {message}"
-        return Detail(at + "".join(f"/{token(step)}" for step in shown), where, rule, message)
+        return Detail(at + "".join(f"/{escape_token(step)}" for step in shown), where, rule, message)
 
     def _shown(self, value: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
         """The steps into the value, up to the first name that is not one of the schema."""
@@ -158,23 +158,23 @@ class Mould:
 
     @cached_property
     def _validator(self) -> Draft202012Validator:
-        return compiled(self._schema)
+        return compile_schema(self._schema)
 
     @cached_property
-    def _telling(self) -> tuple[Draft202012Validator, dict[str, Path]]:
+    def _telling(self) -> tuple[Draft202012Validator, dict[str, ErrorPath]]:
         """A validator that refuses the same values and says why in fewer words, and where its own parts come from."""
         told, origins = with_tags(self._schema)
-        return compiled(told), origins
+        return compile_schema(told), origins
 
     @cached_property
     def _names(self) -> frozenset[str]:
         return frozenset(_property_names(self._schema))
 
 
-def _written(where: Path, origins: dict[str, Path]) -> str:
+def _written(where: ErrorPath, origins: dict[str, ErrorPath]) -> str:
     if len(where) > 1 and where[1] in origins:
         where = origins[str(where[1])]
-    return "#" + "".join(f"/{token(str(step))}" for step in where)
+    return "#" + "".join(f"/{escape_token(str(step))}" for step in where)
 
 
 def _property_names(schema: Any) -> Iterator[str]:

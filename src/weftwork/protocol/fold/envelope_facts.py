@@ -15,7 +15,7 @@ def _model_answered(state: RunState, fact: Fact) -> None:
     """model-01 (readings, Model calls): an answer that is recorded is not asked for again while the node runs."""
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
-        node.turns[fact.payload["call"]] = fact.payload
+        node.model_answers[fact.payload["call"]] = fact.payload
 
 
 def _output_chunk(state: RunState, fact: Fact) -> None:
@@ -30,17 +30,17 @@ def _envelope_recorded(state: RunState, fact: Fact) -> None:
     state.envelopes.setdefault(fact.payload["correlationId"], known)
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
-        node.sent.append(fact.payload["correlationId"])
+        node.envelope_ids.append(fact.payload["correlationId"])
 
 
 def drop_payloads(state: RunState, node: NodeState) -> None:
     """Nobody asks any more what the node sent: that it was sent is kept, and the payloads are not."""
-    for correlation_id in node.sent:
+    for correlation_id in node.envelope_ids:
         known = state.envelopes.get(correlation_id)
         if known is not None and isinstance(known.outcome, Accepted):
             outcome = msgspec.structs.replace(known.outcome, payload=None)
             state.envelopes[correlation_id] = msgspec.structs.replace(known, outcome=outcome)
-    node.sent = []
+    node.envelope_ids = []
 
 
 ENVELOPE_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {

@@ -14,10 +14,10 @@ from weftwork.protocol.fold.envelope_facts import ENVELOPE_CHANGES
 from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.fold.node_facts import NODE_CHANGES
 from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
-from weftwork.protocol.fold.traversal import begin
-from weftwork.protocol.fold.trust_flow import begin as begin_trust
-from weftwork.protocol.fold.trust_flow import receive
-from weftwork.protocol.fold.variable_views import first_view, written
+from weftwork.protocol.fold.traversal import schedule_entry_node
+from weftwork.protocol.fold.trust_flow import initialize_trust as begin_trust
+from weftwork.protocol.fold.trust_flow import mark_untrusted
+from weftwork.protocol.fold.variable_views import add_write, initial_view
 from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITS, RunHeader, Status, next_status
 from weftwork.protocol.run.interrupts import WAITING
@@ -55,17 +55,17 @@ def apply(state: RunState, fact: Fact) -> None:
     kind = fact.type
     state.status = next_status(state.status, kind)
     if fact.content_trust == UNTRUSTED:
-        receive(state, fact)
+        mark_untrusted(state, fact)
     change = _CHANGES.get(kind)
     if change is not None:
         change(state, fact)
     elif kind in NODE_CHANGES:
         node_id = fact.node_id
         if node_id is not None and node_id in state.plan.nodes:
-            if state.owed:
-                state.owed.discard(node_id)
+            if state.pending_calls:
+                state.pending_calls.discard(node_id)
             NODE_CHANGES[kind](state, fact, node_id)
-    if state.suspended or state.awaiting or state.status in WAITS:
+    if state.suspended or state.awaiting_children or state.status in WAITS:
         _update_waiting_status(state)
 
 
@@ -73,11 +73,11 @@ def _update_waiting_status(state: RunState) -> None:
     """int-01 (RFC 0094 E), kin-03: a run with an open interrupt waits for it, whatever else still runs; so does one
     with a child that waits."""
     if state.status == "running" or state.status.startswith("waiting-"):
-        waiting = state.open_interrupt if state.suspended else None
+        waiting = state.first_open_interrupt if state.suspended else None
         if waiting is not None:
             state.status = WAITING[waiting.kind]
-        elif (node_id := state.waiting_parent) is not None:
-            state.status = cast(Status, next(iter(state.awaiting[node_id].waiting.values())))
+        elif (node_id := state.node_with_waiting_child) is not None:
+            state.status = cast(Status, next(iter(state.awaiting_children[node_id].waiting_children.values())))
         else:
             state.status = "running"
 
@@ -91,21 +91,21 @@ def _run_started(state: RunState, fact: Fact) -> None:
         if (begun := initial_channel(channel)) is not None:
             state.channels[name] = begun
             state.changed_rows.add(("channel", name))
-    view = first_view(state.variables)
+    view = initial_view(state.variables)
     for node_id in state.plan.entries:
-        begin(state, node_id, NodeState("pending", view=view))
+        schedule_entry_node(state, node_id, NodeState("pending", view=view))
 
 
 def _run_ended(state: RunState, fact: Fact) -> None:
     state.completed_at = fact.timestamp
     state.error = fact.payload.get("error")
     state.outputs = fact.payload.get("outputs")
-    for each in state.asked.values():
+    for each in state.open_interrupts.values():
         each.status = "cancelled" if fact.type == "run.cancelled" else "closed"
         state.changed_rows.add(("interrupt", each.interrupt_id))
-    state.asked.clear()
+    state.open_interrupts.clear()
     state.suspended.clear()
-    state.awaiting.clear()
+    state.awaiting_children.clear()
 
 
 def _cancel_requested(state: RunState, fact: Fact) -> None:
@@ -142,7 +142,7 @@ def _run_paused(state: RunState, fact: Fact) -> None:
     for node_id, node in state.running.items():
         if node.children:
             # Another attempt would know none of them: it is called again instead.
-            state.awaiting[node_id] = node
+            state.awaiting_children[node_id] = node
             continue
         node.status = "pending"
         insort(state.ready, (state.plan.nodes[node_id].index, node_id))
@@ -152,7 +152,7 @@ def _run_paused(state: RunState, fact: Fact) -> None:
 
 def _run_resumed(state: RunState, fact: Fact) -> None:
     state.paused_at = None
-    state.owed = set(state.awaiting)
+    state.pending_calls = set(state.awaiting_children)
 
 
 def _variable_changed(state: RunState, fact: Fact) -> None:
@@ -161,12 +161,12 @@ def _variable_changed(state: RunState, fact: Fact) -> None:
     stamp = _stamp(state, fact)
     if stamp is not None:
         node = state.nodes[stamp[2]]
-        node.view = written(node.view, name, stamp, value)
-        if node.view.crowded(name):
-            node.view.tidy(name, [each.view for each in state.nodes.values()])
-        if stamp < state.stamps.get(name, stamp):
+        node.view = add_write(node.view, name, stamp, value)
+        if node.view.needs_pruning(name):
+            node.view.prune(name, [each.view for each in state.nodes.values()])
+        if stamp < state.variable_stamps.get(name, stamp):
             return
-        state.stamps[name] = stamp
+        state.variable_stamps[name] = stamp
     state.variables[name] = value
     state.changed_rows.add(("variable", name))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.run.events import REMARK, REMINDER, UNTRUSTED, Fact
+from weftwork.protocol.run.events import APPROVAL_REMARK, INTERRUPT_REMINDER, UNTRUSTED, Fact
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
 
 
@@ -16,7 +16,7 @@ def _interrupt_requested(state: RunState, fact: Fact) -> None:
     node.interrupts += 1
     name = interrupt_id(node_id, node.interrupts)
     payload = fact.payload
-    state.asked[name] = state.interrupts[name] = InterruptState(
+    state.open_interrupts[name] = state.interrupts[name] = InterruptState(
         name,
         node_id,
         payload["kind"],
@@ -32,12 +32,12 @@ def _interrupt_requested(state: RunState, fact: Fact) -> None:
 def _interrupt_resolved(state: RunState, fact: Fact) -> None:
     found = state.interrupts[fact.payload["interruptId"]]
     found.status = "resolved"
-    state.asked.pop(found.interrupt_id, None)
+    state.open_interrupts.pop(found.interrupt_id, None)
     state.changed_rows.add(("interrupt", found.interrupt_id))
     payload = fact.payload
     value = payload.get("resumeValue")
     by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
-    state.answers[found.key] = Resolution(
+    state.resolutions[found.key] = Resolution(
         value,
         payload.get("outcome"),
         payload.get("reason"),
@@ -62,7 +62,7 @@ def _approval_voted(state: RunState, fact: Fact) -> None:
     if found is None or found.status != "open":
         return
     found.said += 1
-    if fact.type != REMARK:
+    if fact.type != APPROVAL_REMARK:
         action = "accept" if fact.type == "approval.granted" else "reject"
         found.votes = {**found.votes, fact.payload["principal"]: action}
         state.changed_rows.add(("interrupt", found.interrupt_id))
@@ -91,7 +91,7 @@ INTERRUPT_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "interrupt.resolved": _interrupt_resolved,
     "approval.granted": _approval_voted,
     "approval.rejected": _approval_voted,
-    REMARK: _approval_voted,
-    REMINDER: _reminder_sent,
+    APPROVAL_REMARK: _approval_voted,
+    INTERRUPT_REMINDER: _reminder_sent,
     **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _conversation_changed),
 }

@@ -8,18 +8,18 @@ import msgspec
 
 from weftwork.protocol.fold.envelope_facts import drop_payloads
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
-from weftwork.protocol.fold.traversal import settle
-from weftwork.protocol.fold.trust_flow import is_reached
+from weftwork.protocol.fold.traversal import settle_node
+from weftwork.protocol.fold.trust_flow import is_given_untrusted
 from weftwork.protocol.run.child_runs import ChildState
-from weftwork.protocol.run.effects import NODE, EffectState, Place, asks_about_node, place_of
+from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, effect_ref_of, is_node_outcome_interrupt
 from weftwork.protocol.run.events import (
     CHILD_ENDED,
     CHILD_STARTED,
     CHILD_STATUS,
-    DECIDED,
     EFFECT_CLAIMED,
     EFFECT_RECORDED,
     MAP_ITEM,
+    ORCHESTRATOR_DECIDED,
     UNTRUSTED,
     Fact,
 )
@@ -45,18 +45,18 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         _forget_children(node)
     node.attempt = fact.payload.get("attempt", 1)
     node.started_at = fact.timestamp
-    node.first_at = node.first_at or fact.timestamp
-    node.entered = fact.sequence
+    node.first_started_at = node.first_started_at or fact.timestamp
+    node.entry_sequence = fact.sequence
     state.running[node_id] = node
     state.retrying.pop(node_id, None)
     state.executions += 1
     declared = state.plan.nodes[node_id].node
     if declared.declaration.role == "dispatch":
         state.dispatches += 1
-        node.decided = _pending_decision(state, node_id)
+        node.decision = _pending_decision(state, node_id)
     if declared.agent is not None:
         _record_agent(state, "agent", declared.agent)
-    if (declared.outside or state.untrusted is not None) and is_reached(state, node_id):
+    if (declared.outside or state.untrusted is not None) and is_given_untrusted(state, node_id):
         node.untrusted = True
     _remove(state.ready, state.plan.nodes[node_id].index, node_id)
     state.changed_rows.add(("node", node_id))
@@ -83,21 +83,21 @@ def _child_started(state: RunState, fact: Fact, node_id: str) -> None:
     node, payload = _node_state(state, node_id), fact.payload
     awaited: bool = payload["awaited"]
     node.children[payload["key"]] = ChildState(payload["childRunId"], payload["workflowId"], awaited=awaited)
-    node.heard = fact.sequence
-    state.spawned += 1
+    node.last_child_event = fact.sequence
+    state.children_started += 1
     state.changed_rows.add(("kin", "children"))
     if awaited:
         node.open_children += 1
         if node_id in state.running:
-            state.awaiting[node_id] = state.running.pop(node_id)
+            state.awaiting_children[node_id] = state.running.pop(node_id)
 
 
 def _find_child(state: RunState, fact: Fact, node_id: str) -> tuple[NodeState, ChildState] | None:
     node = state.nodes.get(node_id)
     child = node.children.get(fact.payload["key"]) if node is not None else None
-    if node is None or child is None or child.run_id != fact.payload["childRunId"] or child.ended:
+    if node is None or child is None or child.run_id != fact.payload["childRunId"] or child.has_ended:
         return None
-    node.heard = fact.sequence
+    node.last_child_event = fact.sequence
     return node, child
 
 
@@ -108,9 +108,9 @@ def _child_status(state: RunState, fact: Fact, node_id: str) -> None:
     node, child = found
     key, status = fact.payload["key"], fact.payload["status"]
     node.children[key] = msgspec.structs.replace(child, status=status)
-    node.waiting.pop(key, None)
+    node.waiting_children.pop(key, None)
     if status in WAITS:
-        node.waiting[key] = status
+        node.waiting_children[key] = status
 
 
 def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
@@ -127,7 +127,7 @@ def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
         hidden=tuple(payload.get("hidden", ())),
         end=fact.sequence,
     )
-    node.waiting.pop(payload["key"], None)
+    node.waiting_children.pop(payload["key"], None)
     node.open_children -= 1
     node.failed_children += payload["status"] != "completed"
 
@@ -138,7 +138,7 @@ def _orchestrator_decided(state: RunState, fact: Fact, node_id: str) -> None:
     state.decisions.pop(node_id, None)
     untrusted = fact.content_trust == UNTRUSTED
     state.decisions[node_id] = SupervisorDecision(fact.event_id, payload["decision"], payload["agentId"], untrusted)
-    state.ticks += 1
+    state.decision_count += 1
     agent = state.plan.nodes[node_id].node.agent or {}
     _record_agent(state, "runOrchestrator", {**agent, "agentId": payload["agentId"]})
 
@@ -146,11 +146,11 @@ def _orchestrator_decided(state: RunState, fact: Fact, node_id: str) -> None:
 def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     state.running.pop(node_id, None)
-    state.awaiting.pop(node_id, None)
+    state.awaiting_children.pop(node_id, None)
     node.status = "suspended"
     asked = state.interrupts[fact.payload["interruptId"]]
     asked.remind_after_ms = tuple(fact.payload.get("remindAfterMs", ()))
-    if (whole := node.effects.get(Place(NODE))) is not None and not asks_about_node(asked.data):
+    if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None and not is_node_outcome_interrupt(asked.data):
         # It stopped by itself to ask, so nothing of it is under way.
         whole.status = "free"
     state.suspended[node_id] = node
@@ -161,11 +161,11 @@ def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:
     node = state.suspended.pop(node_id)
     node.status = "running"
     node.resumed_at = fact.timestamp
-    node.entered = fact.sequence
+    node.entry_sequence = fact.sequence
     if node.open_children:
         # It goes on waiting for them, once it was called.
-        state.awaiting[node_id] = node
-        state.owed.add(node_id)
+        state.awaiting_children[node_id] = node
+        state.pending_calls.add(node_id)
     else:
         state.running[node_id] = node
     _remove(state.resumable, state.plan.nodes[node_id].index, node_id)
@@ -175,15 +175,15 @@ def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:
 def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     state.running.pop(node_id, None)
-    state.awaiting.pop(node_id, None)
+    state.awaiting_children.pop(node_id, None)
     _forget_children(node)
     node.status = "retrying"
     node.failures += 1
-    node.turns = {}
+    node.model_answers = {}
     drop_payloads(state, node)
-    node.due = fact.timestamp + fact.payload.get("delayMs", 0)
+    node.retry_at = fact.timestamp + fact.payload.get("delayMs", 0)
     node.error = fact.payload.get("lastError")
-    if (whole := node.effects.get(Place(NODE))) is not None:
+    if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None:
         # It failed, and whoever says that it may be tried again says that it did not happen.
         whole.status = "free"
     state.retrying[node_id] = node
@@ -193,26 +193,26 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
 def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     index: int = fact.payload["index"]
-    node.items[index] = fact.payload["output"]
+    node.map_items[index] = fact.payload["output"]
     for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
         del node.effects[place]
-    for call in [each for each in node.turns if each.startswith(f"{index}/")] if node.turns else ():
-        del node.turns[call]
+    for call in [each for each in node.model_answers if each.startswith(f"{index}/")] if node.model_answers else ():
+        del node.model_answers[call]
 
 
 def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-05 (OpenWOP idempotency, layer 2): from here on the effect may have happened."""
     node = _node_state(state, node_id)
-    effect = node.effects.setdefault(place_of(fact.payload), EffectState())
-    effect.status, effect.claim, effect.entered = "open", fact.event_id, node.entered
+    effect = node.effects.setdefault(effect_ref_of(fact.payload), EffectState())
+    effect.status, effect.claim, effect.entry_sequence = "open", fact.event_id, node.entry_sequence
     effect.claims += 1
 
 
 def _effect_recorded(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-06 (OpenWOP idempotency, layer 2): results and failures are kept, and later entries of the node get them."""
     payload = fact.payload
-    effect = _node_state(state, node_id).effects[place_of(payload)]
-    effect.output, effect.error, effect.at = payload.get("output"), payload.get("error"), fact.timestamp
+    effect = _node_state(state, node_id).effects[effect_ref_of(payload)]
+    effect.output, effect.error, effect.recorded_at = payload.get("output"), payload.get("error"), fact.timestamp
     effect.status = "failed" if "error" in payload else "done" if "output" in payload else "free"
 
 
@@ -221,13 +221,13 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
-    node.items, node.effects, node.turns = {}, {}, {}
-    settle(state, node_id)
+    node.map_items, node.effects, node.model_answers = {}, {}, {}
+    settle_node(state, node_id)
 
 
 def _forget_children(node: NodeState) -> None:
     if node.children:
-        node.children, node.open_children, node.failed_children, node.waiting = {}, 0, 0, {}
+        node.children, node.open_children, node.failed_children, node.waiting_children = {}, 0, 0, {}
 
 
 def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
@@ -241,14 +241,14 @@ def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
     insort(state.failures, (index, node_id))
     _remove(state.ready, index, node_id)
     _remove(state.to_fail, index, node_id)
-    settle(state, node_id)
+    settle_node(state, node_id)
 
 
 def _node_skipped(state: RunState, fact: Fact, node_id: str) -> None:
     node = _end_node(state, node_id)
     node.status = "skipped"
     _remove(state.to_skip, state.plan.nodes[node_id].index, node_id)
-    settle(state, node_id)
+    settle_node(state, node_id)
 
 
 def _node_cancelled(state: RunState, fact: Fact, node_id: str) -> None:
@@ -257,13 +257,13 @@ def _node_cancelled(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _end_node(state: RunState, node_id: str) -> NodeState:
-    for waiting in (state.running, state.retrying, state.suspended, state.awaiting):
+    for waiting in (state.running, state.retrying, state.suspended, state.awaiting_children):
         if waiting:
             waiting.pop(node_id, None)
     state.changed_rows.add(("node", node_id))
     node = _node_state(state, node_id)
     _forget_children(node)
-    if node.sent:
+    if node.envelope_ids:
         drop_payloads(state, node)
     return node
 
@@ -288,5 +288,5 @@ NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     CHILD_STARTED: _child_started,
     CHILD_STATUS: _child_status,
     CHILD_ENDED: _child_ended,
-    DECIDED: _orchestrator_decided,
+    ORCHESTRATOR_DECIDED: _orchestrator_decided,
 }

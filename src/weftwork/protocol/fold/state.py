@@ -14,9 +14,9 @@ import msgspec
 
 from weftwork.protocol.envelopes.gate_rules import Known
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
-from weftwork.protocol.fold.variable_views import GIVEN, NOTHING, View
+from weftwork.protocol.fold.variable_views import EMPTY_VIEW, INITIAL_STAMP, VariableView
 from weftwork.protocol.run.child_runs import ChildState
-from weftwork.protocol.run.effects import EffectState, Place
+from weftwork.protocol.run.effects import EffectRef, EffectState
 from weftwork.protocol.run.header import WAITS, RunHeader, Status
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution
 from weftwork.protocol.run.projection import RowKind
@@ -40,34 +40,34 @@ class NodeState(msgspec.Struct):
 
     status: NodeStatus
     attempt: int = 0
-    entered: int = -1
+    entry_sequence: int = -1
     """The sequence of the event that last let it run: no two entries of a node share it, in whatever round."""
     failures: int = 0
     """Attempts that failed and were followed by another one."""
     started_at: int = 0
-    first_at: int = 0
+    first_started_at: int = 0
     """When its first attempt in this round started."""
     crashes: int = 0
     """Attempts that ended with their process, and were followed by another one."""
     resumed_at: int = 0
     """When it was last entered again with an answer; time in which it waited for one does not count."""
-    due: int = 0
+    retry_at: int = 0
     """When a retrying node starts again."""
     outputs: dict[str, Any] = {}
     error: dict[str, Any] | None = None
     epoch: int = 0
     """Rounds of all loops that lie behind it: never less than before it in the graph, more with each round."""
-    view: View = NOTHING
+    view: VariableView = EMPTY_VIEW
     """Variables as it sees them; once it has written, as those after it do."""
     previous_outputs: dict[str, Any] | None = None
     """Its outputs of the round before."""
-    items: dict[int, Any] = {}
-    effects: dict[Place, EffectState] = {}
+    map_items: dict[int, Any] = {}
+    effects: dict[EffectRef, EffectState] = {}
     streaming: bool = False
     """Whether the last piece of a streamed answer is still to come."""
-    sent: list[str] = []
+    envelope_ids: list[str] = []
     """Correlation ids of its envelopes, while it may ask for their payloads again."""
-    turns: dict[str, dict[str, Any]] = {}
+    model_answers: dict[str, dict[str, Any]] = {}
     """Answers of models, by the name of the call."""
     visits: int = 0
     """How often loops have come round to it, over the whole run."""
@@ -79,11 +79,11 @@ class NodeState(msgspec.Struct):
     """How many of them it waits for."""
     failed_children: int = 0
     """How many ended, and not well."""
-    heard: int = -1
+    last_child_event: int = -1
     """The sequence of the newest fact about them."""
-    decided: SupervisorDecision | None = None
+    decision: SupervisorDecision | None = None
     """Of a dispatch: the decision that it carries out."""
-    waiting: dict[str, str] = {}
+    waiting_children: dict[str, str] = {}
     """Those of them that wait for people, with their status."""
     untrusted: bool = False
     """Whether content from outside has reached it in this round, and with it all that it makes."""
@@ -91,7 +91,7 @@ class NodeState(msgspec.Struct):
     """Whether its outputs of the round before were so."""
 
     @property
-    def began_at(self) -> int:
+    def time_limit_start(self) -> int:
         """From when its time limit counts."""
         return max(self.started_at, self.resumed_at)
 
@@ -105,15 +105,15 @@ class UntrustedValues(msgspec.Struct):
     """Keys of questions that were answered so."""
     inputs: frozenset[str] = frozenset()
 
-    def is_untrusted_variable(self, view: View, name: str) -> bool:
+    def is_untrusted_variable(self, view: VariableView, name: str) -> bool:
         """Whether the value that counts in a view is one of these."""
         stamps = self.variables.get(name)
         entry = view.get(name) if stamps else None
         return entry is not None and stamps is not None and entry[0] in stamps
 
-    def is_final(self, stamps: dict[str, Stamp], name: str) -> bool:
+    def is_untrusted_final(self, stamps: dict[str, Stamp], name: str) -> bool:
         """The same of the value that the run has in the end."""
-        return stamps.get(name, GIVEN) in self.variables.get(name, ())
+        return stamps.get(name, INITIAL_STAMP) in self.variables.get(name, ())
 
 
 class Artifact(msgspec.Struct):
@@ -142,15 +142,15 @@ class RunState:
 
     __slots__ = (
         "agents",
-        "answers",
         "artifacts",
-        "asked",
-        "awaiting",
+        "awaiting_children",
         "changed_rows",
         "channels",
+        "children_started",
         "completed_at",
         "condition_budget",
         "conversations",
+        "decision_count",
         "decisions",
         "deferred_edges",
         "dispatches",
@@ -161,36 +161,36 @@ class RunState:
         "finished_loops",
         "fired_edges",
         "header",
-        "hidden",
+        "hidden_values",
         "inputs",
         "interrupts",
         "last_sequence",
         "loop_rounds",
         "nodes",
+        "open_interrupts",
         "outputs",
-        "owed",
         "pause_reason",
         "paused_at",
         "pausing",
+        "pending_calls",
         "plan",
         "ready",
+        "resolutions",
         "resumable",
         "retrying",
         "running",
         "settled_edges",
-        "spawned",
-        "stamps",
         "started_at",
         "status",
         "stop",
         "stuck_loops",
         "suspended",
         "tallies",
-        "ticks",
         "to_fail",
         "to_skip",
         "unsettled_in_loop",
         "untrusted",
+        "variable_stamps",
         "variables",
         "versions",
     )
@@ -200,7 +200,7 @@ class RunState:
         self.header = header
         self.inputs = inputs
         """The caller's inputs with hidden values resolved; the header holds their masked form."""
-        self.hidden: list[Any] = []
+        self.hidden_values: list[Any] = []
         """Values that the log hides, oldest first, as far as a log that was read again has shown."""
         self.status: Status = "pending"
         self.last_sequence = -1
@@ -213,33 +213,33 @@ class RunState:
         self.error: dict[str, Any] | None = None
         self.outputs: dict[str, Any] | None = None
         self.variables: dict[str, Any] = {}
-        self.stamps: dict[str, Stamp] = {}
+        self.variable_stamps: dict[str, Stamp] = {}
         self.channels: dict[str, ChannelState] = {}
         self.artifacts: dict[str, Artifact] = {}
         self.envelopes: dict[str, Known] = {}
         """What became of the envelopes of models, by correlation id."""
         self.interrupts: dict[str, InterruptState] = {}
-        self.asked: dict[str, InterruptState] = {}
+        self.open_interrupts: dict[str, InterruptState] = {}
         """Those of them that are open."""
         self.nodes: dict[str, NodeState] = {}
         self.running: dict[str, NodeState] = {}
         self.suspended: dict[str, NodeState] = {}
-        self.awaiting: dict[str, NodeState] = {}
+        self.awaiting_children: dict[str, NodeState] = {}
         """Nodes that wait for child runs. They run, and nothing of them is in memory."""
-        self.owed: set[str] = set()
+        self.pending_calls: set[str] = set()
         """Nodes among them that have not been called since they, or the run after a pause, went on."""
         self.decisions: dict[str, SupervisorDecision] = {}
         """By the supervisor's node id, the newest last."""
-        self.ticks = 0
+        self.decision_count = 0
         """Decisions of supervisors so far."""
         self.dispatches = 0
         """Starts of dispatch nodes so far."""
         self.agents: dict[str, dict[str, Any]] = {}
         """The AgentRef of the run, and that of its orchestrator."""
-        self.spawned = 0
+        self.children_started = 0
         """Children that the run has started so far."""
         self.retrying: dict[str, NodeState] = {}
-        self.answers: dict[str, Resolution] = {}
+        self.resolutions: dict[str, Resolution] = {}
         """What became of interrupts, by key, for the whole run."""
         self.conversations: dict[str, Conversation] = {}
         self.resumable: list[tuple[int, str]] = []
@@ -278,30 +278,30 @@ class RunState:
         return self.completed_at is not None
 
     @property
-    def open_interrupt(self) -> InterruptState | None:
+    def first_open_interrupt(self) -> InterruptState | None:
         """The open interrupt that stands first in the plan's order."""
-        found = [each for each in self.asked.values() if each.node_id in self.suspended]
+        found = [each for each in self.open_interrupts.values() if each.node_id in self.suspended]
         return min(found, key=lambda each: self.plan.nodes[each.node_id].index, default=None)
 
     @property
-    def under_way(self) -> dict[str, NodeState]:
+    def active_nodes(self) -> dict[str, NodeState]:
         """Nodes that run, here or by their children."""
-        return {**self.running, **self.awaiting} if self.awaiting else self.running
+        return {**self.running, **self.awaiting_children} if self.awaiting_children else self.running
 
     @property
-    def waiting_parent(self) -> str | None:
+    def node_with_waiting_child(self) -> str | None:
         """The node with a child that waits for people, that stands first in the plan's order."""
-        found = [node_id for node_id, node in self.awaiting.items() if node.waiting]
+        found = [node_id for node_id, node in self.awaiting_children.items() if node.waiting_children]
         return min(found, key=lambda node_id: self.plan.nodes[node_id].index, default=None)
 
     @property
     def current_node(self) -> str | None:
         """The node that waits for an answer, else the running or retrying one that stands first in the order."""
-        if self.suspended and (waiting := self.open_interrupt) is not None:
+        if self.suspended and (waiting := self.first_open_interrupt) is not None:
             return waiting.node_id
-        if self.awaiting and (mirrored := self.waiting_parent) is not None:
+        if self.awaiting_children and (mirrored := self.node_with_waiting_child) is not None:
             return mirrored
-        busy = self.running or self.retrying or self.awaiting
+        busy = self.running or self.retrying or self.awaiting_children
         if not busy:
             return None
         if len(busy) == 1:
@@ -312,11 +312,11 @@ class RunState:
 def is_parked(state: RunState) -> bool:
     """park-01 (host): nothing of the run is under way here or can begin before somebody answers, a child has ended,
     somebody cancels, or time passes."""
-    idle = state.status in WAITS or (state.status == "running" and bool(state.awaiting))
+    idle = state.status in WAITS or (state.status == "running" and bool(state.awaiting_children))
     if not idle or state.stop is not None or state.pausing is not None:
         return False
     busy = state.running or state.retrying or state.ready or state.resumable or state.to_skip or state.to_fail
-    return not busy and not state.owed
+    return not busy and not state.pending_calls
 
 
 def may_unload(state: RunState, limit: int | None, now: int) -> bool:
@@ -327,9 +327,9 @@ def may_unload(state: RunState, limit: int | None, now: int) -> bool:
 def next_wake_at(state: RunState, limit: int | None) -> int | None:
     """park-02 (host): the earliest deadline or reminder of an open interrupt, or the end of the run's time limit."""
     found = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
-    for asked in state.asked.values():
+    for asked in state.open_interrupts.values():
         found += [when for when in (asked.due, asked.next_reminder) if when is not None]
-    for node_id, node in state.awaiting.items():
+    for node_id, node in state.awaiting_children.items():
         if (given := state.plan.nodes[node_id].node.timeout_ms) > 0:
-            found.append(node.began_at + given)
+            found.append(node.time_limit_start + given)
     return min(found, default=None)

@@ -15,14 +15,14 @@ from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.patterns import match_cost, matches
 from weftwork.protocol.fold.data_flow import expression_scope
 from weftwork.protocol.fold.state import NodeState, RunState
-from weftwork.protocol.fold.variable_views import meet
-from weftwork.protocol.json.values import ABSENT, is_array, is_object, same
+from weftwork.protocol.fold.variable_views import merge_views
+from weftwork.protocol.json.values import ABSENT, is_array, is_object, json_equal
 from weftwork.protocol.workflow.definition import Condition, Edge
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE, PlanNode, Settled, Tally, satisfied
 
 
-def holds(state: RunState, edge: Edge) -> bool:
+def is_condition_met(state: RunState, edge: Edge) -> bool:
     """wf-14 (readings, Conditions): whether the condition of an edge holds; one without a condition always does.
 
     Raises ExpressionFault for an expression that has no truth value.
@@ -36,7 +36,7 @@ def holds(state: RunState, edge: Edge) -> bool:
         if not isinstance(value, bool):
             raise ExpressionFault("expression_failed", "the condition gave no true or false")
         return value
-    left = _left(state, edge, condition.left)
+    left = _left_value(state, edge, condition.left)
     if condition.type == "regex" and isinstance(left, str):
         state.condition_budget -= match_cost(left, condition.right)
         if state.condition_budget < 0:
@@ -47,19 +47,19 @@ def holds(state: RunState, edge: Edge) -> bool:
 def _compare(condition: Condition, left: Any) -> bool:
     right = condition.right
     if condition.type == "equals":
-        return left is not ABSENT and same(left, right)
+        return left is not ABSENT and json_equal(left, right)
     if condition.type == "notEquals":
-        return left is ABSENT or not same(left, right)
+        return left is ABSENT or not json_equal(left, right)
     if condition.type == "contains":
         if isinstance(left, str):
             return isinstance(right, str) and right in left
         if is_array(left):
-            return any(same(each, right) for each in left)
+            return any(json_equal(each, right) for each in left)
         return is_object(left) and isinstance(right, str) and right in left
     return isinstance(left, str) and matches(left, right)
 
 
-def _left(state: RunState, edge: Edge, path: str) -> Any:
+def _left_value(state: RunState, edge: Edge, path: str) -> Any:
     """What stands at a dotted path: among the source's outputs, else `status`, how the source ended."""
     node = state.nodes[edge.source]
     found: Any = node.outputs
@@ -73,7 +73,7 @@ def _left(state: RunState, edge: Edge, path: str) -> Any:
     return found
 
 
-def settle(state: RunState, node_id: str) -> None:
+def settle_node(state: RunState, node_id: str) -> None:
     """A node has completed, failed or was skipped: tell every node after it."""
     place = state.plan.nodes[node_id]
     # expr-06: one budget for all conditions that are judged here, because nothing comes between them.
@@ -86,12 +86,12 @@ def settle(state: RunState, node_id: str) -> None:
     for loop in place.inside:
         state.unsettled_in_loop[loop] -= 1
     for loop in place.inside:
-        if state.unsettled_in_loop[loop] == 0 and loop not in state.finished_loops and _close(state, loop):
+        if state.unsettled_in_loop[loop] == 0 and loop not in state.finished_loops and _end_round(state, loop):
             # This node belongs to a new round now, and so does every loop around it.
             return
 
 
-def enter(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | None = None) -> None:
+def schedule_node(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | None = None) -> None:
     """A node is decided: it is ready, to be skipped, or to fail."""
     place = state.plan.nodes[node_id]
     sources = [state.nodes[edge.source] for edge in place.incoming]
@@ -99,7 +99,7 @@ def enter(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | No
     node = NodeState(
         "pending",
         epoch=max((source.epoch for source in sources), default=0),
-        view=sources[0].view if len(sources) == 1 else meet(source.view for source in sources),
+        view=sources[0].view if len(sources) == 1 else merge_views(source.view for source in sources),
     )
     if known is not None:
         node.previous_outputs, node.interrupts, node.visits = known.previous_outputs, known.interrupts, known.visits
@@ -109,16 +109,16 @@ def enter(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | No
         node.error = {"code": fault[0], "message": f"A condition before this node cannot be judged: {fault[1]}"}
         insort(state.to_fail, (place.index, node_id))
     else:
-        _line_up(state, place, runs)
+        _enqueue(state, place, runs)
 
 
-def begin(state: RunState, node_id: str, node: NodeState) -> None:
+def schedule_entry_node(state: RunState, node_id: str, node: NodeState) -> None:
     """A node with nothing before it is ready, unless it is to be skipped."""
     state.nodes[node_id] = node
-    _line_up(state, state.plan.nodes[node_id], True)
+    _enqueue(state, state.plan.nodes[node_id], True)
 
 
-def _line_up(state: RunState, place: PlanNode, runs: bool) -> None:
+def _enqueue(state: RunState, place: PlanNode, runs: bool) -> None:
     insort(state.ready if runs and not place.node.disabled else state.to_skip, (place.index, place.node.id))
 
 
@@ -131,24 +131,24 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
     ended = state.nodes[edge.source].status
     way: str = ended
     source = nodes[edge.source].node.declaration
-    if source.role and is_over(source, target.node.declaration, state.nodes[edge.source].outputs):
+    if source.role and ends_loop(source, target.node.declaration, state.nodes[edge.source].outputs):
         way = "skipped"
     elif edge.condition is not None or source.branching:
-        way = _way(state, edge, tally)
+        way = _edge_outcome(state, edge, tally)
     if way != ended or target.counts is not None:
         state.settled_edges[edge.id] = way
     tally.open -= 1
     setattr(tally, way, getattr(tally, way) + 1)
     if tally.open == 0:
-        enter(state, edge.target, satisfied(target.rule, tally), tally.fault)
+        schedule_node(state, edge.target, satisfied(target.rule, tally), tally.fault)
 
 
-def is_over(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[str, Any]) -> bool:
+def ends_loop(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[str, Any]) -> bool:
     """orch-05 (readings, Loops): a supervisor that terminates skips its dispatch, and with it ends their loop."""
     return source.role == "supervisor" and target.role == "dispatch" and outputs.get("kind") == "terminate"
 
 
-def _way(state: RunState, edge: Edge, tally: Tally) -> Settled:
+def _edge_outcome(state: RunState, edge: Edge, tally: Tally) -> Settled:
     """wf-14 (readings, Conditions): an edge that is not taken counts as a skipped node before it."""
     node = state.nodes[edge.source]
     branching = state.plan.nodes[edge.source].node.declaration.branching
@@ -157,30 +157,30 @@ def _way(state: RunState, edge: Edge, tally: Tally) -> Settled:
     if node.status == "skipped":
         return "skipped"
     try:
-        return cast(Settled, node.status) if holds(state, edge) else "skipped"
+        return cast(Settled, node.status) if is_condition_met(state, edge) else "skipped"
     except ExpressionFault as fault:
         if node.status == "completed" and tally.fault is None:
             tally.fault = fault.code, fault.message
         return "skipped"
 
 
-def _close(state: RunState, number: int) -> bool:
+def _end_round(state: RunState, number: int) -> bool:
     """wf-15 (readings, Loops): at the end of a round, begin the next one or let the loop end. Whether it goes on."""
     loop = state.plan.loops[number]
     state.condition_budget = MAX_WORK
     fired: set[str] = set()
     for edge in loop.back:
         judged = Tally(0)
-        if _fires(state, edge, judged):
+        if _is_back_edge_taken(state, edge, judged):
             fired.add(edge.id)
         if judged.fault is not None:
             code, message = judged.fault
             message = f"The condition of edge {edge.id} cannot be judged: {message}"
-            return _stick(state, number, {"code": code, "message": message})
+            return _mark_stuck(state, number, {"code": code, "message": message})
     if fired:
         if state.loop_rounds.get(number, 0) >= state.plan.max_rounds(number):
-            return _stick(state, number, None)
-        _go_round(state, number, frozenset(fired))
+            return _mark_stuck(state, number, None)
+        _start_round(state, number, frozenset(fired))
         return True
     state.finished_loops.add(number)
     # In the order of the graph: how far the budget reaches must not depend on who was first.
@@ -195,7 +195,7 @@ def _close(state: RunState, number: int) -> bool:
     return False
 
 
-def _stick(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
+def _mark_stuck(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
     """The loop can neither go on nor end, so no round of a loop around it is ever over."""
     state.stuck_loops[number] = failure
     for around in state.plan.nodes[state.plan.loops[number].target].inside:
@@ -203,16 +203,16 @@ def _stick(state: RunState, number: int, failure: dict[str, Any] | None) -> bool
     return True
 
 
-def _fires(state: RunState, edge: Edge, judged: Tally) -> bool:
+def _is_back_edge_taken(state: RunState, edge: Edge, judged: Tally) -> bool:
     node = state.nodes[edge.source]
     if node.status == "skipped" or (node.status == "failed" and edge.rule not in HANDLES_FAILURE):
         return False
     if node.status == "completed" and edge.rule == "any_failed":
         return False
-    return _way(state, edge, judged) == node.status
+    return _edge_outcome(state, edge, judged) == node.status
 
 
-def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
+def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
     """Everything in the loop begins anew; what lies outside stays as it is."""
     plan = state.plan
     loop = plan.loops[number]
@@ -222,7 +222,7 @@ def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
     body = sorted(loop.body, key=lambda node_id: plan.nodes[node_id].index)
     ends = [state.nodes[node_id] for node_id in body]
     epoch = 1 + max(end.epoch for end in ends)
-    view = meet(end.view for end in ends)
+    view = merge_views(end.view for end in ends)
     for other, inner in enumerate(plan.loops):
         if other != number and inner.body <= loop.body:
             state.loop_rounds.pop(other, None)
@@ -242,16 +242,16 @@ def _go_round(state: RunState, number: int, fired: frozenset[str]) -> None:
         state.changed_rows.add(("node", node_id))
     node = state.nodes[loop.target]
     node.epoch, node.view = epoch, view
-    _line_up(state, plan.nodes[loop.target], True)
+    _enqueue(state, plan.nodes[loop.target], True)
     for node_id in body:
         if node_id != loop.target:
             place = plan.nodes[node_id]
-            tally = state.tallies[node_id] = _outside(state, place, loop.body)
+            tally = state.tallies[node_id] = _initial_tally(state, place, loop.body)
             if tally.open == 0:
-                enter(state, node_id, satisfied(place.rule, tally))
+                schedule_node(state, node_id, satisfied(place.rule, tally))
 
 
-def _outside(state: RunState, place: PlanNode, body: frozenset[str]) -> Tally:
+def _initial_tally(state: RunState, place: PlanNode, body: frozenset[str]) -> Tally:
     """The tally with which a node begins a round: edges from outside the loop stay settled as they are."""
     tally = Tally(len(place.incoming))
     for edge in place.incoming:

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from weftwork.protocol.fold.data_flow import has_untrusted_edge_value, reads_untrusted, untrusted_inputs
 from weftwork.protocol.fold.state import RunState, UntrustedValues
-from weftwork.protocol.fold.variable_views import GIVEN
-from weftwork.protocol.run.events import EFFECT_CLAIMED, REMARK, REMINDER, Draft, Fact
+from weftwork.protocol.fold.variable_views import INITIAL_STAMP
+from weftwork.protocol.run.events import APPROVAL_REMARK, EFFECT_CLAIMED, INTERRUPT_REMINDER, Draft, Fact
 from weftwork.protocol.workflow.node_config import formulas_of, variables_read
 
 
-def receive(state: RunState, fact: Fact) -> None:
+def mark_untrusted(state: RunState, fact: Fact) -> None:
     """trust-03 (RFC 0143): an untrusted fact makes its node untrusted, and what it writes. Before it is folded."""
     known = state.untrusted
     if known is None:
@@ -27,21 +27,21 @@ def receive(state: RunState, fact: Fact) -> None:
     if node is not None:
         node.untrusted = True
     if fact.type == "variable.changed":
-        stamp = GIVEN if node is None else (node.epoch, state.plan.nodes[node_id].index, node_id)
+        stamp = INITIAL_STAMP if node is None else (node.epoch, state.plan.nodes[node_id].index, node_id)
         known.variables.setdefault(payload["name"], set()).add(stamp)
     elif fact.type == "interrupt.resolved":
         known.answers.add(state.interrupts[payload["interruptId"]].key)
 
 
-def begin(state: RunState) -> None:
+def initialize_trust(state: RunState) -> None:
     """trust-05 (RFC 0143): a child run begins with what its parent gave it, as it was there."""
     parent = state.header.parent
     if parent is not None and parent.untrusted:
         names = frozenset(parent.untrusted)
-        state.untrusted = UntrustedValues({name: {GIVEN} for name in names}, inputs=names)
+        state.untrusted = UntrustedValues({name: {INITIAL_STAMP} for name in names}, inputs=names)
 
 
-def is_reached(state: RunState, node_id: str) -> bool:
+def is_given_untrusted(state: RunState, node_id: str) -> bool:
     """trust-02 (RFC 0143): whether a node that starts is given content from outside, or fetches some."""
     node, known = state.plan.nodes[node_id].node, state.untrusted
     if node.outside:
@@ -57,20 +57,20 @@ def is_reached(state: RunState, node_id: str) -> bool:
         or any(reads_untrusted(state, node_id, read) for read in formulas_of(node))
         or any(known.is_untrusted_variable(here.view, name) for name in variables_read(node))
         or node.shared_key in known.answers
-        or (here.decided is not None and here.decided.untrusted)
+        or (here.decision is not None and here.decision.untrusted)
     )
 
 
-BARE: Final = frozenset(
+CONTENT_FREE_TYPES: Final = frozenset(
     {
         *("node.started", "node.resumed", "node.skipped", "node.cancelled", "run.cancelled"),
-        *("version.pinned", "cap.breached", "provider.usage", EFFECT_CLAIMED, REMINDER),
+        *("version.pinned", "cap.breached", "provider.usage", EFFECT_CLAIMED, INTERRUPT_REMINDER),
     }
 )
 """Events that carry nothing of what their node made."""
-ANSWERS: Final = frozenset(
+ANSWER_TYPES: Final = frozenset(
     {
-        *("interrupt.resolved", "clarification.resolved", REMARK),
+        *("interrupt.resolved", "clarification.resolved", APPROVAL_REMARK),
         *("approval.received", "approval.granted", "approval.rejected", "approval.overridden"),
     }
 )
@@ -83,32 +83,32 @@ def carries_untrusted(state: RunState, draft: Draft) -> bool:
     For runs in which there is anything untrusted.
     """
     kind = draft.type
-    if kind in BARE or kind in ANSWERS:
+    if kind in CONTENT_FREE_TYPES or kind in ANSWER_TYPES:
         return False
     if draft.node_id is not None:
         node = state.nodes.get(draft.node_id)
         return node is not None and node.untrusted
     if kind == "run.completed":
-        return _are_untrusted(state, draft.payload["outputs"])
-    return kind == "run.failed" and _is_untrusted(state, draft.payload.get("failedNodeId", ""))
+        return _has_untrusted_output(state, draft.payload["outputs"])
+    return kind == "run.failed" and _is_untrusted_node(state, draft.payload.get("failedNodeId", ""))
 
 
-def tells_untrusted(state: RunState, outcome: dict[str, Any]) -> bool:
+def is_child_result_untrusted(state: RunState, outcome: dict[str, Any]) -> bool:
     """trust-05 (RFC 0143): whether what an ended child gives its parent is untrusted. For such runs, likewise."""
     known = state.untrusted
     if known is None:
         return False
-    if any(known.is_final(state.stamps, name) for name in outcome.get("variables", ())):
+    if any(known.is_untrusted_final(state.variable_stamps, name) for name in outcome.get("variables", ())):
         return True
     if "error" in outcome:
         return any(node.untrusted and node.status == "failed" for node in state.nodes.values())
-    return "outputs" in outcome and _are_untrusted(state, state.outputs or {})
+    return "outputs" in outcome and _has_untrusted_output(state, state.outputs or {})
 
 
-def _are_untrusted(state: RunState, outputs: dict[str, Any]) -> bool:
-    return any(_is_untrusted(state, node_id) for node_id in outputs)
+def _has_untrusted_output(state: RunState, outputs: dict[str, Any]) -> bool:
+    return any(_is_untrusted_node(state, node_id) for node_id in outputs)
 
 
-def _is_untrusted(state: RunState, node_id: str) -> bool:
+def _is_untrusted_node(state: RunState, node_id: str) -> bool:
     node = state.nodes.get(node_id)
     return node is not None and node.untrusted

@@ -14,107 +14,107 @@ from typing import Any, Final
 
 from weftwork.protocol.fold.channel_state import Stamp
 
-GIVEN: Final[Stamp] = (-1, -1, "")
+INITIAL_STAMP: Final[Stamp] = (-1, -1, "")
 """The stamp of what a run begins with."""
-CROWD: Final = 16
+PRUNE_THRESHOLD: Final = 16
 """Writes of one variable at which those that nobody sees are looked for."""
 
-Entry = tuple[Stamp, Any]
+StampedValue = tuple[Stamp, Any]
 
 
-class _Writes:
+class _WriteTable:
     """All writes of a run, by variable, the one with the greatest stamp last."""
 
-    __slots__ = ("count", "crowd", "given", "made")
+    __slots__ = ("by_name", "count", "initial", "prune_at")
 
     def __init__(self, given: dict[str, Any]) -> None:
-        self.given: dict[str, Entry] = {name: (GIVEN, value) for name, value in given.items()}
-        self.made: dict[str, list[tuple[Stamp, int, Any]]] = {}
-        self.crowd: dict[str, int] = {}
+        self.initial: dict[str, StampedValue] = {name: (INITIAL_STAMP, value) for name, value in given.items()}
+        self.by_name: dict[str, list[tuple[Stamp, int, Any]]] = {}
+        self.prune_at: dict[str, int] = {}
         self.count = 0
 
 
-class View:
+class VariableView:
     """Variables as one place sees them. Immutable; `written` and `meet` make others."""
 
-    __slots__ = ("_known", "_writes")
+    __slots__ = ("_visible", "_writes")
 
-    def __init__(self, writes: _Writes, known: int) -> None:
+    def __init__(self, writes: _WriteTable, known: int) -> None:
         self._writes = writes
-        self._known = known
+        self._visible = known
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> StampedValue | None:
         """The write that counts here, with its stamp, or None."""
-        for stamp, number, value in reversed(self._writes.made.get(name, ())):
-            if self._known >> number & 1:
+        for stamp, number, value in reversed(self._writes.by_name.get(name, ())):
+            if self._visible >> number & 1:
                 return stamp, value
-        return self._writes.given.get(name)
+        return self._writes.initial.get(name)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> StampedValue:
         entry = self.get(name)
         if entry is None:
             raise KeyError(name)
         return entry
 
-    def items(self) -> Iterator[tuple[str, Entry]]:
+    def items(self) -> Iterator[tuple[str, StampedValue]]:
         """Every variable that has a value here."""
-        for name in {**self._writes.given, **self._writes.made}:
+        for name in {**self._writes.initial, **self._writes.by_name}:
             entry = self.get(name)
             if entry is not None:
                 yield name, entry
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, View) and dict(self.items()) == dict(other.items())
+        return isinstance(other, VariableView) and dict(self.items()) == dict(other.items())
 
     __hash__ = None  # type: ignore[assignment]
 
-    def joined(self, other: "View") -> "View":
-        if self is NOTHING:
+    def merged_with(self, other: "VariableView") -> "VariableView":
+        if self is EMPTY_VIEW:
             return other
-        known = self._known | other._known
-        return self if known == self._known else View(self._writes, known)
+        known = self._visible | other._visible
+        return self if known == self._visible else VariableView(self._writes, known)
 
-    def with_write(self, name: str, stamp: Stamp, value: Any) -> "View":
-        writes = self._writes if self is not NOTHING else _Writes({})
+    def with_write(self, name: str, stamp: Stamp, value: Any) -> "VariableView":
+        writes = self._writes if self is not EMPTY_VIEW else _WriteTable({})
         number, writes.count = writes.count, writes.count + 1
-        insort(writes.made.setdefault(name, []), (stamp, number, value))
-        return View(writes, self._known | 1 << number)
+        insort(writes.by_name.setdefault(name, []), (stamp, number, value))
+        return VariableView(writes, self._visible | 1 << number)
 
-    def crowded(self, name: str) -> bool:
+    def needs_pruning(self, name: str) -> bool:
         """Whether so many writes of a variable are kept that `tidy` is worth its while."""
-        return len(self._writes.made[name]) >= self._writes.crowd.get(name, CROWD)
+        return len(self._writes.by_name[name]) >= self._writes.prune_at.get(name, PRUNE_THRESHOLD)
 
-    def tidy(self, name: str, views: Iterable["View"]) -> None:
+    def prune(self, name: str, views: Iterable["VariableView"]) -> None:
         """Forget the writes of a variable that count in none of these views, which must be all there are.
 
         What counts where views meet counts in one of them, so nothing that is forgotten could be seen again.
         """
-        made = self._writes.made[name]
-        counting = {next((n for _, n, _ in reversed(made) if view._known >> n & 1), -1) for view in views}
-        self._writes.made[name] = [each for each in made if each[1] in counting]
-        self._writes.crowd[name] = max(CROWD, 2 * len(counting))
+        made = self._writes.by_name[name]
+        counting = {next((n for _, n, _ in reversed(made) if view._visible >> n & 1), -1) for view in views}
+        self._writes.by_name[name] = [each for each in made if each[1] in counting]
+        self._writes.prune_at[name] = max(PRUNE_THRESHOLD, 2 * len(counting))
 
 
-NOTHING: Final = View(_Writes({}), 0)
+EMPTY_VIEW: Final = VariableView(_WriteTable({}), 0)
 """The view of a node that was not reached."""
 
 
-def first_view(variables: dict[str, Any]) -> View:
+def initial_view(variables: dict[str, Any]) -> VariableView:
     """What the first nodes see."""
-    return View(_Writes(variables), 0)
+    return VariableView(_WriteTable(variables), 0)
 
 
-def meet(views: Iterable[View]) -> View:
+def merge_views(views: Iterable[VariableView]) -> VariableView:
     """data-05 (readings, Determinism): the view where several ways meet. Changes none of them."""
-    met: View | None = None
+    met: VariableView | None = None
     for view in views:
-        met = view if met is None else met.joined(view)
-    return met if met is not None else NOTHING
+        met = view if met is None else met.merged_with(view)
+    return met if met is not None else EMPTY_VIEW
 
 
-def written(view: View, name: str, stamp: Stamp, value: Any) -> View:
+def add_write(view: VariableView, name: str, stamp: Stamp, value: Any) -> VariableView:
     """The view after a write."""
     return view.with_write(name, stamp, value)

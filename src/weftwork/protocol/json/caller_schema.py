@@ -14,26 +14,26 @@ from jsonschema_rs import Draft202012Validator, ValidationError
 
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.schema import MAX_VIOLATIONS, Violation, explained, first_error
-from weftwork.protocol.json.schema_dialect import LARGEST_PATTERN, survey
+from weftwork.protocol.json.schema import MAX_VIOLATIONS, Violation, first_error, violations_from
+from weftwork.protocol.json.schema_dialect import MAX_COMPILED_PATTERN, analyze_schema
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_STEPS: Final = 1_000_000
 """Weight of the schema times size of the value."""
-MAX_SCANNED: Final = 524_288
+MAX_PATTERN_WORK: Final = 524_288
 """KiB of compiled patterns times characters."""
 MAX_DETAILED: Final = 10_000
 """Steps up to which every violation is listed."""
 MAX_MESSAGE: Final = 300
-_CACHED: Final = 128
+_CACHED_SCHEMAS: Final = 128
 _PATTERN_CACHE: Final = 262_144
 
 
-class _Compiled(msgspec.Struct, frozen=True):
+class _CompiledSchema(msgspec.Struct, frozen=True):
     validator: Draft202012Validator
-    weight: int
-    scan: int
-    choices: bool
+    steps_per_value: int
+    pattern_kib: int
+    has_choices: bool
 
 
 def check_caller_schema(document: Any, at: str) -> list[Violation]:
@@ -42,13 +42,13 @@ def check_caller_schema(document: Any, at: str) -> list[Violation]:
     Refuses what is too large or too deep, keywords outside the dialect, references other than to `$defs` of the
     schema itself, circles of references, patterns that are not matched in linear time, and what is no schema.
     """
-    found = survey(document, at)
+    found = analyze_schema(document, at)
     if found.violations:
         return found.violations[:MAX_VIOLATIONS]
     try:
-        _compiled(encode_stored(document))
+        _compile_caller_schema(encode_stored(document))
     except ValidationError as error:
-        return _short(explained([error], at))
+        return _truncate_messages(violations_from([error], at))
     return []
 
 
@@ -58,24 +58,24 @@ def check_value(schema: dict[str, Any], value: Any, at: str, most: int | None = 
     Takes a bounded number of steps, or the `most` that is given: a value that would need more is refused unread. Never
     repeats the value.
     """
-    compiled = _compiled(encode_stored(schema))
-    values, characters = measure(value)
-    steps = compiled.weight * (values + characters // 64)
+    compiled = _compile_caller_schema(encode_stored(schema))
+    values, characters = measure_value(value)
+    steps = compiled.steps_per_value * (values + characters // 64)
     if steps > (MAX_STEPS if most is None else most):
         return [Violation(at, "size", "is too large to be checked against its schema")]
-    if compiled.scan * characters > MAX_SCANNED:
+    if compiled.pattern_kib * characters > MAX_PATTERN_WORK:
         return [Violation(at, "size", "holds too much text for the patterns of its schema")]
     # One pass over the value in each case: patterns can be slow.
     if steps <= MAX_DETAILED:
-        return _short(explained(compiled.validator.iter_errors(value), at))
-    if not compiled.choices:
-        return _short(explained(first_error(compiled.validator, value), at))
+        return _truncate_messages(violations_from(compiled.validator.iter_errors(value), at))
+    if not compiled.has_choices:
+        return _truncate_messages(violations_from(first_error(compiled.validator, value), at))
     if compiled.validator.is_valid(value):
         return []
     return [Violation(at, "schema", "does not fit its schema, and is too large to say where")]
 
 
-def measure(value: Any) -> tuple[int, int]:
+def measure_value(value: Any) -> tuple[int, int]:
     """The number of values and member names in a value, and the characters in its texts and names."""
     values = characters = 0
     stack: list[Any] = [value]
@@ -92,22 +92,22 @@ def measure(value: Any) -> tuple[int, int]:
     return values, characters
 
 
-def _short(violations: list[Violation]) -> list[Violation]:
+def _truncate_messages(violations: list[Violation]) -> list[Violation]:
     """Messages quote the schema, whose author may have written long texts into it."""
     return [msgspec.structs.replace(each, message=each.message[:MAX_MESSAGE]) for each in violations]
 
 
-@lru_cache(maxsize=_CACHED)
-def _compiled(schema: bytes) -> _Compiled:
+@lru_cache(maxsize=_CACHED_SCHEMAS)
+def _compile_caller_schema(schema: bytes) -> _CompiledSchema:
     document = msgspec.json.decode(schema)
-    found = survey(document, "")
+    found = analyze_schema(document, "")
     if found.violations:
         raise HostFault("a schema of a caller was not checked before its use")
     validator = Draft202012Validator(
         document,
         offline=True,
         validate_formats=False,
-        pattern_options=jsonschema_rs.RegexOptions(size_limit=LARGEST_PATTERN, dfa_size_limit=_PATTERN_CACHE),
+        pattern_options=jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED_PATTERN, dfa_size_limit=_PATTERN_CACHE),
         mask="(masked)",
     )
-    return _Compiled(validator, found.weight, found.scan, found.choices)
+    return _CompiledSchema(validator, found.steps_per_value, found.pattern_kib, found.has_choices)

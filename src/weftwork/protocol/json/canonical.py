@@ -31,7 +31,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(encode_canonical(value)).hexdigest()
 
 
-_PLAIN: Final[dict[type, Callable[[Any], str]]] = {
+_SCALARS: Final[dict[type, Callable[[Any], str]]] = {
     str: _quote,
     int: int.__repr__,
     bool: lambda value: "true" if value else "false",
@@ -41,7 +41,7 @@ _PLAIN: Final[dict[type, Callable[[Any], str]]] = {
 
 
 def _write(value: Any, put: Callable[[str], None]) -> None:
-    plain = _PLAIN.get(value.__class__)
+    plain = _SCALARS.get(value.__class__)
     if plain is not None:
         put(plain(value))
     elif is_object(value):
@@ -57,7 +57,7 @@ def _write_items(value: list[Any], put: Callable[[str], None]) -> None:
     for item in value:
         put(before)
         before = ","
-        plain = _PLAIN.get(item.__class__)
+        plain = _SCALARS.get(item.__class__)
         if plain is not None:
             put(plain(item))
         else:
@@ -70,7 +70,7 @@ def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
         put("{}")
         return
     before = "{"
-    for name in _sorted(value):
+    for name in _sort_names(value):
         put(before)
         before = ","
         put(_quote(name))
@@ -79,7 +79,7 @@ def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
     put("}")
 
 
-def _sorted(value: dict[str, Any]) -> list[str]:
+def _sort_names(value: dict[str, Any]) -> list[str]:
     """By UTF-16 code units. Only names outside the first plane make that differ from the order of characters."""
     names = sorted(value)
     if "".join(names).isascii():

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from weftwork.protocol.errors import invalid
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 
 MAX_DEPTH: Final = 64
-MAX_NODES: Final = 100_000
+MAX_DOCUMENT_VALUES: Final = 100_000
 MAX_INTEGER: Final = 2**53 - 1
 _UNSAFE_TEXT = re.compile("[\x00\ud800-\udfff]")
 _UNSAFE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -36,7 +36,7 @@ class _Duplicate:
         self.name = name
 
 
-def _members(pairs: list[tuple[str, Any]]) -> Any:
+def _build_object(pairs: list[tuple[str, Any]]) -> Any:
     members = dict(pairs)
     if len(members) == len(pairs):
         return members
@@ -44,10 +44,10 @@ def _members(pairs: list[tuple[str, Any]]) -> Any:
     return _Duplicate(next(name for name, _ in pairs if name in seen or seen.add(name)))
 
 
-_scan = json.JSONDecoder(object_pairs_hook=_members).decode
+_scan = json.JSONDecoder(object_pairs_hook=_build_object).decode
 
 
-def decode(data: bytes, most: int = MAX_NODES) -> Any:
+def decode(data: bytes, most: int = MAX_DOCUMENT_VALUES) -> Any:
     """json-01 (readings, Evil JSON): strict JSON or `validation_error` with a pointer.
 
     Refuses: bytes that are not UTF-8, a byte-order mark, depth over 64, more than `most` values,
@@ -69,11 +69,11 @@ def decode(data: bytes, most: int = MAX_NODES) -> Any:
         raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError:
         raise invalid("The document holds a number with too many digits.") from None
-    _walk(document, _UNSAFE_ESCAPE.search(data) is None, most)
+    _check_values(document, _UNSAFE_ESCAPE.search(data) is None, most)
     return document
 
 
-def _walk(document: Any, plain: bool, most: int) -> None:
+def _check_values(document: Any, plain: bool, most: int) -> None:
     """Stops at the first violation. `plain`: no text in the document can be unsafe."""
     budget = most
     stack: list[tuple[Any, _Place, int]] = [([document], None, 0)]
@@ -124,5 +124,5 @@ def _pointer(place: _Place) -> str:
     parts: list[str] = []
     while place is not None:
         place, key = place
-        parts.append(f"/{escape(key) if isinstance(key, str) else key}")
+        parts.append(f"/{printable_token(key) if isinstance(key, str) else key}")
     return "".join(reversed(parts))

@@ -7,33 +7,33 @@ from typing import Any
 from weftwork.protocol.json.values import is_array, is_object
 
 
-def token(text: str) -> str:
+def escape_token(text: str) -> str:
     """A member name as one reference token."""
     return text.replace("~", "~0").replace("/", "~1")
 
 
-def tokens(pointer: str) -> list[str]:
+def split_pointer(pointer: str) -> list[str]:
     """The member names and indices that a pointer leads through."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
-_UNPRINTABLE = re.compile("[^ -~]")
+_NOT_PRINTABLE = re.compile("[^ -~]")
 
 
-def escape(name: str) -> str:
+def printable_token(name: str) -> str:
     """A member name as one token of a pointer, made printable and short so that an error stays one line."""
-    return _UNPRINTABLE.sub(_spelled_out, token(name))[:120]
+    return _NOT_PRINTABLE.sub(_escape_character, escape_token(name))[:120]
 
 
-def _spelled_out(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65_536 else f"\\U{code:08x}"
 
 
-def matching(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
+def match_pointer_pattern(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
     """What stands at a pointer pattern, where `*` is any one member or item; absent members give nothing."""
     places = [("", value)]
-    for step in tokens(pattern):
+    for step in split_pointer(pattern):
         below: list[tuple[str, Any]] = []
         for pointer, place in places:
             if is_array(place) and step == "*":
@@ -41,6 +41,6 @@ def matching(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
             if not is_object(place):
                 continue
             names = list(place) if step == "*" else [step] if step in place else []
-            below += [(f"{pointer}/{escape(name)}", place[name]) for name in names]
+            below += [(f"{pointer}/{printable_token(name)}", place[name]) for name in names]
         places = below
     yield from places

@@ -19,7 +19,7 @@ from jsonschema_rs import ValidationErrorKind as Kind
 
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 
 MAX_VIOLATIONS: Final = 50
 MAX_REPORTED: Final = 20
@@ -28,10 +28,10 @@ MAX_DETAILED: Final = 1_000
 because the validator builds every error before it returns and a hostile document has one per value."""
 
 _SUFFIX: Final = ".schema.json"
-_KINDS: Final = "envelopes/"
+_ENVELOPE_PREFIX: Final = "envelopes/"
 _MAX_OPTIONS: Final = 24
 
-_TEXT: Final[dict[str, str]] = {
+_MESSAGES: Final[dict[str, str]] = {
     "required": 'must have the member "{property}"',
     "pattern": "must match the pattern {pattern}",
     "minLength": "needs {limit} or more characters",
@@ -66,17 +66,17 @@ class Violation(msgspec.Struct, frozen=True):
 
 def names() -> list[str]:
     """The names of all schemas but those of envelope kinds, sorted."""
-    return sorted(name for name in _sources() if not name.startswith(_KINDS))
+    return sorted(name for name in _schema_files() if not name.startswith(_ENVELOPE_PREFIX))
 
 
-def kinds() -> list[str]:
+def envelope_kinds() -> list[str]:
     """The kinds of envelopes that have a schema, sorted; that schema is called `envelopes/<kind>`."""
-    return sorted(name.removeprefix(_KINDS) for name in _sources() if name.startswith(_KINDS))
+    return sorted(name.removeprefix(_ENVELOPE_PREFIX) for name in _schema_files() if name.startswith(_ENVELOPE_PREFIX))
 
 
 def document(name: str) -> dict[str, Any]:
     """The schema itself, as a fresh copy."""
-    return msgspec.json.decode(_sources()[name], type=dict[str, Any])
+    return msgspec.json.decode(_schema_files()[name], type=dict[str, Any])
 
 
 def check(name: str, document: Any) -> list[Violation]:
@@ -111,11 +111,11 @@ def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violati
 
 
 @cache
-def _sources() -> dict[str, bytes]:
+def _schema_files() -> dict[str, bytes]:
     folder = files("weftwork.protocol").joinpath("schemas", "v1")
     return {
         prefix + entry.name.removesuffix(_SUFFIX): entry.read_bytes()
-        for prefix in ("", _KINDS)
+        for prefix in ("", _ENVELOPE_PREFIX)
         for entry in folder.joinpath(prefix).iterdir()
         if entry.name.endswith(_SUFFIX)
     }
@@ -123,11 +123,11 @@ def _sources() -> dict[str, bytes]:
 
 @cache
 def _registry() -> jsonschema_rs.Registry:
-    documents = [document(name) for name in _sources()]
+    documents = [document(name) for name in _schema_files()]
     return jsonschema_rs.Registry([(each["$id"], each) for each in documents])
 
 
-def compiled(schema: dict[str, Any]) -> Draft202012Validator:
+def compile_schema(schema: dict[str, Any]) -> Draft202012Validator:
     """A validator for a schema written by us or by the author of a package, never by a client.
 
     Raises HostFault if the schema is broken.
@@ -148,40 +148,42 @@ def compiled(schema: dict[str, Any]) -> Draft202012Validator:
 
 @cache
 def _validator(name: str) -> Draft202012Validator:
-    return compiled(document(name))
+    return compile_schema(document(name))
 
 
 @cache
 def _payload_validators() -> dict[str, Draft202012Validator]:
     schema = document("run-event-payloads")
     index: dict[str, dict[str, str]] = schema["$defs"]["_typeIndex"]["properties"]
-    return {name: compiled({"$ref": schema["$id"] + entry["$ref"]}) for name, entry in index.items()}
+    return {name: compile_schema({"$ref": schema["$id"] + entry["$ref"]}) for name, entry in index.items()}
 
 
 @lru_cache(maxsize=256)
 def _inline_validator(schema: bytes) -> Draft202012Validator:
-    return compiled(msgspec.json.decode(schema))
+    return compile_schema(msgspec.json.decode(schema))
 
 
-Path = tuple[str | int, ...]
+ErrorPath = tuple[str | int, ...]
 
 
 def _violations(validator: Draft202012Validator, document: Any, at: str) -> list[Violation]:
     if validator.is_valid(document):
         return []
-    return explained(validator.iter_errors(document) if is_small(document) else first_error(validator, document), at)
+    return violations_from(
+        validator.iter_errors(document) if is_small(document) else first_error(validator, document), at
+    )
 
 
-def explained(errors: Iterable[ValidationError], at: str) -> list[Violation]:
+def violations_from(errors: Iterable[ValidationError], at: str) -> list[Violation]:
     """The violations that errors of the validator stand for, below the pointer `at`; at most 50."""
-    places = list(islice((place for error in errors for place in explain(error)), MAX_VIOLATIONS))
+    places = list(islice((place for error in errors for place in explain_error(error)), MAX_VIOLATIONS))
     places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])
     found = (Violation(at + _pointer(path), rule, message) for path, _, rule, message in places)
     return list(dict.fromkeys(found))
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    return "".join(f"/{escape(str(token))}" for token in path)
+    return "".join(f"/{printable_token(str(token))}" for token in path)
 
 
 def is_small(document: Any) -> bool:
@@ -212,7 +214,7 @@ def first_error(validator: Draft202012Validator, document: Any) -> list[Validati
     return []
 
 
-def explain(error: ValidationError) -> Iterator[tuple[Path, Path, str, str]]:
+def explain_error(error: ValidationError) -> Iterator[tuple[ErrorPath, ErrorPath, str, str]]:
     """Path in the document, path in the schema, rule and message of an error; of the branch that was meant where a
     choice of forms failed. Path and message are safe to show but for member names that the sender chose."""
     kind = error.kind
@@ -222,14 +224,14 @@ def explain(error: ValidationError) -> Iterator[tuple[Path, Path, str, str]]:
             yield (*path, name), where, kind.name, "is not a member known here"
     elif isinstance(kind, Kind.PropertyNames):
         yield (*path, str(kind.error.instance)), where, kind.name, f"has a name that {_message(kind.error.kind)}"
-    elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (meant := _meant(kind.context, len(path))):
+    elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (meant := _intended_branch(kind.context, len(path))):
         for inner in meant:
-            yield from explain(inner)
+            yield from explain_error(inner)
     else:
         yield path, where, kind.name, _message(kind)
 
 
-def _meant(branches: list[list[ValidationError]], depth: int) -> list[ValidationError] | None:
+def _intended_branch(branches: list[list[ValidationError]], depth: int) -> list[ValidationError] | None:
     """The branch whose type and whose fixed members (such as a `type` tag) the value has, if it is one."""
     open_branches = [branch for branch in branches if branch and not any(_rules_out(error, depth) for error in branch)]
     return open_branches[0] if len(open_branches) == 1 else None
@@ -256,5 +258,5 @@ def _message(kind: Kind) -> str:
         if len(options) > _MAX_OPTIONS:
             return f"must be one of the {len(options)} values that the schema lists"
         return f"must be one of: {', '.join(msgspec.json.encode(option).decode() for option in options)}"
-    text = _TEXT.get(kind.name)
+    text = _MESSAGES.get(kind.name)
     return f"breaks the rule {kind.name}" if text is None else text.format(**kind.as_dict())

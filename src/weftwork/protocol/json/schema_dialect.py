@@ -18,7 +18,7 @@ import msgspec
 from jsonschema_rs import Draft202012Validator, ValidationError
 
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -26,32 +26,36 @@ MAX_BYTES: Final = 32_768
 MAX_DEPTH: Final = 32
 """Levels of subschemas, references followed."""
 MAX_SUBSCHEMAS: Final = 500
-MAX_WEIGHT: Final = 10_000
+MAX_STEPS_PER_VALUE: Final = 10_000
 MAX_OPTIONS: Final = 500
 MAX_OPTION_BYTES: Final = 4_096
 MAX_PATTERN: Final = 256
 MAX_PATTERNS: Final = 32
-MAX_PATTERN_SPACE: Final = 128
+MAX_PATTERN_KIB: Final = 128
 """KiB that the patterns of a schema take when compiled, which is what a schema in use keeps of memory."""
-_PATTERN_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+_PATTERN_SIZES_KIB: Final = (1, 2, 4, 8, 16, 32, 64)
 """Sizes of a compiled pattern, in KiB; what does not fit the last one is refused."""
 _SCHEMA: Final = re.compile(r"https://json-schema\.org/draft/2020-12/schema#?")
 _REFERENCE: Final = re.compile(r"#/\$defs/([A-Za-z0-9._-]+)")
 _TEXT_UNIT: Final = 64
 
-ONE: Final = frozenset({"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"})
-LISTED: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
-VALUES: Final = frozenset(
+SUBSCHEMA_KEYWORDS: Final = frozenset(
+    {"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"}
+)
+SUBSCHEMA_LIST_KEYWORDS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+SUBSCHEMA_MAP_KEYWORDS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+VALUE_KEYWORDS: Final = frozenset(
     "type enum const pattern multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength "
     "minItems maxItems uniqueItems minContains maxContains required minProperties maxProperties "
     "dependentRequired".split()
 )
-NOTES: Final = frozenset("format title description default examples deprecated readOnly writeOnly $comment".split())
+ANNOTATION_KEYWORDS: Final = frozenset(
+    "format title description default examples deprecated readOnly writeOnly $comment".split()
+)
 """Keywords that only describe; so does every name that starts with `x-`."""
 
 
-class Survey(msgspec.Struct, frozen=True):
+class SchemaAnalysis(msgspec.Struct, frozen=True):
     """What is wrong with a schema, or else what a check against it costs, with all references written out.
 
     weight: steps per value; scan: KiB of patterns that each character may meet; choices: whether one error may
@@ -59,61 +63,61 @@ class Survey(msgspec.Struct, frozen=True):
     """
 
     violations: list[Violation]
-    weight: int
-    scan: int
-    choices: bool
+    steps_per_value: int
+    pattern_kib: int
+    has_choices: bool
 
 
-class _Part(msgspec.Struct):
+class _PartCost(msgspec.Struct):
     """The root or one definition: its own costs, and the references it makes with their depth in it."""
 
-    weight: int = 0
-    scan: int = 0
+    steps_per_value: int = 0
+    pattern_kib: int = 0
     depth: int = 0
     references: list[tuple[str, int]] = msgspec.field(default_factory=list[tuple[str, int]])
 
 
-def survey(document: Any, at: str) -> Survey:
+def analyze_schema(document: Any, at: str) -> SchemaAnalysis:
     """schema-03: whether a schema that stands at the pointer `at` is within the dialect, and what it costs."""
-    walk = _Walk(at)
+    walk = _SchemaWalk(at)
     if not is_object(document):
         walk.refuse("", "type", "must be of type object")
-        return walk.result(_Part())
+        return walk.result(_PartCost())
     definitions = document.get("$defs", {})
-    walk.definitions = {name: _Part() for name in definitions} if is_object(definitions) else {}
-    root = _Part()
+    walk.definitions = {name: _PartCost() for name in definitions} if is_object(definitions) else {}
+    root = _PartCost()
     walk.subschema(document, "", 1, root)
     if walk.violations:
         return walk.result(root)
     if len(encode_stored(document)) > MAX_BYTES:
         walk.refuse("", "size", f"is larger than {MAX_BYTES} bytes")
         return walk.result(root)
-    return walk.result(_written_out(root, walk))
+    return walk.result(_expand_references(root, walk))
 
 
-class _Walk:
+class _SchemaWalk:
     """One walk over a schema, which stops counting at the bounds."""
 
     def __init__(self, at: str) -> None:
         self.violations: list[Violation] = []
-        self.definitions: dict[str, _Part] = {}
+        self.definitions: dict[str, _PartCost] = {}
         self._at = at
         self._subschemas = 0
         self._patterns = 0
-        self._pattern_space = 0
-        self._choices = False
+        self._pattern_kib = 0
+        self._has_choices = False
 
     def refuse(self, where: str, rule: str, message: str) -> None:
         violation = Violation(self._at + where, rule, message)
         if violation not in self.violations[-1:]:
             self.violations.append(violation)
 
-    def result(self, part: _Part) -> Survey:
-        return Survey(self.violations, part.weight, part.scan, self._choices)
+    def result(self, part: _PartCost) -> SchemaAnalysis:
+        return SchemaAnalysis(self.violations, part.steps_per_value, part.pattern_kib, self._has_choices)
 
-    def subschema(self, schema: Any, where: str, depth: int, part: _Part) -> None:
+    def subschema(self, schema: Any, where: str, depth: int, part: _PartCost) -> None:
         self._subschemas += 1
-        part.weight += 1
+        part.steps_per_value += 1
         part.depth = max(part.depth, depth)
         if self._subschemas > MAX_SUBSCHEMAS:
             self.refuse("", "size", f"holds more than {MAX_SUBSCHEMAS} subschemas")
@@ -121,21 +125,21 @@ class _Walk:
             self.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels")
         elif is_object(schema):
             for keyword, value in schema.items():
-                self._keyword(keyword, value, f"{where}/{escape(keyword)}", depth, part)
+                self._keyword(keyword, value, f"{where}/{printable_token(keyword)}", depth, part)
 
-    def _keyword(self, keyword: str, value: Any, where: str, depth: int, part: _Part) -> None:
-        if keyword in ONE:
+    def _keyword(self, keyword: str, value: Any, where: str, depth: int, part: _PartCost) -> None:
+        if keyword in SUBSCHEMA_KEYWORDS:
             self.subschema(value, where, depth + 1, part)
-        elif keyword in LISTED:
-            self._choices |= keyword in ("anyOf", "oneOf")
+        elif keyword in SUBSCHEMA_LIST_KEYWORDS:
+            self._has_choices |= keyword in ("anyOf", "oneOf")
             for index, item in enumerate(value if is_array(value) else ()):
                 self.subschema(item, f"{where}/{index}", depth + 1, part)
-        elif keyword in NAMED:
+        elif keyword in SUBSCHEMA_MAP_KEYWORDS:
             for name, item in value.items() if is_object(value) else ():
                 if keyword == "patternProperties":
-                    self._pattern(name, f"{where}/{escape(name)}", part)
-                self.subschema(item, f"{where}/{escape(name)}", depth + 1, part)
-        elif keyword in VALUES or keyword in NOTES or keyword.startswith("x-"):
+                    self._pattern(name, f"{where}/{printable_token(name)}", part)
+                self.subschema(item, f"{where}/{printable_token(name)}", depth + 1, part)
+        elif keyword in VALUE_KEYWORDS or keyword in ANNOTATION_KEYWORDS or keyword.startswith("x-"):
             self._value(keyword, value, where, part)
         elif keyword == "$ref":
             self._reference(value, where, depth, part)
@@ -144,17 +148,17 @@ class _Walk:
                 self.refuse(where, "$schema", "must be https://json-schema.org/draft/2020-12/schema")
         elif where == "/$defs":
             for name, item in value.items() if is_object(value) else ():
-                self.subschema(item, f"{where}/{escape(name)}", 1, self.definitions[name])
+                self.subschema(item, f"{where}/{printable_token(name)}", 1, self.definitions[name])
         else:
             self.refuse(where, "keyword", "is not a keyword that a schema may use here")
 
-    def _value(self, keyword: str, value: Any, where: str, part: _Part) -> None:
-        size, fits = weigh(value)
+    def _value(self, keyword: str, value: Any, where: str, part: _PartCost) -> None:
+        size, fits = measure_literal(value)
         if not fits:
             self.refuse(where, "depth", f"is nested deeper than {MAX_DEPTH} levels")
             return
         # Short lists are compared item by item, each with each.
-        part.weight += 8 if keyword == "uniqueItems" else size
+        part.steps_per_value += 8 if keyword == "uniqueItems" else size
         if keyword == "pattern" and isinstance(value, str):
             self._pattern(value, where, part)
         elif keyword == "enum" and is_array(value) and len(value) > MAX_OPTIONS:
@@ -164,22 +168,22 @@ class _Walk:
             if any(len(encode_stored(option)) > MAX_OPTION_BYTES for option in options):
                 self.refuse(where, keyword, f"holds a value larger than {MAX_OPTION_BYTES} bytes")
 
-    def _pattern(self, pattern: str, where: str, part: _Part) -> None:
+    def _pattern(self, pattern: str, where: str, part: _PartCost) -> None:
         self._patterns += 1
         if self._patterns > MAX_PATTERNS:
             self.refuse("", "pattern", f"holds more than {MAX_PATTERNS} patterns")
             return
-        size = pattern_size(pattern) if len(pattern) <= MAX_PATTERN else None
+        size = compiled_pattern_kib(pattern) if len(pattern) <= MAX_PATTERN else None
         if size is None:
             text = f"is no pattern of {MAX_PATTERN} or fewer characters that is matched in linear time and little space"
             self.refuse(where, "pattern", text)
             return
-        part.scan += size
-        self._pattern_space += size
-        if self._pattern_space > MAX_PATTERN_SPACE:
-            self.refuse("", "pattern", f"holds patterns that take more than {MAX_PATTERN_SPACE} KiB")
+        part.pattern_kib += size
+        self._pattern_kib += size
+        if self._pattern_kib > MAX_PATTERN_KIB:
+            self.refuse("", "pattern", f"holds patterns that take more than {MAX_PATTERN_KIB} KiB")
 
-    def _reference(self, target: Any, where: str, depth: int, part: _Part) -> None:
+    def _reference(self, target: Any, where: str, depth: int, part: _PartCost) -> None:
         match = _REFERENCE.fullmatch(target) if isinstance(target, str) else None
         if match is None:
             self.refuse(where, "$ref", "must be #/$defs/ and a name of letters, digits, '.', '_' and '-'")
@@ -189,28 +193,28 @@ class _Walk:
             part.references.append((match[1], depth))
 
 
-def _written_out(root: _Part, walk: _Walk) -> _Part:
+def _expand_references(root: _PartCost, walk: _SchemaWalk) -> _PartCost:
     """The root with the cost of every reference added. Refuses circles, and what grows too large by references."""
     parts = walk.definitions
     graph = {name: {target for target, _ in part.references} for name, part in parts.items()}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        walk.refuse(f"/$defs/{escape(error.args[1][0])}", "$ref", "refers to itself, directly or by others")
+        walk.refuse(f"/$defs/{printable_token(error.args[1][0])}", "$ref", "refers to itself, directly or by others")
         return root
     for part in (*(parts[name] for name in order), root):
         for target, depth in part.references:
-            part.weight += parts[target].weight
-            part.scan += parts[target].scan
+            part.steps_per_value += parts[target].steps_per_value
+            part.pattern_kib += parts[target].pattern_kib
             part.depth = max(part.depth, depth + parts[target].depth)
     if root.depth > MAX_DEPTH:
         walk.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels, references followed")
-    if root.weight > MAX_WEIGHT:
-        walk.refuse("", "size", f"weighs more than {MAX_WEIGHT} values, references written out")
+    if root.steps_per_value > MAX_STEPS_PER_VALUE:
+        walk.refuse("", "size", f"weighs more than {MAX_STEPS_PER_VALUE} values, references written out")
     return root
 
 
-def weigh(value: Any) -> tuple[int, bool]:
+def measure_literal(value: Any) -> tuple[int, bool]:
     """How many values there are in a value, long texts counting for more; and whether it is shallow enough."""
     size = 0
     stack: list[tuple[Any, int]] = [(value, 1)]
@@ -230,9 +234,9 @@ def weigh(value: Any) -> tuple[int, bool]:
 
 
 @lru_cache(maxsize=512)
-def pattern_size(pattern: str) -> int | None:
+def compiled_pattern_kib(pattern: str) -> int | None:
     """The size of a compiled pattern in KiB, rounded up. None: it is no pattern, needs backtracking or is too large."""
-    for size in _PATTERN_SIZES:
+    for size in _PATTERN_SIZES_KIB:
         options = jsonschema_rs.RegexOptions(size_limit=size * 1024)
         try:
             Draft202012Validator({"pattern": pattern}, offline=True, pattern_options=options, mask="(masked)")
@@ -242,4 +246,4 @@ def pattern_size(pattern: str) -> int | None:
     return None
 
 
-LARGEST_PATTERN: Final = _PATTERN_SIZES[-1] * 1024
+MAX_COMPILED_PATTERN: Final = _PATTERN_SIZES_KIB[-1] * 1024

@@ -14,41 +14,41 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from weftwork.protocol.json.decoder import MAX_DEPTH
-from weftwork.protocol.json.pointers import escape, token
+from weftwork.protocol.json.pointers import escape_token, printable_token
 
-Place = tuple[int, int]
+Location = tuple[int, int]
 """Line and column, both from 1; columns count characters."""
 
 _TOKEN: Final = re.compile(
     r'[ \t\n\r]*+(?:([{\[])|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+")|([^\s{}\[\],:"]++))', re.DOTALL
 )
 _OPEN, _CLOSE, _COMMA, _COLON, _STRING = 1, 2, 3, 4, 5
-_NOWHERE: Final = -1
+_NOT_FOUND: Final = -1
 
 
-class _Spot:
+class _Target:
     """A wanted value, or one around it: offsets of its name and of itself, and of the container they were found in."""
 
-    __slots__ = ("below", "inside", "name", "value")
+    __slots__ = ("children", "container", "name", "value")
 
     def __init__(self) -> None:
-        self.below: dict[str, _Spot] = {}
-        self.name = self.value = self.inside = _NOWHERE
+        self.children: dict[str, _Target] = {}
+        self.name = self.value = self.container = _NOT_FOUND
 
 
 class _Frame:
     """An open container; `spot` only if something below it is wanted."""
 
-    __slots__ = ("at", "index", "is_object", "spot")
+    __slots__ = ("index", "is_object", "offset", "target")
 
-    def __init__(self, spot: _Spot | None, is_object: bool, at: int) -> None:
-        self.spot = spot if spot is not None and spot.below else None
+    def __init__(self, spot: _Target | None, is_object: bool, at: int) -> None:
+        self.target = spot if spot is not None and spot.children else None
         self.is_object = is_object
-        self.at = at
+        self.offset = at
         self.index = 0
 
 
-def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) -> dict[str, Place]:
+def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) -> dict[str, Location]:
     """The place of each pointer's value; of what is not there, the place of the innermost container that is.
 
     For the pointers that are also in `members`, the place of the member's name. Never fails: in a text that is no
@@ -57,42 +57,42 @@ def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) 
     wanted = list(dict.fromkeys(pointers))
     text = data.decode("utf-8", "replace")
     offsets: dict[str, int] = {}
-    for naming in (token, escape):
-        root = _Spot()
+    for naming in (escape_token, printable_token):
+        root = _Target()
         for pointer in wanted:
-            _reach(root, pointer)
+            _add_target(root, pointer)
         _scan(text, root, naming)
         left: list[str] = []
         for pointer in wanted:
-            offset, whole = _found(root, pointer, pointer in members)
+            offset, whole = _resolve(root, pointer, pointer in members)
             offsets[pointer] = max(offset, 0)
             if not whole:
                 left.append(pointer)
         if not left:
             break
         wanted = left
-    places = _places(text, offsets.values())
+    places = _to_locations(text, offsets.values())
     return {pointer: places[offset] for pointer, offset in offsets.items()}
 
 
-def locate_break(data: bytes) -> Place:
+def locate_syntax_error(data: bytes) -> Location:
     """Where the bytes stop being a JSON document, for what keeps them from being read at all; else where it starts."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
-        return _places(before, [len(before)])[len(before)]
+        return _to_locations(before, [len(before)])[len(before)]
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         return error.lineno, error.colno
     except (RecursionError, ValueError):
-        offset = _refused(text)
-        return _places(text, [offset])[offset]
+        offset = _find_unreadable(text)
+        return _to_locations(text, [offset])[offset]
     return locate(data, [""])[""]
 
 
-def _refused(text: str) -> int:
+def _find_unreadable(text: str) -> int:
     """The first container that lies too deep, or the first number with too many digits."""
     depth = 0
     for match in _TOKEN.finditer(text):
@@ -111,27 +111,27 @@ def _refused(text: str) -> int:
     return 0
 
 
-def _reach(root: _Spot, pointer: str) -> None:
+def _add_target(root: _Target, pointer: str) -> None:
     spot = root
     for part in pointer.split("/")[1:]:
-        spot = spot.below.setdefault(part, _Spot())
+        spot = spot.children.setdefault(part, _Target())
 
 
-def _found(root: _Spot, pointer: str, as_member: bool) -> tuple[int, bool]:
+def _resolve(root: _Target, pointer: str, as_member: bool) -> tuple[int, bool]:
     """The offset of the pointer's value or of the innermost one around it, and whether it is the value's own."""
     spot = root
     for part in pointer.split("/")[1:]:
-        child = spot.below[part]
-        if child.value == _NOWHERE or child.inside != spot.value:
+        child = spot.children[part]
+        if child.value == _NOT_FOUND or child.container != spot.value:
             return spot.value, False
         spot = child
-    return (spot.name if as_member else spot.value), spot.value != _NOWHERE
+    return (spot.name if as_member else spot.value), spot.value != _NOT_FOUND
 
 
-def _scan(text: str, root: _Spot, naming: Callable[[str], str]) -> None:
+def _scan(text: str, root: _Target, naming: Callable[[str], str]) -> None:
     """Note the offsets of every spot below `root`, which stands for the whole document."""
     frames: list[_Frame] = []
-    spot: _Spot | None = root
+    spot: _Target | None = root
     name_is_next = False
     position = 0
     while match := _TOKEN.match(text, position):
@@ -145,52 +145,52 @@ def _scan(text: str, root: _Spot, naming: Callable[[str], str]) -> None:
             if frames:
                 frames.pop()
         elif kind == _STRING and name_is_next:
-            name_is_next, spot = False, _named(frames[-1].spot, match[kind], naming)
+            name_is_next, spot = False, _member_target(frames[-1].target, match[kind], naming)
             if spot is not None:
                 spot.name = start
         elif kind != _COLON:
             if spot is not None:
-                _note(spot, start, frames)
+                _record_offset(spot, start, frames)
             if kind == _OPEN:
                 frames.append(_Frame(spot, match[kind] == "{", start))
                 name_is_next = frames[-1].is_object
-                spot = None if name_is_next else _element(frames[-1])
+                spot = None if name_is_next else _item_target(frames[-1])
 
 
-def _after_comma(frames: list[_Frame]) -> tuple[bool, _Spot | None]:
+def _after_comma(frames: list[_Frame]) -> tuple[bool, _Target | None]:
     if not frames:
         return False, None
     frame = frames[-1]
     frame.index += 1
-    return frame.is_object, None if frame.is_object else _element(frame)
+    return frame.is_object, None if frame.is_object else _item_target(frame)
 
 
-def _element(frame: _Frame) -> _Spot | None:
-    return None if frame.spot is None else frame.spot.below.get(str(frame.index))
+def _item_target(frame: _Frame) -> _Target | None:
+    return None if frame.target is None else frame.target.children.get(str(frame.index))
 
 
-def _named(inside: _Spot | None, raw: str, naming: Callable[[str], str]) -> _Spot | None:
+def _member_target(inside: _Target | None, raw: str, naming: Callable[[str], str]) -> _Target | None:
     if inside is None:
         return None
     try:
         name = json.loads(raw) if "\\" in raw else raw[1:-1]
     except ValueError:
         return None
-    return inside.below.get(naming(name))
+    return inside.children.get(naming(name))
 
 
-def _note(spot: _Spot, start: int, frames: list[_Frame]) -> None:
+def _record_offset(spot: _Target, start: int, frames: list[_Frame]) -> None:
     spot.value = start
     if frames:
-        spot.inside = frames[-1].at
+        spot.container = frames[-1].offset
         if not frames[-1].is_object:
             spot.name = start
     else:
         spot.name = start
 
 
-def _places(text: str, offsets: Iterable[int]) -> dict[int, Place]:
-    places: dict[int, Place] = {}
+def _to_locations(text: str, offsets: Iterable[int]) -> dict[int, Location]:
+    places: dict[int, Location] = {}
     line, newline, before = 1, -1, 0
     for offset in sorted(set(offsets)):
         breaks = text.count("\n", before, offset)

@@ -23,16 +23,16 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-MAX_VALUES: Final = 250_000
-MAX_TEXT: Final = 4 * 2**20
+MAX_VALUE_COUNT: Final = 250_000
+MAX_VALUE_TEXT: Final = 4 * 2**20
 """Characters of all texts and names in it."""
-MAX_DEPTH: Final = 100
+MAX_VALUE_DEPTH: Final = 100
 
 
 def is_too_large(value: Any) -> bool:
     """lim-10 (host): more values, text or levels than one value may have. The work is bounded by the same limits."""
     values, text, level = 0, 0, [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_VALUE_DEPTH + 1):
         below: list[Any] = []
         for each in level:
             if isinstance(each, str):
@@ -44,7 +44,7 @@ def is_too_large(value: Any) -> bool:
             elif is_array(each):
                 values += len(each)
                 below += each
-            if values > MAX_VALUES or text > MAX_TEXT:
+            if values > MAX_VALUE_COUNT or text > MAX_VALUE_TEXT:
                 return True
         if not below:
             return False
@@ -68,14 +68,14 @@ def has_type(value: Any, name: str) -> bool:
     return isinstance(value, _JSON_TYPES[name])
 
 
-def same(one: Any, other: Any) -> bool:
+def json_equal(one: Any, other: Any) -> bool:
     """Equal as JSON: true is not 1, and 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if is_object(one) and is_object(other):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(json_equal(one[key], other[key]) for key in one)
     if is_array(one) and is_array(other):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(json_equal(a, b) for a, b in zip(one, other, strict=True))
     return (type(one) is type(other) and one == other) or (
         isinstance(one, int | float) and isinstance(other, int | float) and one == other
     )

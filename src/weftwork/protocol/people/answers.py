@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json.caller_schema import check_value
-from weftwork.protocol.json.pointers import escape
-from weftwork.protocol.json.values import is_array, is_object, same
+from weftwork.protocol.json.pointers import printable_token
+from weftwork.protocol.json.values import is_array, is_object, json_equal
 from weftwork.protocol.run.interrupts import InterruptState
 
 MAX_STEPS: Final = 200_000
@@ -63,7 +63,7 @@ def _answers(data: dict[str, Any], value: Any, quiet: bool) -> dict[str, Any]:
         if given.get(name) is None and not (name in given and schema is not None):
             raise invalid(f"The question {name} has no answer.", f"{_AT}/answers", questionId=name)
         if schema is not None:
-            _check(schema, given[name], f"{_AT}/answers/{escape(name)}", quiet, len(questions))
+            _check(schema, given[name], f"{_AT}/answers/{printable_token(name)}", quiet, len(questions))
     rest = {name: each for name, each in value.items() if name != "answers"}
     return {**rest, "answers": {name: given[name] for name in questions}}
 
@@ -78,4 +78,4 @@ def _check_correlation(correlation: dict[str, Any], value: Any) -> None:
 
 
 def _holds(event: dict[str, Any], correlation: dict[str, Any]) -> bool:
-    return all(name in event and same(event[name], wanted) for name, wanted in correlation.items())
+    return all(name in event and json_equal(event[name], wanted) for name, wanted in correlation.items())

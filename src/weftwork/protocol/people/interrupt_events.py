@@ -20,7 +20,7 @@ def misplaced(state: RunState, asked: Interrupt, passes: bool = False) -> str | 
     """Why a question cannot be asked now in this run; None if it can. `passes`: the node has the answer itself."""
     if passes and asked.kind in GATES:
         return "No node answers an approval itself."
-    for each in state.asked.values():
+    for each in state.open_interrupts.values():
         if each.key == asked.key and (each.kind, each.data, each.resume_schema) != (
             asked.kind,
             payload_of(asked)["data"],

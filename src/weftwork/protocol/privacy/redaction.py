@@ -14,12 +14,12 @@ from collections.abc import Container, Iterable
 from typing import Any, Final
 
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.pointers import token, tokens
+from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.privacy.secret_matcher import Copies, mask
 from weftwork.protocol.privacy.value_paths import FIXED, INNER, MADE, NODE_ERRORS, OBJECTS, members, words_of
-from weftwork.protocol.run.effects import asks_for_outcome
-from weftwork.protocol.run.events import DECIDED, is_authors_type
+from weftwork.protocol.run.effects import is_outcome_interrupt
+from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED, is_author_event_type
 from weftwork.protocol.workflow.plan import Plan, is_hidden_output
 
 EXACT_VALUES: Final = 1_000
@@ -59,13 +59,13 @@ class Redactor:
         self.learn_inputs(state.variables)
         for node_id, node in state.nodes.items():
             self._learn_outputs(node_id, node.outputs)
-        for value in state.hidden:
+        for value in state.hidden_values:
             self.copies.learn(mask(COPY), value)
 
     def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, Removed]:
         """The inputs as the header may show them, with what was removed."""
         removed: Removed = []
-        places = {f"/{token(name)}": name for name in self._plan.sensitive}
+        places = {f"/{escape_token(name)}": name for name in self._plan.sensitive}
         return self._hide(inputs, "", places, removed), removed
 
     def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, Removed]:
@@ -99,11 +99,11 @@ class Redactor:
     def _places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
         """Pointer -> name of what is hidden whole there."""
         if kind == "run.started":
-            return {f"/inputs/{token(name)}": name for name in self._plan.sensitive}
+            return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
-        if node_id is not None and (kind in MADE or is_authors_type(kind)):
-            if kind == "interrupt.requested" and asks_for_outcome(payload["data"]):
+        if node_id is not None and (kind in MADE or is_author_event_type(kind)):
+            if kind == "interrupt.requested" and is_outcome_interrupt(payload["data"]):
                 # Words of the host, which a person has to read.
                 return {}
             made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}
@@ -118,7 +118,7 @@ class Redactor:
         places: dict[str, str] = {}
         if kind == "run.completed":
             for source, outputs in payload["outputs"].items():
-                places |= self._output_places(f"/outputs/{token(source)}", source, outputs)
+                places |= self._output_places(f"/outputs/{escape_token(source)}", source, outputs)
         return places
 
     def _made_places(self, node_id: str, made: dict[str, Any], words: frozenset[str] | None) -> dict[str, str]:
@@ -134,14 +134,14 @@ class Redactor:
                 config = place.node.config
                 hidden = [key for key in value if key not in words and (key not in config or config[key] != value[key])]
                 for key in hidden:
-                    places |= _shaped(f"{at}/{token(key)}", f"{name}.{key}", key, value[key])
+                    places |= _shaped(f"{at}/{escape_token(key)}", f"{name}.{key}", key, value[key])
             elif at.removeprefix("/") not in place.node.config or value != place.node.config[at.removeprefix("/")]:
                 places |= _shaped(at, name, at.removeprefix("/"), value)
         return places
 
     def _output_places(self, at: str, node_id: str, outputs: dict[str, Any]) -> dict[str, str]:
         hidden = [port for port in outputs if is_hidden_output(self._plan.nodes, node_id, port)]
-        return {f"{at}/{token(port)}": f"{node_id}.{port}" for port in hidden}
+        return {f"{at}/{escape_token(port)}": f"{node_id}.{port}" for port in hidden}
 
     def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
         for port in sorted(outputs):
@@ -152,7 +152,7 @@ class Redactor:
         """Of a decision, what is no word of the protocol."""
         if self._plan.nodes[node_id].node.declaration.role != "supervisor" or not is_object(value):
             return value
-        return {name: each for name, each in value.items() if name not in OBJECTS[DECIDED]}
+        return {name: each for name, each in value.items() if name not in OBJECTS[ORCHESTRATOR_DECIDED]}
 
     def _hide_error(
         self, node_id: str, error: dict[str, Any], removed: Removed, member: str = "error"
@@ -192,12 +192,12 @@ def _shaped(at: str, name: str, member: str, value: Any) -> dict[str, str]:
     if member not in INNER:
         return {at: name}
     if is_object(value):
-        return {f"{at}/{token(key)}": f"{name}.{key}" for key in value}
+        return {f"{at}/{escape_token(key)}": f"{name}.{key}" for key in value}
     places: dict[str, str] = {}
     for index, each in enumerate(value if is_array(value) else ()):
         for inner in [key for key in INNER[member] if is_object(each) and key in each]:
             found = each[inner]
-            inside = [f"/{token(key)}" for key in found] if is_object(found) else [""]
+            inside = [f"/{escape_token(key)}" for key in found] if is_object(found) else [""]
             places |= {f"{at}/{index}/{inner}{more}": f"{name}.{inner}" for more in inside}
     return places or {at: name}
 
@@ -225,7 +225,7 @@ class _Search:
         if self._values < 0:
             return self._hide_whole(value, pointer)
         if is_object(value):
-            return {key: self.hide(each, f"{pointer}/{token(key)}") for key, each in value.items()}
+            return {key: self.hide(each, f"{pointer}/{escape_token(key)}") for key, each in value.items()}
         return [self.hide(each, f"{pointer}/{index}") for index, each in enumerate(value)]
 
     def _hide_text(self, text: str, pointer: str) -> str:
@@ -260,7 +260,7 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
             below.setdefault(place[len(pointer) + 1 :].partition("/")[0], {})[place] = name
     shown: Any = dict(value) if is_object(value) else list(value)
     for step, inner in below.items():
-        (key,) = tokens(f"/{step}")
+        (key,) = split_pointer(f"/{step}")
         if is_array(value):
             shown[int(key)] = _hide_places(value[int(key)], f"{pointer}/{step}", inner, removed)
         elif is_object(value) and key in value:
@@ -270,7 +270,7 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
 
 def _at(value: Any, pointer: str) -> Any:
     """What stands at a pointer."""
-    for step in tokens(pointer):
+    for step in split_pointer(pointer):
         value = value[int(step)] if is_array(value) else value[step]
     return value
 
@@ -278,7 +278,7 @@ def _at(value: Any, pointer: str) -> Any:
 def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
     """hide-04: put removed values back at their pointers. Changes the given document."""
     for pointer, value in removed:
-        path = tokens(pointer)
+        path = split_pointer(pointer)
         if not path:
             return value
         place: Any = payload

@@ -5,18 +5,18 @@ from typing import Any, Final
 
 from weftwork.protocol.envelopes.kind import MEDIA
 from weftwork.protocol.run.events import (
+    APPROVAL_REMARK,
     CANCEL_REQUESTED,
     CHILD_ENDED,
     CHILD_STARTED,
-    DECIDED,
     EFFECT_CLAIMED,
     EFFECT_RECORDED,
     ENVELOPE_RECORDED,
     MAP_ITEM,
     MODEL_ANSWERED,
+    ORCHESTRATOR_DECIDED,
     PAUSE_REQUESTED,
-    REMARK,
-    is_authors_type,
+    is_author_event_type,
 )
 from weftwork.protocol.workflow.orchestration import CHAIN, ESCALATED
 
@@ -29,7 +29,7 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     "approval.received": ("comment", "feedback", "refineFeedback", "editedArtifactData"),
     "approval.rejected": ("reason",),
     "approval.overridden": ("reason",),
-    REMARK: ("text",),
+    APPROVAL_REMARK: ("text",),
     "clarification.requested": ("questions",),
     "clarification.resolved": ("answers",),
     "conversation.opened": ("initialTurn",),
@@ -38,7 +38,7 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     MAP_ITEM: ("output",),
     EFFECT_RECORDED: ("output",),
     CHILD_ENDED: ("variables", "outputs", "error"),
-    DECIDED: ("decision",),
+    ORCHESTRATOR_DECIDED: ("decision",),
     ESCALATED: ("originalDecision",),
     CHAIN: ("error",),
     "agent.reasoning.delta": ("delta",),
@@ -94,7 +94,7 @@ OBJECTS: Final[dict[str, frozenset[str]]] = {
     "conversation.opened": _TURN,
     "conversation.exchanged": _TURN,
     "conversation.closed": _TURN,
-    DECIDED: _DECISION,
+    ORCHESTRATOR_DECIDED: _DECISION,
     ESCALATED: _DECISION,
     CHAIN: frozenset({"code"}),
 }
@@ -121,4 +121,4 @@ def words_of(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
 
 def members(kind: str, payload: dict[str, Any]) -> Iterable[str]:
     """The members that carry values. Of an event that an author made up, every one."""
-    return tuple(payload) if is_authors_type(kind) else VALUES.get(kind, ())
+    return tuple(payload) if is_author_event_type(kind) else VALUES.get(kind, ())

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.pointers import token
+from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL
@@ -140,9 +140,9 @@ def _state(run: Stored) -> Iterator[tuple[str, bytes]]:
     yield "/status", msgspec.json.encode(run.projection.status)
     for row in run.rows:
         if row.kind in _ROWS:
-            yield f"/{_ROWS[row.kind]}/{token(row.name)}", row.value
+            yield f"/{_ROWS[row.kind]}/{escape_token(row.name)}", row.value
     outputs: dict[str, msgspec.Raw] = {}
     if run.projection.outputs is not None:
         outputs = msgspec.json.decode(run.projection.outputs, type=dict[str, msgspec.Raw])
     for node_id, value in outputs.items():
-        yield f"/outputs/{token(node_id)}", bytes(value)
+        yield f"/outputs/{escape_token(node_id)}", bytes(value)

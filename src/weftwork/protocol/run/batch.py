@@ -13,7 +13,7 @@ MAX_SEQUENCE: Final = 2**26 - 1
 """The highest sequence of a run's log."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class IdempotencyRecord(msgspec.Struct, frozen=True):
     """An idempotency record: the outcome of one mutation under one caller's key."""
 
     partition: str
@@ -27,7 +27,7 @@ class Record(msgspec.Struct, frozen=True):
     """Not stored. A record in the slot that was made before this instant no longer counts and is replaced."""
 
 
-class Hidden(msgspec.Struct, frozen=True):
+class HiddenValue(msgspec.Struct, frozen=True):
     """A value the log may not show: it belongs at `pointer` of the payload of event `sequence`.
 
     Sequence -1 is the header's inputs.
@@ -38,17 +38,17 @@ class Hidden(msgspec.Struct, frozen=True):
     value: bytes
 
 
-class Spawn(msgspec.Struct, frozen=True):
+class ChildCreate(msgspec.Struct, frozen=True):
     """A child run that comes into being with the event of its parent that says so: pending, and without events."""
 
     header: RunHeader
-    hidden: tuple[Hidden, ...] = ()
+    hidden: tuple[HiddenValue, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True):
+class ChildResult(msgspec.Struct, frozen=True):
     """How a child stands, for its parent: kept by the store until the parent has heard it."""
 
-    child: str
+    child_run_id: str
     """Its run id."""
     node_id: str
     key: str
@@ -60,18 +60,18 @@ class Told(msgspec.Struct, frozen=True):
     variables that are `hidden` and not given, and whether any of it is `untrusted`."""
 
 
-class Order(msgspec.Struct, frozen=True):
+class CancelRequest(msgspec.Struct, frozen=True):
     """A child that its parent wants cancelled: kept by the store until the child has ended."""
 
-    child: str
+    child_run_id: str
     reason: str
 
 
-class Cascade(msgspec.Struct, frozen=True):
+class CascadeCancel(msgspec.Struct, frozen=True):
     """Orders for all children of a run that is to end: those that are cancelled with it, or only those it waits for."""
 
     reason: str
-    awaited: bool = False
+    awaited_only: bool = False
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -80,22 +80,26 @@ class Batch(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
     projection: Projection
     rows: tuple[StateRow, ...] = ()
-    hidden: tuple[Hidden, ...] = ()
-    record: Record | None = None
-    spawns: tuple[Spawn, ...] = ()
-    tells: Told | None = None
-    orders: tuple[Order, ...] = ()
-    cascade: Cascade | None = None
+    hidden: tuple[HiddenValue, ...] = ()
+    record: IdempotencyRecord | None = None
+    child_creates: tuple[ChildCreate, ...] = ()
+    child_result: ChildResult | None = None
+    cancel_requests: tuple[CancelRequest, ...] = ()
+    cascade_cancel: CascadeCancel | None = None
     assets: tuple[str, ...] = ()
     """The sha256 of each asset that these events name. The run refers to them from now on, as far as they are there."""
 
     @property
-    def concerns_kin(self) -> bool:
+    def has_family_messages(self) -> bool:
         """Whether it says something to the parent of the run, or of its children."""
-        return bool(self.spawns or self.orders) or self.tells is not None or self.cascade is not None
+        return (
+            bool(self.child_creates or self.cancel_requests)
+            or self.child_result is not None
+            or self.cascade_cancel is not None
+        )
 
 
-def check_first(header: RunHeader, record: Record | None, first: Batch | None) -> None:
+def check_first_batch(header: RunHeader, record: IdempotencyRecord | None, first: Batch | None) -> None:
     """fold-02: raises HostFault for a run that would start out inconsistent.
 
     A record belongs to the run and not to its first batch.
@@ -104,12 +108,12 @@ def check_first(header: RunHeader, record: Record | None, first: Batch | None) -
     if first is not None:
         if first.record is not None:
             raise HostFault("the first batch of a run has no record of its own")
-        if first.spawns or first.tells is not None or first.orders:
+        if first.child_creates or first.child_result is not None or first.cancel_requests:
             raise HostFault("the first batch of a run has nothing to say to its kin")
         check_batch(header.key, -1, first)
 
 
-def check_record(run: RunKey, record: Record | None) -> None:
+def check_record(run: RunKey, record: IdempotencyRecord | None) -> None:
     """fold-02: raises HostFault for a record that does not belong to the run's partition."""
     if record is not None and record.partition != run.partition:
         raise HostFault("the record belongs to another partition than the run")
@@ -130,10 +134,10 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
     if (projection.parked or projection.wake_at is not None) and projection.status not in (*WAITS, "running"):
         raise HostFault(f"a run is not parked while it is {projection.status}")
-    for spawn in batch.spawns:
+    for spawn in batch.child_creates:
         parent = spawn.header.parent
         if parent is None or (spawn.header.partition, parent.run_id) != (run.partition, run.run_id):
             raise HostFault(f"the run {spawn.header.run_id} is no child of {run.run_id}")
-    if batch.tells is not None and batch.tells.child != run.run_id:
-        raise HostFault(f"{run.run_id} speaks for {batch.tells.child}")
+    if batch.child_result is not None and batch.child_result.child_run_id != run.run_id:
+        raise HostFault(f"{run.run_id} speaks for {batch.child_result.child_run_id}")
     check_record(run, batch.record)

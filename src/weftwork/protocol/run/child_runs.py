@@ -20,7 +20,7 @@ FAILED_WITH_PARENT: Final = "parent-failed"
 SUB_WORKFLOW: Final = "core.subWorkflow"
 DISPATCH: Final = "core.dispatch"
 """kin-09 (RFC 0040 C): the two ways in which a run starts another one on the same host."""
-NOT_NEEDED: Final = "join-decided"
+JOIN_DECIDED: Final = "join-decided"
 """kin-07 (readings, Fan-out): the reason of a child whose siblings were enough."""
 
 
@@ -37,11 +37,11 @@ class ChildState(msgspec.Struct, frozen=True):
     outputs: dict[str, Any] | None = None
     hidden: tuple[str, ...] = ()
     """Variables that the parent wanted and that it may not see."""
-    end: int = -1
+    end_sequence: int = -1
     """The place of its end in the log of the parent: one that ended later has a higher one."""
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.status in TERMINAL
 
 
@@ -53,14 +53,14 @@ def cascade_of(status: str) -> tuple[str, bool] | None:
     return (FAILED_WITH_PARENT, True) if status == "failed" else None
 
 
-def standing(status: str) -> str:
+def status_for_parent(status: str) -> str:
     """kin-03 (OpenWOP rest-endpoints, status model): a child as its parent sees it; a pause is the child's own."""
     return status if status in TERMINAL or status in WAITS else "running"
 
 
-MAX_TREE: Final = 1_000
+MAX_TREE_RUNS: Final = 1_000
 """The most runs of a tree that are told at once."""
-TREE: Final = 200
+DEFAULT_TREE_RUNS: Final = 200
 """How many, if nobody says."""
 
 
@@ -76,7 +76,7 @@ def ancestry(header: RunHeader, host: str) -> dict[str, Any]:
     return {"runId": header.run_id, "hostId": host, "parent": above}
 
 
-def tree_row(run: Stored, depth: int) -> dict[str, Any]:
+def tree_entry(run: Stored, depth: int) -> dict[str, Any]:
     """kin-12: a run as it stands in a tree; absent fields are left out, never null."""
     document = summary(run)
     del document["tags"]

@@ -17,23 +17,23 @@ import msgspec
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.interrupts import Interrupt
 
-UNKNOWN: Final = "weftwork.effect-unknown"
+UNKNOWN_OUTCOME_KIND: Final = "weftwork.effect-unknown"
 """The customKind of the question what became of an effect."""
-NODE: Final = ""
+WHOLE_NODE: Final = ""
 """The name of the effect that is the node itself."""
 MAX_STEP_NAME: Final = 128
 """eff-07 (host): how long the name of a step may be."""
 OUTCOMES: Final = ("done", "failed", "again")
 
 
-class Place(msgspec.Struct, frozen=True):
+class EffectRef(msgspec.Struct, frozen=True):
     """Which effect of a node: a step of it, or the whole, and in a map the item it belongs to."""
 
-    step: str = NODE
+    step: str = WHOLE_NODE
     item: str = ""
 
     @property
-    def members(self) -> dict[str, str]:
+    def payload_members(self) -> dict[str, str]:
         """As event payloads name it."""
         named = {"step": self.step, "item": self.item}
         return {member: value for member, value in named.items() if value}
@@ -47,11 +47,11 @@ class EffectState(msgspec.Struct):
     claim: str = ""
     """The id of the event that claimed it last: who made that event holds the claim."""
     claims: int = 0
-    entered: int = -1
+    entry_sequence: int = -1
     """The entry of the node that claimed it last."""
     output: Any = None
     error: dict[str, Any] | None = None
-    at: int = 0
+    recorded_at: int = 0
     """When it was recorded."""
 
 
@@ -64,18 +64,18 @@ def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_ke
     return urlsafe_b64encode(hashlib.sha256("\0".join(parts).encode()).digest()).rstrip(b"=").decode()
 
 
-def place_of(payload: dict[str, Any]) -> Place:
+def effect_ref_of(payload: dict[str, Any]) -> EffectRef:
     """The effect that an event speaks of."""
-    return Place(payload.get("step", NODE), payload.get("item", ""))
+    return EffectRef(payload.get("step", WHOLE_NODE), payload.get("item", ""))
 
 
-def question(node_id: str, visit: int, place: Place, claims: int, again: int = 0) -> Interrupt:
+def outcome_interrupt(node_id: str, visit: int, place: EffectRef, claims: int, again: int = 0) -> Interrupt:
     """eff-02 (host): what a person is asked about an effect of unknown outcome. Each claim is asked about anew."""
     what = f"The step {place.step} of the node {node_id}" if place.step else f"The node {node_id}"
     before = "The output that was given does not fit the node. " if again else ""
     about = {
         "message": f"{before}{what} was begun, and its outcome is not known here. Find out whether it happened.",
-        **place.members,
+        **place.payload_members,
         "answers": {
             "done": "It happened; `output` is what it would have given. The run goes on with that.",
             "failed": "It happened and failed, or shall count as failed.",
@@ -84,11 +84,11 @@ def question(node_id: str, visit: int, place: Place, claims: int, again: int = 0
     }
     # Short whatever the names are: a key has at most 256 characters, and texts of the author may have more.
     named = hashlib.sha256(f"{node_id}\0{place.item}\0{place.step}".encode()).hexdigest()[:32]
-    key = f"{UNKNOWN}:{named}:{visit}:{claims}" + (f":{again}" if again else "")
-    return Interrupt("custom", key, {"customKind": UNKNOWN, "payload": about}, answer_schema(key))
+    key = f"{UNKNOWN_OUTCOME_KIND}:{named}:{visit}:{claims}" + (f":{again}" if again else "")
+    return Interrupt("custom", key, {"customKind": UNKNOWN_OUTCOME_KIND, "payload": about}, outcome_schema(key))
 
 
-def answer_schema(key: str) -> dict[str, Any]:
+def outcome_schema(key: str) -> dict[str, Any]:
     """eff-03 (host): what may be answered. An answer that names its question is never taken for one to the next."""
     return {
         "type": "object",
@@ -98,23 +98,23 @@ def answer_schema(key: str) -> dict[str, Any]:
     }
 
 
-def asks_for_outcome(data: Any) -> bool:
+def is_outcome_interrupt(data: Any) -> bool:
     """Whether this is the question what became of an effect."""
-    return is_object(data) and data.get("customKind") == UNKNOWN
+    return is_object(data) and data.get("customKind") == UNKNOWN_OUTCOME_KIND
 
 
-def asks_about_node(data: Any) -> bool:
+def is_node_outcome_interrupt(data: Any) -> bool:
     """Whether that is asked about a node itself, and not about a step of it."""
-    payload = data.get("payload") if asks_for_outcome(data) else None
+    payload = data.get("payload") if is_outcome_interrupt(data) else None
     return is_object(payload) and "step" not in payload
 
 
-def is_unrepeatable(effects: dict[Place, EffectState], entered: int, orphans: frozenset[str]) -> bool:
+def has_unrepeatable_effect(effects: dict[EffectRef, EffectState], entered: int, orphans: frozenset[str]) -> bool:
     """eff-04 (readings, Threads): whether something is under way that may not be interrupted and run again.
 
     What an earlier entry of the node left open is not under way, nor are orphans: claims of a process that is gone.
     """
     return any(
-        effect.status == "open" and effect.entered == entered and effect.claim not in orphans
+        effect.status == "open" and effect.entry_sequence == entered and effect.claim not in orphans
         for effect in effects.values()
     )

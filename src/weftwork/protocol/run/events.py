@@ -51,22 +51,22 @@ PAUSE_REQUESTED: Final = "weftwork.run.pause-requested"
 MAP_ITEM: Final = "weftwork.map.item"
 EFFECT_CLAIMED: Final = "weftwork.effect.claimed"
 EFFECT_RECORDED: Final = "weftwork.effect.recorded"
-REMARK: Final = "weftwork.approval.remark"
+APPROVAL_REMARK: Final = "weftwork.approval.remark"
 CHILD_STARTED: Final = "weftwork.child.started"
 CHILD_STATUS: Final = "weftwork.child.status"
 CHILD_ENDED: Final = "weftwork.child.ended"
-DECIDED: Final = "runOrchestrator.decided"
-REMINDER: Final = "weftwork.interrupt.reminder"
-OUTSIDE: Final = "weftwork.content.outside"
+ORCHESTRATOR_DECIDED: Final = "runOrchestrator.decided"
+INTERRUPT_REMINDER: Final = "weftwork.interrupt.reminder"
+EXTERNAL_CONTENT: Final = "weftwork.content.outside"
 """Content from outside has come into a node, beside what it was given."""
 MODEL_ANSWERED: Final = "weftwork.model.answered"
 ENVELOPE_RECORDED: Final = "weftwork.envelope.recorded"
-OWN: Final = ("weftwork.", "media.")
+RESERVED_PREFIXES: Final = ("weftwork.", "media.")
 """What names begin with that no author may use."""
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
-AROUND: Final = 256
+DOCUMENT_OVERHEAD: Final = 256
 """About the bytes of a document around its payload."""
-KEPT: Final = 16_384
+MAX_CACHED_DOCUMENT: Final = 16_384
 """The largest encoding that an event keeps."""
 
 _VENDOR = re.compile(VENDOR_PATTERN)
@@ -80,9 +80,9 @@ def is_event_type(name: str) -> bool:
     return not name.startswith(_CLOSED_FAMILIES) and _VENDOR.fullmatch(name) is not None
 
 
-def is_authors_type(name: str) -> bool:
+def is_author_event_type(name: str) -> bool:
     """evt-06 (RFC 0094 C): a type that nodes of other authors may give their events: a vendor name that is not ours."""
-    return name not in CATALOGUE and not name.startswith(OWN) and is_event_type(name)
+    return name not in CATALOGUE and not name.startswith(RESERVED_PREFIXES) and is_event_type(name)
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ class Event(msgspec.Struct):
     @property
     def weight(self) -> int:
         """About what it costs on the wire."""
-        return len(self.payload) + AROUND
+        return len(self.payload) + DOCUMENT_OVERHEAD
 
     @property
     def terminal(self) -> bool:
@@ -151,13 +151,13 @@ class Event(msgspec.Struct):
         """evt-03 (OpenWOP run-event): the RunEventDoc as JSON bytes; absent fields are left out, never null."""
         if self._document is not None:
             return self._document
-        document = _document(self)
-        if len(document) <= KEPT:
+        document = _encode_document(self)
+        if len(document) <= MAX_CACHED_DOCUMENT:
             self._document = document
         return document
 
 
-def reaching(events: list[Event], budget: int) -> list[Event]:
+def take_bytes(events: list[Event], budget: int) -> list[Event]:
     """The first events, up to the one with which they reach so many bytes."""
     for at, event in enumerate(events):
         budget -= event.weight
@@ -169,7 +169,7 @@ def reaching(events: list[Event], budget: int) -> list[Event]:
 _quote = msgspec.json.encode
 
 
-def _document(event: Event) -> bytes:
+def _encode_document(event: Event) -> bytes:
     node = b'"nodeId":%b,' % _quote(event.node_id) if event.node_id is not None else b""
     cause = b'"causationId":%b,' % _quote(event.causation_id) if event.causation_id is not None else b""
     if event.interrupt_id is not None:

@@ -29,7 +29,7 @@ from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.people.approvals import AUTH_REQUIRED
 from weftwork.protocol.review.annotations import SIGNALS, TARGETS
 from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE
-from weftwork.protocol.run.bulk_cancel import MAX_BULK
+from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.run.header import DRAIN_POLICIES
 from weftwork.protocol.run.versions import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
@@ -191,7 +191,7 @@ def _families(offer: Offer) -> dict[str, Any]:
         },
         "runs": {
             "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
-            "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK},
+            "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK_CANCEL},
         },
         "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
         "feedback": {"supported": True, "targets": list(TARGETS), "signals": list(SIGNALS)},

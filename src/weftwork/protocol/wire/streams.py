@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.run.events import KEPT, Event
+from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event
 from weftwork.protocol.run.header import TERMINAL
 from weftwork.protocol.run.projection import Projection
 from weftwork.protocol.run.versions import SCHEMA_VERSION
@@ -145,7 +145,7 @@ def shown(event: Event, modes: frozenset[StreamMode], after: Cursor) -> bytes:
     body = kept.get(modes)
     if body is None:
         body = _join(frames(event, modes, after))
-        if len(body) <= KEPT:
+        if len(body) <= MAX_CACHED_DOCUMENT:
             kept[modes] = body
     return body
 

@@ -16,9 +16,9 @@ import msgspec
 
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 from weftwork.protocol.json.decoder import MAX_INTEGER
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.json.schema_dialect import NOTES
+from weftwork.protocol.json.schema_dialect import ANNOTATION_KEYWORDS
 from weftwork.protocol.json.values import is_array, is_object
 
 REDUCERS: Final = ("replace", "append", "merge", "counter", "votes", "feedback", "message")
@@ -77,7 +77,7 @@ def _misshapen_message(value: Any) -> str | None:
     return None if "content" in value else "must have content"
 
 
-_OF_A_LIST: Final = NOTES | {"type", "items", "$defs", "$schema"}
+_OF_A_LIST: Final = ANNOTATION_KEYWORDS | {"type", "items", "$defs", "$schema"}
 
 Access = str | dict[str, tuple[str, ...]]
 """`public`, `private`, or the lists `readers` and `writers`, of which a missing one lets everybody in."""
@@ -107,7 +107,7 @@ def parse_channels(documents: dict[str, Any]) -> tuple[dict[str, Channel], list[
     channels: dict[str, Channel] = {}
     violations: list[Violation] = []
     for name, document in documents.items():
-        at = f"/channels/{escape(name)}"
+        at = f"/channels/{printable_token(name)}"
         found = _check_declaration(name, document, at)
         if not found:
             channels[name] = _channel(name, document)
@@ -165,7 +165,9 @@ def _check_declaration(name: str, document: dict[str, Any], at: str) -> list[Vio
         found += check_caller_schema(document["schema"], f"{at}/schema")
         if _is_of_list(document):
             found.extend(
-                Violation(f"{at}/schema/{escape(keyword)}", "unsupported", "is not checked here: only items is")
+                Violation(
+                    f"{at}/schema/{printable_token(keyword)}", "unsupported", "is not checked here: only items is"
+                )
                 for keyword in document["schema"]
                 if keyword not in _OF_A_LIST
             )

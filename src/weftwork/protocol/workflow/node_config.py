@@ -17,7 +17,7 @@ from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.patterns import check_pattern
 from weftwork.protocol.expressions.reads import References
 from weftwork.protocol.expressions.template import Template, parse_template
-from weftwork.protocol.json.pointers import escape, matching
+from weftwork.protocol.json.pointers import match_pointer_pattern, printable_token
 from weftwork.protocol.json.schema import Violation, check_inline
 from weftwork.protocol.models.prompt_templates import composes
 from weftwork.protocol.workflow.definition import Condition, Formula, Node, Port
@@ -30,7 +30,7 @@ def variables_read(node: Node) -> Iterator[str]:
     if declaration.reads_variable:
         yield node.config[declaration.reads_variable]
     for pattern in declaration.maps_in:
-        for _, mapped in matching(node.config, pattern):
+        for _, mapped in match_pointer_pattern(node.config, pattern):
             yield from mapped.values()
 
 
@@ -41,8 +41,8 @@ def variables_written(node: Node) -> Iterator[tuple[str, str]]:
     if declaration.sets_variable:
         yield f"/{declaration.sets_variable}", node.config[declaration.sets_variable]
     for pattern in declaration.maps_out:
-        for pointer, mapped in matching(node.config, pattern):
-            yield from ((f"{pointer}/{escape(name)}", name) for name in mapped)
+        for pointer, mapped in match_pointer_pattern(node.config, pattern):
+            yield from ((f"{pointer}/{printable_token(name)}", name) for name in mapped)
 
 
 def comes_from_outside(
@@ -51,7 +51,7 @@ def comes_from_outside(
     """trust-02 (RFC 0143): whether what such a node gives comes from outside, by its type or by that of a body."""
     if declaration.outside:
         return True
-    bodies = (body for pattern in declaration.bodies for _, body in matching(config, pattern))
+    bodies = (body for pattern in declaration.bodies for _, body in match_pointer_pattern(config, pattern))
     return any((found := types.get(body.get("typeId", ""))) is not None and found.outside for body in bodies)
 
 
@@ -68,7 +68,7 @@ def with_prompts(node: Node, types: Mapping[str, NodeDeclaration], refs: dict[st
     declaration = node.declaration
     if not declaration.composes and not declaration.bodies:
         return node
-    bodies = [body for pattern in declaration.bodies for _, body in matching(node.config, pattern)]
+    bodies = [body for pattern in declaration.bodies for _, body in match_pointer_pattern(node.config, pattern)]
     told = [(declaration, node.config, refs)]
     told += [(found, body.get("config", {}), {}) for body in bodies if (found := types.get(body.get("typeId", "")))]
     composing = any(
@@ -138,13 +138,13 @@ def parse_config(
     found: Found = {}
     for pattern, more in declaration.expressions.items():
         names = (PORTS, *more)
-        for pointer, text in matching(config, pattern):
+        for pointer, text in match_pointer_pattern(config, pattern):
             parsed = _expression(text, names, f"{at}{pointer}", violations)
             if parsed is not None:
                 found[text, frozenset(names)] = parsed, pointer
     for pattern, more in declaration.templates.items():
         names = (PORTS, *more)
-        for pointer, text in matching(config, pattern):
+        for pointer, text in match_pointer_pattern(config, pattern):
             if not isinstance(text, str):
                 # Where an object may stand as well.
                 continue
@@ -153,7 +153,7 @@ def parse_config(
             except ExpressionFault as fault:
                 violations.append(Violation(f"{at}{pointer}", "template", plain(fault)))
     for pattern in declaration.bodies:
-        for pointer, body in matching(config, pattern):
+        for pointer, body in match_pointer_pattern(config, pattern):
             if "typeId" not in body:
                 continue
             inside = _body(body, types, f"{at}{pointer}", violations)
@@ -165,10 +165,11 @@ def reads(ports: Mapping[str, Port], found: Found) -> Iterable[tuple[str, str]]:
     """Pointer below the node and node id of every output that ports and config read."""
     for name, port in ports.items():
         if port.type == "connection":
-            yield f"/inputs/{escape(name)}/nodeId", port.node_id
+            yield f"/inputs/{printable_token(name)}/nodeId", port.node_id
         elif port.expression is not None:
             yield from (
-                (f"/inputs/{escape(name)}/expression", each) for each in sorted(port.expression.references.nodes)
+                (f"/inputs/{printable_token(name)}/expression", each)
+                for each in sorted(port.expression.references.nodes)
             )
     for formula, pointer in found.values():
         yield from ((f"/config{pointer}", each) for each in sorted(formula.references.nodes))

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.definition import Edge, Node, Workflow
 from weftwork.protocol.workflow.loops import MAX_LOOPS, Loop, back_edges, exits, find_loops
@@ -203,13 +203,13 @@ def _check_reads(
 
     def check(reader: str, node_id: str, pointer: str, itself: bool) -> None:
         if node_id not in index:
-            found.append(Violation(pointer, "reference", f"no node has the id {escape(node_id)}"))
+            found.append(Violation(pointer, "reference", f"no node has the id {printable_token(node_id)}"))
         elif above[index[reader]] >> index[node_id] & 1 or (itself and reader == node_id):
             return
         elif _comes_round(loops, reader, node_id):
             earlier.setdefault(reader, set()).add(node_id)
         else:
-            found.append(Violation(pointer, "order", f"no edges lead here from the node {escape(node_id)}"))
+            found.append(Violation(pointer, "order", f"no edges lead here from the node {printable_token(node_id)}"))
 
     for i, node in enumerate(nodes):
         for below, node_id in node.reads:

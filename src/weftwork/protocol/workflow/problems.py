@@ -9,7 +9,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.json.source_locations import locate, locate_break
+from weftwork.protocol.json.source_locations import locate, locate_syntax_error
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
@@ -50,7 +50,7 @@ def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
         document: Any = decode(data)
     except ClientFault as fault:
         pointer: str = (fault.details or {}).get("pointer", "")
-        line, column = locate(data, [pointer], [pointer])[pointer] if pointer else locate_break(data)
+        line, column = locate(data, [pointer], [pointer])[pointer] if pointer else locate_syntax_error(data)
         return None, [Problem(line, column, pointer, fault.message)]
     violations = schema.check("workflow-definition", document)
     return (None, place_problems(data, violations)) if violations else (document, [])

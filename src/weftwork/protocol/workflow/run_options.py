@@ -11,7 +11,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import MAX_REPORTED
 from weftwork.protocol.json.values import has_type, is_array, is_object
 from weftwork.protocol.models.mock_providers import MOCKS, check_mock_config
@@ -104,14 +104,16 @@ def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any], channe
         raise invalid(f"inputs takes {MAX_INPUTS} or fewer members.", "/inputs")
     taken = next((name for name in inputs if name in channels), None)
     if taken is not None:
-        raise invalid("A channel of the workflow has this name; only nodes write to it.", f"/inputs/{escape(taken)}")
+        raise invalid(
+            "A channel of the workflow has this name; only nodes write to it.", f"/inputs/{printable_token(taken)}"
+        )
     for variable in variables:
         if variable.name in inputs:
             if not has_type(inputs[variable.name], variable.type):
                 message = f"The input must be of type {variable.type}."
-                raise invalid(message, f"/inputs/{escape(variable.name)}")
+                raise invalid(message, f"/inputs/{printable_token(variable.name)}")
         elif variable.required and not variable.has_default:
-            raise invalid("A required input is missing.", f"/inputs/{escape(variable.name)}")
+            raise invalid("A required input is missing.", f"/inputs/{printable_token(variable.name)}")
 
 
 def _depth(value: Any) -> int:

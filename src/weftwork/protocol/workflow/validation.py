@@ -18,7 +18,7 @@ from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.canonical import digest, encode_stored
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.models.prompt_templates import defaults_of
@@ -151,7 +151,8 @@ def _nodes(
         violations += found
         formulas = parse_config(declaration, types, item["config"], f"{at}/config", violations) if not found else {}
         ports = {
-            name: parse_port(port, f"{at}/inputs/{escape(name)}", violations) for name, port in item["inputs"].items()
+            name: parse_port(port, f"{at}/inputs/{printable_token(name)}", violations)
+            for name, port in item["inputs"].items()
         }
         hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
         if hidden & {*declaration.alike}:
@@ -232,7 +233,7 @@ def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Vi
 def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
     """wf-03 (OpenWOP workflow-definition): a connection names an existing node."""
     return [
-        Violation(f"/nodes/{index}/inputs/{escape(name)}/nodeId", "reference", "no node has this id")
+        Violation(f"/nodes/{index}/inputs/{printable_token(name)}/nodeId", "reference", "no node has this id")
         for index, node in enumerate(documents)
         for name, port in node["inputs"].items()
         if port["type"] == "connection" and port["nodeId"] not in node_ids
@@ -261,9 +262,11 @@ def _check_outputs(document: dict[str, Any], nodes: list[Node], edges: list[Edge
     for index, item in enumerate(document["nodes"]):
         for name, port in item["inputs"].items():
             if port["type"] == "connection":
-                named.append((f"/nodes/{index}/inputs/{escape(name)}/outputKey", port["nodeId"], port["outputKey"]))
+                named.append(
+                    (f"/nodes/{index}/inputs/{printable_token(name)}/outputKey", port["nodeId"], port["outputKey"])
+                )
         for name in item.get("outputSensitivity", ()):
-            named.append((f"/nodes/{index}/outputSensitivity/{escape(name)}", item["id"], name))
+            named.append((f"/nodes/{index}/outputSensitivity/{printable_token(name)}", item["id"], name))
     return [
         Violation(
             at, "output", f"the node gives no such output; it gives {', '.join(sorted(given[node_id])) or 'none'}"

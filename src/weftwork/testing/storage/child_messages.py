@@ -5,7 +5,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from weftwork.ports.storage.event_log import Instruction, News, Recorded, SequenceConflict, StillLive
-from weftwork.protocol.run.batch import Batch, Cascade, Order, Told
+from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.children import bear, child
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, batch, make_run, raised, record, state_of
@@ -13,7 +13,7 @@ from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, bat
 
 def telling(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
     """One event of a child with word of it for its parent."""
-    told = Told(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
+    told = ChildResult(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
     return replace(batch(run, expected, status=status), tells=told)
 
 
@@ -21,8 +21,8 @@ async def tell(store: Store, parent: RunKey, run: RunKey, expected: int, status:
     """Append that; what the parent is to hear."""
     given = telling(run, expected, status)
     assert await store.log.append(run, expected, given) is None
-    assert given.tells is not None
-    return News(parent, given.tells)
+    assert given.child_result is not None
+    return News(parent, given.child_result)
 
 
 async def family(store: Store, run_id: str = "run-a", partition: str = ACME, count: int = 3, **fields: Any) -> Any:
@@ -37,8 +37,8 @@ async def news_is_kept_until_it_is_heard(store: Store) -> None:
     assert await store.log.news(None, 10) == []
     given = telling(one, -1, "failed", b'{"error":{"code":"x"}}')
     await store.log.append(one, -1, given)
-    assert given.tells is not None
-    first = News(parent, given.tells)
+    assert given.child_result is not None
+    first = News(parent, given.child_result)
     second = await tell(store, parent, two, -1, "waiting-approval")
     for _ in range(2):
         assert await store.log.news(None, 10) == [first, second]
@@ -139,12 +139,12 @@ async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
     stranger, (theirs, *_) = await family(store, "run-b")
     await store.log.append(three, -1, batch(three, -1, status="completed"))
     names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
-    orders = tuple(Order(name, f"why {name}") for name in names)
+    orders = tuple(CancelRequest(name, f"why {name}") for name in names)
     await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
     wanted = [Instruction(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
     assert await store.log.instructions(None, 10) == wanted
-    again = replace(batch(parent, 1), orders=(Order(one.run_id, "another"),), spawns=(child(parent, "new"),))
-    again = replace(again, orders=(*again.orders, Order("new", "at once")))
+    again = replace(batch(parent, 1), orders=(CancelRequest(one.run_id, "another"),), spawns=(child(parent, "new"),))
+    again = replace(again, orders=(*again.cancel_requests, CancelRequest("new", "at once")))
     await store.log.append(parent, 1, again)
     new = RunKey(ACME, "new")
     assert await store.log.instructions(None, 10) == [*wanted, Instruction(new, parent.run_id, "at once")]
@@ -165,8 +165,8 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
     waits for, if they have not ended; an order that was given before stays, and nobody else gets one."""
     kinds = [(awaited, cascade) for awaited in (True, False) for cascade in (True, False)]
     for name, cascade, reached in (
-        ("all", Cascade("why"), (0, 2, 4, 5)),
-        ("awaited", Cascade("why", awaited=True), (0, 1, 4, 5)),
+        ("all", CascadeCancel("why"), (0, 2, 4, 5)),
+        ("awaited", CascadeCancel("why", awaited_only=True), (0, 1, 4, 5)),
     ):
         parent = await make_run(store, name)
         spawns = [child(parent, f"{name}-{at}", awaited=kind[0], cascade=kind[1]) for at, kind in enumerate(kinds)]
@@ -175,7 +175,7 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
         bystander, _ = await family(store, f"beside-{name}")
         await bear(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
         await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
-        order = (Order(runs[4].run_id, "before"),)
+        order = (CancelRequest(runs[4].run_id, "before"),)
         await store.log.append(parent, 1, replace(batch(parent, 1), orders=order))
         wanted = [Instruction(RunKey(ACME, f"{name}-{at}"), name, "before" if at == 4 else "why") for at in reached]
         stop = replace(batch(parent, 2, status="cancelling"), cascade=cascade)
@@ -189,7 +189,7 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
             assert found is not None
             at = found.last_sequence
             await store.log.append(each.child, at, batch(each.child, at, status="cancelled"))
-        none = replace(batch(bystander, 0, status="failed"), cascade=Cascade("why", awaited=True))
+        none = replace(batch(bystander, 0, status="failed"), cascade=CascadeCancel("why", awaited_only=True))
         await store.log.append(bystander, 0, none)
         assert len(await store.log.instructions(None, 50)) == 3
         for each in await store.log.instructions(None, 50):
@@ -202,7 +202,7 @@ async def orders_keep_their_order(store: Store) -> None:
     families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
     wanted: list[Instruction] = []
     for parent, runs in families:
-        orders = tuple(Order(run.run_id, "why") for run in reversed(runs))
+        orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
         wanted += [Instruction(run, parent.run_id, "why") for run in runs]
     assert await store.log.instructions(None, 0) == []
@@ -232,9 +232,9 @@ async def kin_of_another_partition_is_not_reached(store: Store) -> None:
     assert await store.log.news(None, 10) == [our_news]
     await store.log.hear((News(RunKey("test:acme", "run-a"), our_news.told),))
     assert await store.log.news(None, 10) == [our_news]
-    await store.log.append(theirs, 0, replace(batch(theirs, 0), orders=(Order(their_runs[1].run_id, "why"),)))
+    await store.log.append(theirs, 0, replace(batch(theirs, 0), orders=(CancelRequest(their_runs[1].run_id, "why"),)))
     assert await store.log.instructions(None, 10) == [Instruction(their_runs[1], "run-a", "why")]
-    await store.log.append(theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade=Cascade("why")))
+    await store.log.append(theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade=CascadeCancel("why")))
     assert {each.child.partition for each in await store.log.instructions(None, 10)} == {OTHER}
     assert await store.log.news(None, 10) == [our_news]
 
@@ -243,17 +243,17 @@ async def a_refused_append_reaches_nobody(store: Store) -> None:
     """At the wrong sequence, or with a slot that is taken, there are no news and no orders, and none go."""
     parent, (one, two, three) = await family(store)
     kept = await tell(store, parent, one, -1)
-    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(Order(two.run_id, "why"),)))
+    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(two.run_id, "why"),)))
     ordered = [Instruction(two, parent.run_id, "why")]
     await store.log.remember(record())
-    full = {"orders": (Order(three.run_id, "why"),), "cascade": Cascade("why")}
+    full = {"orders": (CancelRequest(three.run_id, "why"),), "cascade": CascadeCancel("why")}
     for run, expected, given in (
         (one, 0, telling(one, 0, "completed")),
         (two, -1, telling(two, -1, "completed")),
         (parent, 1, replace(batch(parent, 1, status="cancelled"), **full)),
     ):
         late = batch(run, expected + 3, status="cancelled")
-        late = replace(late, tells=given.tells, orders=given.orders, cascade=given.cascade)
+        late = replace(late, tells=given.child_result, orders=given.cancel_requests, cascade=given.cascade_cancel)
         assert isinstance(await raised(store.log.append(run, expected + 3, late)), SequenceConflict)
         assert await store.log.append(run, expected, replace(given, record=record())) == Recorded(record())
         assert await store.log.news(None, 10) == [kept]

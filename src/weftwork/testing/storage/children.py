@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, SequenceConflict
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Hidden, Spawn
+from weftwork.protocol.run.batch import ChildCreate, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, Stored
 from weftwork.testing.storage.harness import (
@@ -24,14 +24,14 @@ from weftwork.testing.storage.harness import (
 )
 
 
-def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> Spawn:
+def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> ChildCreate:
     """A child to be; `fields` are of what it knows of its parent."""
     plain: dict[str, Any] = {"node_id": "node-1", "key": run_id, "cause": "core.dispatch"}
     kinship = Parent(run_id=parent.run_id, root=root or parent.run_id, **(plain | fields))
-    return Spawn(header(run_id, parent.partition, parent=kinship))
+    return ChildCreate(header(run_id, parent.partition, parent=kinship))
 
 
-async def bear(store: Store, parent: RunKey, expected: int, *spawns: Spawn) -> list[RunKey]:
+async def bear(store: Store, parent: RunKey, expected: int, *spawns: ChildCreate) -> list[RunKey]:
     """Append one event to the parent, with these children, for which it waits."""
     given = batch(parent, expected)
     given = replace(given, projection=replace(given.projection, parked=True), spawns=spawns)
@@ -44,7 +44,7 @@ async def children_come_with_the_append(store: Store) -> None:
     parent = await make_run(store)
     plain = child(parent, "plain")
     full = child(parent, "full", awaited=False, cascade=False, depth=3, variables=("v",), outputs=True)
-    full = replace(full, header=replace(full.header, tags=("t", "t")), hidden=(Hidden(-1, "/a", b"1"),))
+    full = replace(full, header=replace(full.header, tags=("t", "t")), hidden=(HiddenValue(-1, "/a", b"1"),))
     await bear(store, parent, -1, plain, full)
     for spawn in (plain, full):
         pending = Stored(spawn.header, Projection("pending"))

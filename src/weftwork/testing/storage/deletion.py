@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, SequenceConflict, StillLive
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Hidden
+from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import (
@@ -219,9 +219,9 @@ async def _ending(store: Store, run_id: str, partition: str, at: int) -> RunKey:
 async def _full_run(store: Store, run_id: str = "run-a", events: int = 5, rows: int = 3, **fields: Any) -> RunKey:
     """An ended run with some of everything."""
     made = header(run_id, tags=("t", "u"), inputs={"x": "[REDACTED]"}, **fields)
-    assert await store.log.create(made, (Hidden(-1, "/x", b'"secret"'),)) == Created()
+    assert await store.log.create(made, (HiddenValue(-1, "/x", b'"secret"'),)) == Created()
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
-    last = batch(made.key, -1, events, "completed", values, (Hidden(1, "/y", b'"secret"'),))
+    last = batch(made.key, -1, events, "completed", values, (HiddenValue(1, "/y", b'"secret"'),))
     assert await store.log.append(made.key, -1, last) is None
     assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"
     return made.key

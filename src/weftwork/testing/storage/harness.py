@@ -13,7 +13,7 @@ from weftwork.ports.storage.assets import AssetRows
 from weftwork.ports.storage.definitions import Definitions
 from weftwork.ports.storage.event_log import Created, EventLog
 from weftwork.ports.storage.signing_keys import SigningKeys
-from weftwork.protocol.run.batch import Batch, Hidden, Record
+from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL, Owner, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow
@@ -113,8 +113,8 @@ def batch(
     count: int = 1,
     status: Status = "running",
     rows: tuple[StateRow, ...] = (),
-    hidden: tuple[Hidden, ...] = (),
-    record: Record | None = None,
+    hidden: tuple[HiddenValue, ...] = (),
+    record: IdempotencyRecord | None = None,
 ) -> Batch:
     """`count` events that follow `expected`, with a projection that fits them."""
     events = tuple(event(run, sequence) for sequence in range(expected + 1, expected + 1 + count))
@@ -123,10 +123,10 @@ def batch(
     return Batch(events, projection, rows, hidden, record)
 
 
-def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> Record:
+def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> IdempotencyRecord:
     """An idempotency record; `fields` replace its own."""
     plain: dict[str, Any] = {"fingerprint": "f" * 64, "outcome": b'{"runId":"run-a"}', "created_at": NOW}
-    return Record(partition=partition, slot=slot, **(plain | fields))
+    return IdempotencyRecord(partition=partition, slot=slot, **(plain | fields))
 
 
 async def make_run(

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Final
 
 from weftwork.ports.storage.event_log import Created, Recorded, RunQuery
-from weftwork.protocol.run.batch import Hidden
+from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import ACME, NOW, Check, Store, batch, header, make_run, record, state_of
 
@@ -23,7 +23,7 @@ async def a_taken_slot_makes_no_run(store: Store) -> None:
     """`create` answers Recorded with what the slot holds, and writes nothing."""
     await store.log.create(header(), record=record())
     rival = record(fingerprint="other", outcome=b"other", created_at=NOW + 1)
-    answer = await store.log.create(header("run-b"), (Hidden(-1, "", b"1"),), rival)
+    answer = await store.log.create(header("run-b"), (HiddenValue(-1, "", b"1"),), rival)
     assert answer == Recorded(record())
     assert await state_of(store, header("run-b").key) == (None, [], [])
     assert await store.log.recall(ACME, "slot-1", 0) == record()
@@ -39,7 +39,7 @@ async def a_taken_slot_adds_no_events(store: Store) -> None:
         -1,
         3,
         rows=(StateRow("node", "n", b"1"),),
-        hidden=(Hidden(0, "/a", b"1"),),
+        hidden=(HiddenValue(0, "/a", b"1"),),
         record=record(fingerprint="other"),
     )
     assert await store.log.append(run, -1, given) == Recorded(record())

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from weftwork.ports.storage.event_log import Created, RunQuery, SequenceConflict
-from weftwork.protocol.run.batch import Batch, Hidden
+from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, Stored
@@ -123,14 +123,14 @@ async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
 async def hidden_values_come_back(store: Store) -> None:
     """`hidden` gives the values of the header and of every event, in order of their sequence, of that run
     only; nothing else shows them."""
-    of_header = (Hidden(-1, "/token", b'"s3cret"'), Hidden(-1, "/deep/0", b'{"s3cret":1}'))
+    of_header = (HiddenValue(-1, "/token", b'"s3cret"'), HiddenValue(-1, "/deep/0", b'{"s3cret":1}'))
     assert await store.log.create(header(), of_header) == Created()
     run = header().key
     other = await make_run(store, "run-b")
-    await store.log.append(other, -1, batch(other, -1, hidden=(Hidden(0, "/x", b"0"),)))
-    later: list[Hidden] = []
+    await store.log.append(other, -1, batch(other, -1, hidden=(HiddenValue(0, "/x", b"0"),)))
+    later: list[HiddenValue] = []
     for sequence in range(3):
-        values = (Hidden(sequence, "/a", b'"s3cret"'), Hidden(sequence, "", b"\x00"))
+        values = (HiddenValue(sequence, "/a", b'"s3cret"'), HiddenValue(sequence, "", b"\x00"))
         later += values
         await store.log.append(run, sequence - 1, batch(run, sequence - 1, hidden=values))
     assert await store.log.hidden(run) == [*of_header, *later]
@@ -362,9 +362,9 @@ async def a_record_stays_in_the_partition_of_its_run(store: Store) -> None:
 
 async def _full_run(store: Store) -> RunKey:
     given = header(tags=("t",), inputs={"of": "acme"})
-    await store.log.create(given, (Hidden(-1, "/of", b'"acme"'),), record())
+    await store.log.create(given, (HiddenValue(-1, "/of", b'"acme"'),), record())
     rows = (StateRow("variable", "v", b'"acme"'),)
-    await store.log.append(given.key, -1, batch(given.key, -1, rows=rows, hidden=(Hidden(0, "/a", b"1"),)))
+    await store.log.append(given.key, -1, batch(given.key, -1, rows=rows, hidden=(HiddenValue(0, "/a", b"1"),)))
     return given.key
 
 

@@ -16,7 +16,7 @@ from weftwork.ports.storage.event_log import (
     StillLive,
     StoreUnavailable,
 )
-from weftwork.protocol.run.batch import Hidden, Order
+from weftwork.protocol.run.batch import CancelRequest, HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.assets import asset
@@ -45,9 +45,9 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     """What a call had returned for is there, unchanged, in the store that is opened next."""
     store = await _opened(make)
     given = header(tags=("t",))
-    await store.log.create(given, (Hidden(-1, "/a", b"1"),), record())
+    await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record())
     row = StateRow("variable", "v", b"1")
-    await store.log.append(given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(Hidden(2, "/b", b"2"),)))
+    await store.log.append(given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(HiddenValue(2, "/b", b"2"),)))
     await make_run(store, "ended", OTHER, "completed")
     await store.definitions.put("d1", b"{}")
     await register(store, registration(), registration(version="2.0"))
@@ -128,7 +128,7 @@ async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     parent, (one, two, three) = await family(store)
     kept = [await tell(store, parent, run, -1) for run in (one, two)]
-    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(Order(three.run_id, "why"),)))
+    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(three.run_id, "why"),)))
     await store.close()
 
     store = await _opened(make)

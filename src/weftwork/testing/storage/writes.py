@@ -11,7 +11,7 @@ import msgspec
 
 from weftwork.ports.storage.event_log import Active, Created, Recorded, RunQuery, SequenceConflict
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Batch, Hidden, Spawn, Told
+from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, Stored
@@ -80,7 +80,9 @@ async def a_conflict_writes_nothing(store: Store) -> None:
     await store.log.append(run, -1, batch(run, -1, 3))
     before = await state_of(store, run)
     for expected in (-1, 0, 1, 3, 1000):
-        given = batch(run, expected, 2, "completed", (StateRow("node", "n", b"1"),), (Hidden(0, "/a", b"1"),), record())
+        given = batch(
+            run, expected, 2, "completed", (StateRow("node", "n", b"1"),), (HiddenValue(0, "/a", b"1"),), record()
+        )
         assert isinstance(await raised(store.log.append(run, expected, given)), SequenceConflict)
         assert await state_of(store, run) == before
         assert await store.log.recall(ACME, "slot-1", 0) is None
@@ -146,10 +148,10 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
         msgspec.structs.replace(good, projection=Projection("running", 2, completed_at=NOW)),
         msgspec.structs.replace(good, projection=Projection("completed", 2)),
         msgspec.structs.replace(good, record=record(partition=OTHER)),
-        msgspec.structs.replace(good, spawns=(Spawn(header("child")),)),
-        msgspec.structs.replace(good, spawns=(Spawn(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
-        msgspec.structs.replace(good, spawns=(Spawn(header("child", OTHER, parent=kinship)),)),
-        msgspec.structs.replace(good, tells=Told("child", "n", "k", 0, "running")),
+        msgspec.structs.replace(good, spawns=(ChildCreate(header("child")),)),
+        msgspec.structs.replace(good, spawns=(ChildCreate(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
+        msgspec.structs.replace(good, spawns=(ChildCreate(header("child", OTHER, parent=kinship)),)),
+        msgspec.structs.replace(good, tells=ChildResult("child", "n", "k", 0, "running")),
     ):
         assert await raised(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before
@@ -212,12 +214,12 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
         given = header(status)
         parts: dict[str, Any] = {
             "rows": (StateRow("node", "n", b"{}"), StateRow("variable", "v", b"1")),
-            "hidden": (Hidden(1, "/b", b"2"),),
+            "hidden": (HiddenValue(1, "/b", b"2"),),
         }
         first = batch(given.key, -1, 3, status, **parts)
-        assert await store.log.create(given, (Hidden(-1, "/a", b"1"),), record(status), first=first) == Created()
+        assert await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record(status), first=first) == Created()
         other = header(f"other-{status}")
-        assert await store.log.create(other, (Hidden(-1, "/a", b"1"),)) == Created()
+        assert await store.log.create(other, (HiddenValue(-1, "/a", b"1"),)) == Created()
         assert await store.log.append(other.key, -1, batch(other.key, -1, 3, status, **parts)) is None
         stored, events, hidden = await state_of(store, given.key)
         expected, other_events, other_hidden = await state_of(store, other.key)
@@ -237,7 +239,7 @@ async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
     await make_run(store, "live", scope_id="scope")
     await store.log.remember(record())
     given = header("next", scope_id="scope")
-    first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(Hidden(0, "/a", b"1"),))
+    first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(HiddenValue(0, "/a", b"1"),))
     assert await store.log.create(given, (), record(), first=first) == Recorded(record())
     assert await store.log.create(given, (), None, True, first) == Active("live")
     for unsound in (
@@ -305,7 +307,9 @@ async def a_run_id_is_used_once(store: Store) -> None:
     """A second run of the same partition and id is refused and changes nothing."""
     run = await make_run(store, status="running", inputs={"first": True})
     before = await state_of(store, run)
-    error = await raised(store.log.create(header(inputs={"second": True}), (Hidden(-1, "/second", b"1"),), record()))
+    error = await raised(
+        store.log.create(header(inputs={"second": True}), (HiddenValue(-1, "/second", b"1"),), record())
+    )
     assert error is not None
     assert await state_of(store, run) == before
     assert await store.log.recall(ACME, "slot-1", 0) is None
@@ -318,7 +322,7 @@ async def a_live_run_keeps_its_scope(store: Store) -> None:
         scope = f"scope-{number}"
         await make_run(store, f"run-{number}", status=status, scope_id=scope)
         second = header(f"second-{number}", scope_id=scope)
-        taken = await store.log.create(second, (Hidden(-1, "", b"1"),), record(), exclusive=True)
+        taken = await store.log.create(second, (HiddenValue(-1, "", b"1"),), record(), exclusive=True)
         assert taken == Active(f"run-{number}")
         assert await state_of(store, second.key) == (None, [], [])
         assert await store.log.recall(ACME, "slot-1", 0) is None

@@ -41,12 +41,12 @@ class Family(Context):
 
     @property
     def open(self) -> list[str]:
-        return [key for key, child in self.children.items() if child.awaited and not child.ended]
+        return [key for key, child in self.children.items() if child.awaited and not child.has_ended]
 
     def call(self) -> Outcome:
         """What the node answers now. What it starts is there from then on."""
         states = self.children.values()
-        failed = sum(each.ended and each.status != "completed" for each in states)
+        failed = sum(each.has_ended and each.status != "completed" for each in states)
         given = replace(self._call, children=self.children, open_children=len(self.open), failed_children=failed)
         outcome = run(lambda: self._outcome(given))
         if isinstance(outcome, Awaits):
@@ -73,5 +73,5 @@ class Family(Context):
 
     def end(self, key: str, status: str = "completed", **more: Any) -> None:
         """A child ends, with `variables`, `outputs` or an `error`."""
-        assert not self.children[key].ended
+        assert not self.children[key].has_ended
         self.children[key] = replace(self.children[key], status=status, **more)

@@ -136,7 +136,7 @@ class Dispatch:
                     self.children[child.key] = ChildState(child.run_id, child.header.workflow_id)
                 case CancelChild(key, reason):
                     self.reasons.add(reason)
-                    if not self.children[key].ended:
+                    if not self.children[key].has_ended:
                         self.children[key] = replace(self.children[key], status="cancelling")
                 case SetVariable(name, value):
                     self.variables[name] = value
@@ -150,19 +150,19 @@ class Dispatch:
     @property
     def ends(self) -> list[tuple[int, str]]:
         """Who has ended, and how, the first one first."""
-        ended = [(each.end, int(key), each.status) for key, each in self.children.items() if each.ended]
+        ended = [(each.end_sequence, int(key), each.status) for key, each in self.children.items() if each.has_ended]
         return [(index, status) for _, index, status in sorted(ended)]
 
     @property
     def open(self) -> list[str]:
-        return [key for key, each in self.children.items() if not each.ended]
+        return [key for key, each in self.children.items() if not each.has_ended]
 
     def end(self, index: int, status: str = "completed", **variables: Any) -> None:
         child = self.children[str(index)]
-        assert not child.ended
+        assert not child.has_ended
         error = {"code": "busy", "message": "It was busy."} if status == "failed" else None
         given = variables if status == "completed" else {}
-        place = 1 + max(each.end for each in self.children.values())
+        place = 1 + max(each.end_sequence for each in self.children.values())
         self.children[str(index)] = replace(child, status=status, variables=given, error=error, end=place)
 
     def story(self) -> list[str]:

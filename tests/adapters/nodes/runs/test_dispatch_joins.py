@@ -51,7 +51,7 @@ def test_those_that_are_not_needed_are_cancelled_and_waited_for(mode: dict[str, 
     for index in range(decides):
         one.end(index + 1, x=index)
         one.call()
-    losers = [index for index in range(4) if not one.children[str(index)].ended]
+    losers = [index for index in range(4) if not one.children[str(index)].has_ended]
     started = 4 + decides - 1
     assert [line for line in one.story() if line.startswith("cancel ")] == [f"cancel {key}" for key in one.open]
     assert len(one.children) == started

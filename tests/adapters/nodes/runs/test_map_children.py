@@ -128,7 +128,7 @@ def lived(dice: random.Random) -> None:
                 kin.end(key, variables={"r": kin.started[key].inputs["item"] * 10})
     else:
         raise AssertionError("it never came to an end")
-    bad = [int(key) for key, child in kin.children.items() if child.ended and child.status != "completed"]
+    bad = [int(key) for key, child in kin.children.items() if child.has_ended and child.status != "completed"]
     if bad:
         assert isinstance(outcome, Failed)
         assert outcome.details is not None

@@ -14,7 +14,7 @@ from tests.harness.definitions import examples
 from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
-from weftwork.protocol.run.events import DECIDED
+from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.orchestration import (
@@ -52,7 +52,7 @@ def tick(
     if isinstance(found, Completed):
         (event,) = found.effects
         assert isinstance(event, EmitEvent)
-        assert (event.type, event.event_id) == (DECIDED, "event")
+        assert (event.type, event.event_id) == (ORCHESTRATOR_DECIDED, "event")
         assert schema.check_payload(event.type, event.payload) == []
         assert event.payload["decision"] == found.outputs["decision"]
         assert found.outputs["kind"] == found.outputs["decision"]["kind"]

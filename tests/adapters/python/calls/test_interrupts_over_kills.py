@@ -14,7 +14,7 @@ import pytest
 from tests.adapters.python.single_node_workflows import flow
 from tests.live import Host, start_host, until, write_workflows
 from tests.live.host import WAIT
-from weftwork.protocol.run.effects import UNKNOWN
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
 pytestmark = pytest.mark.slow
 
@@ -126,7 +126,7 @@ class Person:
 
     def answers(self, asked: dict[str, Any]) -> list[tuple[str, Any]]:
         key, data = asked["key"], asked["data"]
-        if data.get("customKind") == UNKNOWN:
+        if data.get("customKind") == UNKNOWN_OUTCOME_KIND:
             step = data["payload"]["step"]
             done = times(self.place, self.run_id, step)
             output = {"outcome": "done", "output": f"{self.run_id}-{step}"} if done else {"outcome": "again"}
@@ -141,7 +141,7 @@ def check(host: Host, place: Path, run_id: str) -> None:
     assert events[-1]["payload"].get("outputs") == OUTPUTS, events[-1]
     assert [times(place, run_id, step) for step in STEPS] == [1, 1, 1]
     asked = [event["payload"] for event in events if event["type"] == "interrupt.requested"]
-    own = [each["key"] for each in asked if each["data"].get("customKind") != UNKNOWN]
+    own = [each["key"] for each in asked if each["data"].get("customKind") != UNKNOWN_OUTCOME_KIND]
     assert own == ["n:0:colour", "n:0:paint", "n:0:rest"]
     assert [event["type"] for event in events].count("interrupt.resolved") == len(asked)
     voters = [event["payload"]["principal"] for event in events if event["type"] == "approval.granted"]

@@ -15,7 +15,7 @@ from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls import steps
 from weftwork.adapters.python.values import as_json
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.protocol.json.values import MAX_VALUES
+from weftwork.protocol.json.values import MAX_VALUE_COUNT
 
 
 class Receipt(msgspec.Struct):
@@ -202,7 +202,7 @@ def test_what_a_person_said_comes_back_although_it_does_not_fit(said: Any) -> No
 @pytest.mark.parametrize("kind", ["async", "plain", "node"])
 def test_what_is_too_large_is_named_as_such(kind: str) -> None:
     def plain() -> Any:
-        return [[0] * 1000] * (MAX_VALUES // 1000 + 1)
+        return [[0] * 1000] * (MAX_VALUE_COUNT // 1000 + 1)
 
     async def awaited() -> Any:
         return plain()

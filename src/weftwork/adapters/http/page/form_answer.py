@@ -16,7 +16,7 @@ from weftwork.adapters.http.page.form_plan import Choice, Plan, plan_for
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.decoder import MAX_INTEGER, decode
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
 
@@ -222,7 +222,7 @@ def _put(value: Any, path: tuple[str, ...], found: Any) -> Any:
 def _refusal(wrong: list[tuple[Field, str]]) -> ClientFault:
     listed = [
         {
-            "pointer": _AT + "".join(f"/{escape(name)}" for name in field.path),
+            "pointer": _AT + "".join(f"/{printable_token(name)}" for name in field.path),
             "field": field.name,
             "message": f"{field.subject} {text}.",
         }

@@ -16,7 +16,7 @@ from weftwork.engine.api.runs import Service
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.review.spans import parse_traceparent
-from weftwork.protocol.run.child_runs import MAX_TREE, TREE
+from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire import idempotency
@@ -144,5 +144,5 @@ class KinshipRoutes:
         return json_response(200, await self._kinship.ancestry(request.caller, request.params["runId"]))
 
     async def tree(self, request: Request) -> Response:
-        limit = request.integer("limit", 1, MAX_TREE, TREE)
+        limit = request.integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
         return json_response(200, await self._kinship.tree(request.caller, request.params["runId"], limit))

@@ -73,7 +73,7 @@ def _results(wanted: str | None, children: Mapping[str, ChildState]) -> Outcome:
 def _first_failed(children: Mapping[str, ChildState]) -> Failed:
     """The first by index of those that ended badly so far."""
     for index, child in enumerate(children.values()):
-        if child.ended and child.status != "completed":
+        if child.has_ended and child.status != "completed":
             return _item_failed(index, failure(child), child)
     raise RuntimeError("a child of a map failed, and none has")
 

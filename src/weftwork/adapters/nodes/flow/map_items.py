@@ -15,7 +15,7 @@ from weftwork.adapters.nodes.call_inputs import faulty
 from weftwork.ports.node_outcome import Awaits, Completed, EmitEvent, Failed, Outcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.run.effects import asks_for_outcome
+from weftwork.protocol.run.effects import is_outcome_interrupt
 
 CONCURRENCY: Final = 8
 TURN: Final = 0.002
@@ -151,7 +151,7 @@ class MapItems:
                         self._context.say(effect)
                 raise _ItemFailed(index, code, message, retryable)
             case Suspended(interrupt, _):
-                if asks_for_outcome(interrupt.data):
+                if is_outcome_interrupt(interrupt.data):
                     raise _ItemAsks(outcome)
                 message = "The body of a map must not wait for an answer, and this one would."
                 raise _ItemFailed(index, "map_body_suspended", message, retryable=False)

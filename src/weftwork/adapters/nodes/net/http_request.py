@@ -19,7 +19,7 @@ from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.values import MAX_TEXT, is_object
+from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.net.outbound import METHODS, REPEATABLE, SAFE
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
@@ -97,7 +97,7 @@ def _request(call: NodeCall, context: NodeContext) -> Request | Failed:
         tuple(headers.values()),
         content,
         timeout_ms=config.get("timeoutMs", 0),
-        max_bytes=MAX_TEXT,
+        max_bytes=MAX_VALUE_TEXT,
         redirects=config.get("followRedirects", True),
     )
 

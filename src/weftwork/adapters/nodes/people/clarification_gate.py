@@ -16,7 +16,7 @@ from weftwork.adapters.nodes.schemas import Schema, closed, fixed, name, notes, 
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.caller_schema import check_value
-from weftwork.protocol.json.pointers import escape
+from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.people.interrupt_validation import MAX_QUESTIONS
 from weftwork.protocol.run.interrupts import Resolution
@@ -73,10 +73,10 @@ def check_answers(questions: list[dict[str, Any]], answers: dict[str, Any], at: 
     """What keeps answers, by id, from being those to the questions. The schemas of these were checked."""
     ids = {each["id"] for each in questions}
     violations = [
-        Violation(f"{at}/{escape(each)}", "reference", "answers no question") for each in answers.keys() - ids
+        Violation(f"{at}/{printable_token(each)}", "reference", "answers no question") for each in answers.keys() - ids
     ]
     for each in questions:
-        place = f"{at}/{escape(each['id'])}"
+        place = f"{at}/{printable_token(each['id'])}"
         if each["id"] not in answers:
             violations.append(Violation(at, "required", "must answer every question"))
         elif "schema" in each:

@@ -25,7 +25,7 @@ from weftwork.ports.node_outcome import (
 )
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.fold.state import SupervisorDecision
-from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, NOT_NEEDED, ChildState
+from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, JOIN_DECIDED, ChildState
 from weftwork.protocol.workflow.orchestration import (
     CHAIN,
     DISPATCHED,
@@ -57,7 +57,7 @@ class Workers:
         begun = len(self._children)
         last = range(max(0, begun - 1), begun)
         for index in last:
-            if not self._children[index].ended:
+            if not self._children[index].has_ended:
                 return Awaits()
             if (failed := self._failure(index)) is not None:
                 return self._give_up(failed, last)
@@ -81,7 +81,9 @@ class Workers:
         if quorum > total:
             message = "The decision names fewer workers than have to complete."
             return Failed("quorum_unreachable", message, {"quorum": quorum, "workers": total}, retryable=False)
-        ended = sorted((each.end, index, each.status) for index, each in enumerate(self._children) if each.ended)
+        ended = sorted(
+            (each.end_sequence, index, each.status) for index, each in enumerate(self._children) if each.has_ended
+        )
         ends = [(index, status) for _, index, status in ended]
         room: int = config.get("maxParallel", PARALLEL)
         effects: list[NodeEffect] = []
@@ -100,7 +102,7 @@ class Workers:
             return self._give_up(self._of_worker(verdict.failed, failure(self._children[verdict.failed])), self._all)
         if (failed := next(filter(None, map(self._failure, verdict.deciding)), None)) is not None:
             return self._give_up(failed, self._all)
-        return self._dismiss(NOT_NEEDED) or self._complete(self._all, verdict.deciding)
+        return self._dismiss(JOIN_DECIDED) or self._complete(self._all, verdict.deciding)
 
     def _give_up(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> Outcome:
         """The node fails, once its children have ended; it tells how these did."""
@@ -110,7 +112,7 @@ class Workers:
 
     def _dismiss(self, reason: str) -> Awaits | None:
         """Cancel the children that are open, and wait for their end; None if there are none."""
-        left = [(str(index), each) for index, each in enumerate(self._children) if not each.ended]
+        left = [(str(index), each) for index, each in enumerate(self._children) if not each.has_ended]
         wanted = tuple(CancelChild(key, reason) for key, each in left if each.status != "cancelling")
         return Awaits(wanted) if left else None
 

@@ -21,7 +21,7 @@ async def _sub_workflow(call: NodeCall, context: NodeContext) -> Outcome:
         return await _start(call, context)
     if not child.awaited:
         return Completed(_left(child.run_id))
-    if not child.ended:
+    if not child.has_ended:
         return Awaits()
     if child.status == "completed":
         return _completed(child, call.config.get("outputMapping", {}))

@@ -9,7 +9,7 @@ from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, Outcome, S
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.run.events import DECIDED
+from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import (
     HOST_SUPERVISOR,
@@ -51,7 +51,7 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> Outcome:
         refused = await confirm(call, context, decision, None)
         if refused is not None:
             return refused
-    decided = EmitEvent(DECIDED, {"agentId": agent_id, "decision": decision}, event_id=context.event_id())
+    decided = EmitEvent(ORCHESTRATOR_DECIDED, {"agentId": agent_id, "decision": decision}, event_id=context.event_id())
     outputs = {"decision": decision, "kind": decision["kind"], "iteration": call.visit}
     return Completed(outputs, (decided,))
 

@@ -16,7 +16,7 @@ from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.people.interrupt_validation import MAX_MS, check_interrupt
-from weftwork.protocol.run.events import OWN
+from weftwork.protocol.run.events import RESERVED_PREFIXES
 from weftwork.protocol.run.interrupts import KINDS, PASSING, Interrupt, Resolution
 
 Seconds = float | timedelta
@@ -87,8 +87,8 @@ def _data(asked: Question) -> Any:
     named = key if asked.custom_kind is None else asked.custom_kind
     if not isinstance(named, str) or not 0 < len(named) <= MAX_KIND:
         raise misused(f"A custom kind takes 1 to {MAX_KIND} characters.")
-    if named.startswith(OWN[0]):
-        raise misused(f"Custom kinds that begin with {OWN[0]} are the host's own.")
+    if named.startswith(RESERVED_PREFIXES[0]):
+        raise misused(f"Custom kinds that begin with {RESERVED_PREFIXES[0]} are the host's own.")
     data = _json(key, "data", {"customKind": named, "payload": asked.data})
     if asked.data is None:
         del data["payload"]

@@ -24,8 +24,8 @@ from weftwork.adapters.python.values import NotJson, TooLarge, as_json, is_stora
 from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
-from weftwork.protocol.json.values import MAX_TEXT, is_object
-from weftwork.protocol.run.events import is_authors_type
+from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
+from weftwork.protocol.run.events import is_author_event_type
 from weftwork.protocol.run.versions import version_problem
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -197,21 +197,21 @@ class NodeLog:
         self._entry = entry
 
     def debug(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("debug", shown(message, MAX_TEXT), loggable(fields)))
+        self._entry.say(AppendLog("debug", shown(message, MAX_VALUE_TEXT), loggable(fields)))
 
     def info(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("info", shown(message, MAX_TEXT), loggable(fields)))
+        self._entry.say(AppendLog("info", shown(message, MAX_VALUE_TEXT), loggable(fields)))
 
     def warning(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("warn", shown(message, MAX_TEXT), loggable(fields)))
+        self._entry.say(AppendLog("warn", shown(message, MAX_VALUE_TEXT), loggable(fields)))
 
     def error(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("error", shown(message, MAX_TEXT), loggable(fields)))
+        self._entry.say(AppendLog("error", shown(message, MAX_VALUE_TEXT), loggable(fields)))
 
 
 def event_of(event_type: str, payload: Any) -> EmitEvent:
     """An event of the author's own type. Raises ValueError for types of others and for what is no JSON object."""
-    if not is_authors_type(event_type):
+    if not is_author_event_type(event_type):
         raise ValueError(
             f"{event_type!r} is no event type of your own: it needs a prefix such as acme. that nobody else has"
         )

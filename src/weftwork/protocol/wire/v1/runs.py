@@ -7,7 +7,7 @@ Operations on runs that start runs. Part of the table in wire_v1.
 
 from typing import Final
 
-from weftwork.protocol.run.child_runs import MAX_TREE, TREE
+from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.wire.route import IDEMPOTENCY, Param, Route
 
 STEERING: Final[tuple[Route, ...]] = (
@@ -103,8 +103,8 @@ KINSHIP: Final[tuple[Route, ...]] = (
         params=(
             Param(
                 "limit",
-                {"type": "integer", "minimum": 1, "maximum": MAX_TREE},
-                f"Runs in the answer, {TREE} by default.",
+                {"type": "integer", "minimum": 1, "maximum": MAX_TREE_RUNS},
+                f"Runs in the answer, {DEFAULT_TREE_RUNS} by default.",
             ),
         ),
         errors=("not_found",),
