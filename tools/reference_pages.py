@@ -19,12 +19,12 @@ from weftwork import settings
 from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.cli.main import main as command
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
-from weftwork.protocol.run.header import STATUSES, TERMINAL, TRANSITIONS, WAITS
-from weftwork.protocol.run.interrupts import WAITING
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, TRANSITIONS, WAITING_STATUSES
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED
-from weftwork.protocol.workflow.plan import RULES
+from weftwork.protocol.workflow.plan import TRIGGER_RULES
 from weftwork.wiring.node_types import node_types
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
@@ -117,16 +117,18 @@ def statuses() -> str:
     """The state machine of a run as a Mermaid diagram."""
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
     lines += [f"    {status} --> {then}: {event}" for (status, event), then in TRANSITIONS.items()]
-    for status in WAITS:
+    for status in WAITING_STATUSES:
         lines.append(f"    running --> {status}: interrupt.requested")
         lines.append(f"    {status} --> running: interrupt.resolved")
-    lines += [f"    {status} --> [*]" for status in STATUSES if status in TERMINAL]
+    lines += [f"    {status} --> [*]" for status in STATUSES if status in TERMINAL_STATUSES]
     return "\n".join([*lines, "```", ""])
 
 
 def waits() -> str:
     """What a run waits for, by the kinds of interrupts."""
-    kinds = [(status, [code(kind) for kind, then in WAITING.items() if then == status]) for status in WAITS]
+    kinds = [
+        (status, [code(kind) for kind, then in STATUS_BY_KIND.items() if then == status]) for status in WAITING_STATUSES
+    ]
     return table(("status", "kinds of interrupts"), ([code(status), ", ".join(names)] for status, names in kinds))
 
 
@@ -282,7 +284,7 @@ def unoffered() -> str:
 
 
 def trigger_rules() -> str:
-    return table(("trigger rule", "the node runs when"), ([code(name), text] for name, text in RULES.items()))
+    return table(("trigger rule", "the node runs when"), ([code(name), text] for name, text in TRIGGER_RULES.items()))
 
 
 PARTS: dict[str, Callable[[], str]] = {

@@ -55,7 +55,7 @@ from weftwork.protocol.wire.capabilities import Offer, discovery
 from weftwork.protocol.wire.openapi import openapi
 from weftwork.protocol.wire.v1.interrupts import TOKENS
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
-from weftwork.protocol.workflow.registration import find_gate
+from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.settings import Settings
 from weftwork.wiring.data_folder import DATABASE, LOCK, SOCKET, NoSeat, make_folder, take, unusable
 from weftwork.wiring.envelope_kinds import host_kinds
@@ -171,7 +171,7 @@ class Host:
 
     async def register_fixture(self, document: dict[str, Any]) -> None:
         """Register one of our own conformance workflows and advertise it, unless the host lacks what it needs."""
-        if find_gate(document, self.types) is not None:
+        if find_gated_node(document, self.types) is not None:
             return
         violations = await self.catalog.register(document)
         assert not violations, f"{document['id']}: {violations}"

@@ -49,7 +49,7 @@ def test_a_computing_chain_reads_by_connection_and_expression_in_every_node_but_
     for node_id in plan.order[1:]:
         node = plan.nodes[node_id].node
         assert {port.type for port in node.ports.values()} == {"connection", "expression"}
-        assert node.formulas
+        assert node.config_expressions
 
 
 def test_a_loop_goes_round_as_often_as_it_is_measured() -> None:

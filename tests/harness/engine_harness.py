@@ -31,8 +31,8 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan
@@ -202,7 +202,7 @@ class Bench:
     async def payloads(self, key: RunKey, kind: str) -> list[dict[str, Any]]:
         return [msgspec.json.decode(event.payload) for event in await self.events(key) if event.type == kind]
 
-    async def stored(self, key: RunKey) -> Stored:
+    async def stored(self, key: RunKey) -> StoredRun:
         stored = await self.store.log.stored(key)
         assert stored is not None
         return stored
@@ -219,7 +219,7 @@ class Bench:
     async def end(self, key: RunKey) -> list[Event]:
         """Go on, with as much time as it takes, until the run has ended; returns its log."""
         for _ in range(TURNS):
-            if await self.status(key) in TERMINAL:
+            if await self.status(key) in TERMINAL_STATUSES:
                 return await self.events(key)
             await quiet()
             if self.clock.next_wake is not None:

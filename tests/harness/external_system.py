@@ -8,7 +8,7 @@ from typing import Any
 from tests.harness.engine_harness import Bench, quiet
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 Body = Callable[[NodeCall, NodeContext], Awaitable[Outcome]]
@@ -55,7 +55,9 @@ class World:
 
 def working(type_id: str, body: Body, effect: Effect = "pure", **more: Any) -> WaitingNode:
     """A node type that does work of its own, and is executed again after a crash."""
-    declared = NodeDeclaration(type_id, "For one test.", effect=effect, instant=False, continued=False, **more)
+    declared = NodeDeclaration(
+        type_id, "For one test.", effect=effect, instant=False, resumes_after_crash=False, **more
+    )
     return WaitingNode(declared, body)
 
 
@@ -68,7 +70,7 @@ async def settle(bench: Bench, key: RunKey, find_out: Callable[[int], Any | Awai
     asked = 0
     for _ in range(400):
         status = await bench.status(key)
-        if status in TERMINAL:
+        if status in TERMINAL_STATUSES:
             return asked
         if status == "waiting-input":
             found = find_out(asked)

@@ -10,7 +10,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.run.projection import run_snapshot
 
 ADA, BOB, EVE = (Answerer(f"key_{name}", frozenset({name})) for name in ("ada", "bob", "eve"))
 
@@ -23,7 +23,7 @@ async def begun(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey
 
 
 async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
-    return msgspec.json.decode(msgspec.json.encode(snapshot(await bench.stored(key))))
+    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
 
 
 async def refused(bench: Bench, key: RunKey, value: Any, node_id: str, by: Answerer = ADA) -> tuple[int, str]:

@@ -50,7 +50,7 @@ ROWS: dict[str, list[str]] = {
     ],
     "Expressions and conditions": [f"{validation.MAX_EXPRESSIONS:,}"],
     "Loops of a definition": [str(loops.MAX_LOOPS)],
-    "Rounds of a loop": [f"{validation.MAX_ROUNDS:,}"],
+    "Rounds of a loop": [f"{validation.MAX_LOOP_ROUNDS:,}"],
     "A value that a node makes": [
         f"{values.MAX_VALUE_TEXT // 2**20} Mi characters",
         f"{values.MAX_VALUE_COUNT:,} values",

@@ -23,8 +23,8 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.events import TERMINAL_TYPES, Event
-from weftwork.protocol.run.header import TERMINAL, RunKey
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import SequentialIds
 from weftwork.testing.storage.harness import fields_of
@@ -72,14 +72,14 @@ class Auditor:
             self._check_fold(connection, stored, events, hidden)
             self._good_runs.add(known)
 
-    def _check_fold(self, connection: Any, stored: Stored, events: list[Event], hidden: list[HiddenValue]) -> None:
+    def _check_fold(self, connection: Any, stored: StoredRun, events: list[Event], hidden: list[HiddenValue]) -> None:
         header, run_id = stored.header, stored.header.run_id
         plan = self._plan(connection, header.definition)
         state = _now(load_state(_Port(events, hidden), header, plan))  # type: ignore[arg-type]
         projection, rows = _folded(state, events)
         assert stored.projection == projection, f"{run_id}: {stored.projection}, folded {projection}"
         assert sorted(stored.rows, key=repr) == rows, f"{run_id}: {stored.rows}, folded {rows}"
-        if plan.sensitive:
+        if plan.sensitive_variables:
             secret = secret_of(header.metadata["number"])
             assert state.inputs == {"secret": secret}, f"{run_id}: a hidden input is not there"
             done = [node for node in state.nodes.values() if node.outputs]
@@ -126,7 +126,7 @@ def _now(work: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("it waits")
 
 
-def _listed(connection: Any, *tags: str) -> dict[str, Stored]:
+def _listed(connection: Any, *tags: str) -> dict[str, StoredRun]:
     page = list_runs(CALLER.partition, RunQuery(tags=tags, limit=1000), connection)
     assert not page.more
     return {run.header.run_id: run for run in page.runs}
@@ -143,12 +143,12 @@ def _check_log(run_id: str, events: list[Event]) -> None:
 
 def _folded(state: RunState, events: list[Event]) -> tuple[Projection, list[StateRow]]:
     """The projection and the rows that the engine would write for a state that was folded from nothing."""
-    redactor = Redactor(state.plan) if state.plan.guarded else None
+    redactor = Redactor(state.plan) if state.plan.has_sensitive_data else None
     if redactor is not None:
         redactor.learn_inputs(state.inputs)
         redactor.learn_state(state)
     made = Append(state, redactor, 0).batch(SequentialIds(), None)
-    last = msgspec.json.decode(events[-1].payload) if state.terminal else {}
+    last = msgspec.json.decode(events[-1].payload) if state.is_terminal else {}
     shown = {name: encode_stored(last[name]) for name in ("error", "outputs") if name in last}
     return msgspec.structs.replace(made.projection, **shown), sorted(made.rows, key=repr)
 
@@ -161,6 +161,6 @@ def has_come(standing: tuple[str, int], least: str, sequence: int = -1) -> bool:
     status, last_sequence = standing
     if last_sequence < sequence:
         return False
-    if least in TERMINAL or status in TERMINAL:
+    if least in TERMINAL_STATUSES or status in TERMINAL_STATUSES:
         return least in (status, *_ORDER)
     return _ORDER.index(status) >= _ORDER.index(least)

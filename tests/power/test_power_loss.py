@@ -11,7 +11,7 @@ from tests.power.image_proof import Case, Proof
 from tests.power.recording_disk import open_disk, written
 from tests.power.recovery import go_on, show
 from tests.power.seeded_history import Recording, record
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 TURNS = 60
@@ -92,7 +92,7 @@ def boots(proof: Proof, cases: list[Case]) -> int:
             before = len(disk.log)
             go_on(folder, told[-8:], disk.vfs)
         _, runs = proof.check_sound(folder, case.point)
-        assert {status for status, _ in runs.values()} <= TERMINAL
+        assert {status for status, _ in runs.values()} <= TERMINAL_STATUSES
         dice = Random(case.number)
         drive = Drive(disk.log, dice)
         for point in sorted(dice.randint(before, len(disk.log)) for _ in range(3)):

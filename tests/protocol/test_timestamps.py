@@ -42,14 +42,14 @@ def test_every_day_around_the_end_of_february_is_right(year: int) -> None:
 def test_kept_dates_are_bounded_and_stay_right() -> None:
     for day in range(500):
         assert iso(day * 86_400_000) == expected(day * 86_400_000)
-    assert timestamps._to_the_second.cache_info().currsize <= 64
+    assert timestamps._iso_seconds.cache_info().currsize <= 64
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.integers(FIRST, LAST))
 def test_an_instant_is_read_again(milliseconds: int) -> None:
-    assert timestamps.milliseconds(iso(milliseconds)) == milliseconds
-    assert re.fullmatch(timestamps.INSTANT, iso(milliseconds))
+    assert timestamps.parse_iso(iso(milliseconds)) == milliseconds
+    assert re.fullmatch(timestamps.INSTANT_PATTERN, iso(milliseconds))
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_an_instant_is_read_again(milliseconds: int) -> None:
     ],
 )
 def test_what_is_no_instant_in_utc_is_none(text: str, value: int | None) -> None:
-    assert timestamps.milliseconds(text) == value
+    assert timestamps.parse_iso(text) == value

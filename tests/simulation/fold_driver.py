@@ -72,7 +72,7 @@ class Walk:
 
     def run(self, choose: Choose, early: Callable[[], bool] = lambda: False) -> "Walk":
         looked: dict[tuple[str, int], Input] = {}
-        while not self.state.terminal:
+        while not self.state.is_terminal:
             assert len(self.facts) < MOST, "the run does not end"
             if self.give(Step()):
                 for node_id, node in self.state.running.items():

@@ -12,7 +12,7 @@ from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.node_types import NodeDeclaration
-from weftwork.protocol.workflow.plan import RULES, Plan, plan_workflow
+from weftwork.protocol.workflow.plan import TRIGGER_RULES, Plan, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
 
 INPUTS = {"k": 2, "secret": 41}
@@ -151,7 +151,7 @@ class _Drawn:
             more["targetInput"] = dice.choice(["x", "y", "value"])
         if dice.random() < (0.35 if b > a else 0.8):
             more["condition"] = self._condition(a)
-        rule = dice.choice([None, None, None, None, *RULES])
+        rule = dice.choice([None, None, None, None, *TRIGGER_RULES])
         return edge(self._names[a], self._names[b], rule, **more)
 
     def _condition(self, at: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.run.events import Fact
-from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunKey
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
 
 CLOCK = "the clock"
 SLOTS = [name for name in RunState.__slots__ if name not in ("plan", "header", "touched", "budget", "hidden")]
@@ -155,7 +155,7 @@ class Gated:
             suspended = sorted(state.suspended) if state.status != "paused" else []
             waiting = sorted(name for name, gate in self._waiting.items() if not gate.done())
             found = [*waiting, *suspended, *([CLOCK] if self.bench.clock.next_wake is not None else [])]
-            if found or self.bench.log.died or await self.bench.status(self.key) in (*TERMINAL, "paused"):
+            if found or self.bench.log.died or await self.bench.status(self.key) in (*TERMINAL_STATUSES, "paused"):
                 return found
             await quiet()
         raise AssertionError(f"the run stands still: {await self.bench.kinds(self.key)}")
@@ -181,7 +181,7 @@ class Gated:
             found = await self.open()
             if self.bench.log.died:
                 await self.crash()
-            elif await self.bench.status(self.key) in TERMINAL:
+            elif await self.bench.status(self.key) in TERMINAL_STATUSES:
                 return await self.folded()
             while found:
                 await self.let(found.pop(found.index(choose(found))))
@@ -206,7 +206,7 @@ async def trouble(gated: Gated, dice: random.Random, crashes: bool, pauses: bool
     for turn in range(2_000):
         found = await gated.open()
         status = await gated.bench.status(gated.key)
-        if status in TERMINAL:
+        if status in TERMINAL_STATUSES:
             return await gated.folded()
         fate = dice.random() if turn < 60 else 1.0
         if crashes and fate < 0.1:

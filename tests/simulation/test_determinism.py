@@ -235,7 +235,7 @@ def last_in_the_log(patch: pytest.MonkeyPatch) -> None:
 
 def exits_at_once(patch: pytest.MonkeyPatch) -> None:
     """Edges lead out of a loop that has not ended."""
-    patch.setattr("weftwork.protocol.workflow.plan.exits", lambda loops, edge: ())
+    patch.setattr("weftwork.protocol.workflow.plan.loops_left_by", lambda loops, edge: ())
 
 
 def this_round(patch: pytest.MonkeyPatch) -> None:

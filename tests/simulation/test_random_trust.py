@@ -17,7 +17,7 @@ from weftwork.protocol.fold import fold, node_facts
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.fold.trust_flow import CONTENT_FREE_TYPES
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 _CARRY = frozenset(
     {
@@ -35,7 +35,7 @@ async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Eve
     key = await bench.start(document)
     for _ in range(60):
         await quiet()
-        if await bench.status(key) in TERMINAL:
+        if await bench.status(key) in TERMINAL_STATUSES:
             break
         if dice.random() < 0.5:
             await bench.crash()

@@ -22,7 +22,7 @@ from weftwork.ports.node_outcome import (
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
-from weftwork.protocol.workflow.plan import RULES, Plan, plan_workflow
+from weftwork.protocol.workflow.plan import TRIGGER_RULES, Plan, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
 
 OUT = "OUT"
@@ -194,7 +194,7 @@ def _port(dice: random.Random, names: list[str]) -> dict[str, Any]:
 
 
 def _edge(dice: random.Random, source: str, target: str) -> dict[str, Any]:
-    made = edge(source, target, dice.choice(list(RULES)) if dice.random() < 0.3 else None)
+    made = edge(source, target, dice.choice(list(TRIGGER_RULES)) if dice.random() < 0.3 else None)
     if dice.random() < 0.2:
         made["condition"] = {"type": "expression", "expression": dice.choice(["true", "size(variables.a) == 0"])}
     if dice.random() < 0.4:

@@ -23,7 +23,7 @@ from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_
 from weftwork.protocol.people.interrupt_validation import check_interrupt
 from weftwork.protocol.run.events import CHILD_STARTED, CHILD_STATUS, Draft
 from weftwork.protocol.run.interrupts import Interrupt
-from weftwork.protocol.workflow.channels import check_write, denial, may_write
+from weftwork.protocol.workflow.channels import access_denied_details, check_write, may_write
 
 TOO_LARGE: Final = Failed(
     "node_output_too_large",
@@ -108,7 +108,12 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
     type_id = state.plan.nodes[node_id].node.declaration.type_id
     if channel is not None and not may_write(channel, node_id, type_id):
         message = f"The node may not write to the channel {name}."
-        return Failed("channel_access_denied", message, denial(channel, "writers", node_id, type_id), retryable=False)
+        return Failed(
+            "channel_access_denied",
+            message,
+            access_denied_details(channel, "writers", node_id, type_id),
+            retryable=False,
+        )
     if channel is not None:
         reducer = channel.reducer
     wrong = check_write(channel, reducer, value)

@@ -8,11 +8,11 @@ from typing import Final
 def iso(milliseconds: int) -> str:
     """`2026-01-31T08:05:09.042Z`. Civil-from-days after Hinnant, so that no clock module is needed."""
     seconds, millis = divmod(milliseconds, 1000)
-    return f"{_to_the_second(seconds)}.{millis:03}Z"
+    return f"{_iso_seconds(seconds)}.{millis:03}Z"
 
 
 @lru_cache(maxsize=64)
-def _to_the_second(seconds: int) -> str:
+def _iso_seconds(seconds: int) -> str:
     """Almost every call asks for this second or the one before, so the last few answers are kept."""
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3600)
@@ -32,14 +32,14 @@ def _date(days: int) -> str:
     return f"{year:04}-{month:02}-{day:02}"
 
 
-INSTANT: Final = (
+INSTANT_PATTERN: Final = (
     "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?Z$"
 )
 """What `milliseconds` reads; a day that its month does not have counts on into the next one."""
-_INSTANT = re.compile(INSTANT[1:-1], re.ASCII)
+_INSTANT = re.compile(INSTANT_PATTERN[1:-1], re.ASCII)
 
 
-def milliseconds(text: str) -> int | None:
+def parse_iso(text: str) -> int | None:
     """The inverse of `iso`; None for a text that is no instant in UTC."""
     if _INSTANT.fullmatch(text) is None:
         return None

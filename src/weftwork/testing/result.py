@@ -8,7 +8,7 @@ import msgspec
 from weftwork.ports.outbound import Request
 from weftwork.protocol.envelopes.kind import MEDIA
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_author_event_type
-from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.call_recorder import Performed
 from weftwork.testing.faults import Fault
@@ -187,7 +187,7 @@ async def run_result(story: Story) -> RunResult:
     assert stored is not None, "a story ends with a run"
     world = story.world
     # Decoded, because a snapshot holds parts as the store has them.
-    shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
+    shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
     logged = await story.events()
     events = run_events(logged)
     media = [await _shown(story, event) for event in events if event.type in MEDIA]

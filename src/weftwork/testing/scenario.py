@@ -14,8 +14,8 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.testing.errors import Refused, Unending
 from weftwork.testing.event_loop import TurningLoop
@@ -132,7 +132,7 @@ class Story:
         if stored is None or self._run is None:
             return False
         self.questions = open_questions(stored.rows, self.world.seen, stored.header)
-        if stored.projection.status in TERMINAL:
+        if stored.projection.status in TERMINAL_STATUSES:
             return True
         states = [msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"]
         unanswered = self.questions and not any(self._has_answer(each) for each in self.questions)
@@ -181,7 +181,7 @@ class Story:
         assert self._life is not None
         return self._life
 
-    async def stored(self) -> Stored | None:
+    async def stored(self) -> StoredRun | None:
         """The run as the store has it."""
         return await self.world.store.log.stored(self._run) if self._run is not None else None
 

@@ -25,7 +25,7 @@ from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW
 from weftwork.protocol.run.header import Owner, Parent, RunHeader
-from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
 from weftwork.protocol.workflow.node_types import Effect
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock
@@ -157,7 +157,7 @@ class Context(Unused):
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         self.asked.append(interrupt)
-        if interrupt.kind in PASSING:
+        if interrupt.kind in NON_BLOCKING_KINDS:
             return Resolution()
         if instead is not UNSET:
             return Resolution(instead)

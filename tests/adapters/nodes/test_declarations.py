@@ -141,7 +141,7 @@ def test_expressions_are_where_the_declaration_says(declaration: NodeDeclaration
 
 @each_declaration
 def test_variables_are_mapped_where_the_declaration_says(declaration: NodeDeclaration) -> None:
-    for pointer in (*declaration.maps_in, *declaration.maps_out):
+    for pointer in (*declaration.input_mappings, *declaration.output_mappings):
         (place,) = at(declaration.config, pointer)
         assert (place["type"], place["additionalProperties"]["type"]) == ("object", "string")
 
@@ -186,7 +186,7 @@ def test_an_alias_is_the_same_type_under_another_name() -> None:
         assert (same.declaration.type_id, same.declaration.notes) == (alias, f"Same as `{type_id}`.")
         assert same.declaration.config is meant.declaration.config
         assert same.declaration.branching == meant.declaration.branching
-        assert same.declaration.gathering == meant.declaration.gathering
+        assert same.declaration.gathers_edges == meant.declaration.gathers_edges
     assert not ALIASES.keys() & set(ALIASES.values())
 
 
@@ -196,7 +196,7 @@ def test_what_can_never_be_the_body_of_a_map_is_refused() -> None:
     told = {
         type_id
         for type_id, each in declared.items()
-        if each.bodies or each.sets_variable or each.reads_variable or each.writes_channel or each.maps_in
+        if each.bodies or each.sets_variable or each.reads_variable or each.writes_channel or each.input_mappings
     }
     assert told < set(NO_BODIES) <= TYPES.keys()
     assert {alias for alias, type_id in ALIASES.items() if type_id in NO_BODIES} < set(NO_BODIES)

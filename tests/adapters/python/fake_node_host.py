@@ -11,7 +11,7 @@ from weftwork.adapters.python.threads import Threads
 from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, Outcome, StepFailed, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
 
 BOUND = 20.0
 ENDED: Any = object()
@@ -81,7 +81,7 @@ class Stage:
     async def ask(self, interrupt: Interrupt, instead: Any = None) -> Resolution:
         if interrupt.kind in self.unaskable:
             raise StepFailed(Failed("node_misused", "Not here.", retryable=False))
-        if interrupt.kind in PASSING:
+        if interrupt.kind in NON_BLOCKING_KINDS:
             self.passed.append(interrupt)
             return Resolution()
         if interrupt.key not in self.answers:

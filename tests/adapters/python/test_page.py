@@ -9,7 +9,7 @@ import weftwork
 from tests.docs.pages import ROOT, blocks
 from weftwork.adapters.python.calls.model_calls import Answer, Envelope, Usage
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node, node_of
-from weftwork.protocol.run.interrupts import KINDS
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS
 from weftwork.testing import TIMEOUT, Asset, run_node
 
 PAGE = (ROOT / "docs" / "extend" / "node.md").read_text("utf-8")
@@ -95,7 +95,7 @@ def test_everything_about_media_is_explained() -> None:
 
 
 def test_every_kind_of_question_is_explained() -> None:
-    assert [kind for kind in KINDS if f"`{kind}`" not in QUESTIONS] == []
+    assert [kind for kind in INTERRUPT_KINDS if f"`{kind}`" not in QUESTIONS] == []
 
 
 def test_every_member_of_the_context_is_explained() -> None:

@@ -7,7 +7,7 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
 from weftwork.ports.node_outcome import Failed
-from weftwork.protocol.run.versions import version_problem
+from weftwork.protocol.run.versions import version_error
 
 
 @pytest.mark.rule("ver-02")
@@ -30,7 +30,7 @@ from weftwork.protocol.run.versions import version_problem
     ],
 )
 def test_a_range_and_what_is_pinned(change_id: str, least: Any, most: Any, pinned: Any, code: str | None) -> None:
-    found = version_problem(change_id, least, most, pinned)
+    found = version_error(change_id, least, most, pinned)
     assert (found and found[0]) == code
 
 

@@ -13,7 +13,7 @@ from tests.adapters.sqlite.test_model import PARTITIONS, RUN_IDS, Pair
 from tests.harness.definitions import examples
 from weftwork.adapters.sqlite import assets, transactions
 from weftwork.ports.storage.assets import AssetPlace, AssetQuery
-from weftwork.protocol.run.header import TERMINAL, RunKey, Status
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey, Status
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.children import child
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
@@ -93,7 +93,7 @@ class Assets(Pair):
         found = log.find(run)
         at = (found.projection.last_sequence if found is not None else -1) + off
         spawns: Any = ()
-        if born is not None and status not in TERMINAL:
+        if born is not None and status not in TERMINAL_STATUSES:
             root = found.kinship.root if found is not None and found.kinship else run_id
             spawn = child(run, born, root)
             spawns = (replace(spawn, header=replace(spawn.header, assets=inherited)),)

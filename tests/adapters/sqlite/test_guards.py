@@ -25,7 +25,7 @@ from weftwork.adapters.sqlite.transactions import Heads
 from weftwork.ports.storage.assets import Usage
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
-from weftwork.protocol.run.projection import StateRow, Stored
+from weftwork.protocol.run.projection import StateRow, StoredRun
 from weftwork.testing import storage
 from weftwork.testing.storage.harness import ACME, batch, make_run
 
@@ -231,7 +231,7 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
 
 
 def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
-    found: Stored = interrupted(
+    found: StoredRun = interrupted(
         tmp_path / "store.db",
         run_queries._ROWS,
         lambda connection: run_queries.find_run(RunKey(ACME, "run-a"), connection),

@@ -18,7 +18,7 @@ from weftwork.adapters.sqlite.database.connection import migrate, open_reader, s
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import Listed
+from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
 from weftwork.testing.storage.waiting import NONE_OPEN, add, answered, interrupt, shown, walk
@@ -203,7 +203,7 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         assert [(each.run_id, each.workflow_id, each.interrupt_id) for each in page.interrupts] == [
             ("run-1", "greet", "i1")
         ]
-        assert page.interrupts[0].listed == Listed("custom", "gate", NOW + 7)
+        assert page.interrupts[0].listed == InterruptListing("custom", "gate", NOW + 7)
         found = await store.log.projection(runs[0])
         assert found is not None
         assert (found.parked, found.wake_at) == (False, None)

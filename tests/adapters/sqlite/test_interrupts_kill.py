@@ -79,7 +79,7 @@ def check_left(path: Path, told: dict[str, int]) -> None:
             if last >= 0:
                 made = step(run, last)
                 assert found == made.projection
-                open_now += [shown(run, row) for row in made.rows if row.listed is not None]
+                open_now += [shown(run, row) for row in made.rows if row.listing is not None]
                 if found.parked:
                     waking_at.append((NOW + last, run))
         assert sorted(await walk(store), key=repr) == sorted(open_now, key=repr)

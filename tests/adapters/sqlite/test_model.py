@@ -16,8 +16,8 @@ from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import Created, InterruptQuery, RunQuery
 from weftwork.protocol.run.batch import HiddenValue
-from weftwork.protocol.run.header import STATUSES, TERMINAL, RunKey
-from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, fields_of, header, record
 
 PARTITIONS = st.sampled_from([ACME, OTHER])
@@ -30,7 +30,7 @@ TIMES = st.integers(NOW, NOW + 5)
 NAMES = st.sampled_from(["x", "y", "é", "\U0001f9f5"])
 KINDS = st.sampled_from(["approval", "clarification"])
 WAKES = st.none() | TIMES
-LISTED = st.none() | st.builds(Listed, KINDS, NAMES, TIMES, WAKES)
+LISTED = st.none() | st.builds(InterruptListing, KINDS, NAMES, TIMES, WAKES)
 ROWS = st.lists(
     st.builds(StateRow, st.sampled_from(["variable", "channel", "node"]), NAMES, st.binary(max_size=4))
     | st.builds(StateRow, st.just("interrupt"), NAMES, st.binary(max_size=4), LISTED),
@@ -144,7 +144,7 @@ class Twins(Pair):
         expected = max(-1, (known.projection.last_sequence if known else -1) + off)
         hidden = (HiddenValue(expected + 1, "/a", b"1"),) if count else ()
         given = batch(run, expected, count, status, rows, hidden, self.record(partition, slot))
-        if status not in TERMINAL:
+        if status not in TERMINAL_STATUSES:
             given = replace(given, projection=replace(given.projection, parked=parked, wake_at=wake_at))
         self.both("append", run, expected, given)
 

@@ -20,7 +20,7 @@ def by_id(page: InterruptPage) -> InterruptPage:
 
 def never_close(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        rows = tuple(row for row in batch.rows if row.kind != "interrupt" or row.listed is not None)
+        rows = tuple(row for row in batch.rows if row.kind != "interrupt" or row.listing is not None)
         return await real(run, expected, replace(batch, rows=rows))
 
     return append

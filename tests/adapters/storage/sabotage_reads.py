@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.ports.storage.event_log import Page, RunQuery
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import Projection, Stored
+from weftwork.protocol.run.projection import Projection, StoredRun
 
 Wrap = Callable[[Any, Any], Any]
 
@@ -96,7 +96,7 @@ def any_tag(log: MemoryEventLog, real: Any) -> Any:
 
 
 def count_instead_of_cursor(log: MemoryEventLog, real: Any) -> Any:
-    given: list[Stored] = []
+    given: list[StoredRun] = []
 
     async def list_runs(partition: str, query: RunQuery) -> Any:
         everything = (await real(partition, RunQuery(limit=1000))).runs
@@ -150,7 +150,7 @@ def changed(change: Callable[[Any], Any]) -> Wrap:
     return wrap
 
 
-def of_stored(change: Callable[[Stored], Stored]) -> Wrap:
+def of_stored(change: Callable[[StoredRun], StoredRun]) -> Wrap:
     return changed(lambda found: None if found is None else change(found))
 
 
@@ -158,7 +158,7 @@ def of_projection(**fields: Any) -> Wrap:
     return of_stored(lambda found: replace(found, projection=replace(found.projection, **fields)))
 
 
-def sort_the_tags(found: Stored) -> Stored:
+def sort_the_tags(found: StoredRun) -> StoredRun:
     return replace(found, header=replace(found.header, tags=tuple(sorted(found.header.tags))))
 
 

@@ -15,7 +15,7 @@ from weftwork.adapters.sqlite import interrupts as in_sqlite
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, make_run, prove
 from weftwork.testing.storage.waiting import add, answered, interrupt, shown
 
@@ -29,7 +29,7 @@ ROW = st.builds(
     st.just("interrupt"),
     st.sampled_from(["i1", "i2", "i3", "é", "\U0001f9f5", ""]),
     st.binary(max_size=3),
-    st.none() | st.builds(Listed, KINDS, NODES, TIMES, st.none() | TIMES),
+    st.none() | st.builds(InterruptListing, KINDS, NODES, TIMES, st.none() | TIMES),
 )
 APPENDS = st.tuples(st.sampled_from(RUNS), st.lists(ROW, min_size=1, max_size=5))
 QUERY = st.builds(
@@ -62,7 +62,7 @@ class Asking:
         self.last[run] += 1
         for row in rows:
             self.open.pop((run, row.name), None)
-            if row.listed is not None:
+            if row.listing is not None:
                 self.open[run, row.name] = shown(run, row, _workflow(run))
 
     def wanted(self, query: InterruptQuery) -> list[OpenInterrupt]:

@@ -22,10 +22,10 @@ from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import LINES, answer_lines, asked
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
-from weftwork.protocol.run.interrupts import payload_of
+from weftwork.protocol.run.interrupts import interrupt_payload
 
 LONG = "Was the invoice 17 of the customer north paid already? " * 20
-UNKNOWN = payload_of(outcome_interrupt("pay", 1, EffectRef("charge", "3"), 1))
+UNKNOWN = interrupt_payload(outcome_interrupt("pay", 1, EffectRef("charge", "3"), 1))
 ORDER: dict[str, Any] = {
     "kind": "custom",
     "key": "n:0:k",

@@ -12,7 +12,7 @@ from tests.harness.definitions import edge, node, variable
 from tests.live import Host, delays, until, write_workflows
 from tests.live.child_workflows import calling
 from tests.live.steering import asking, flow
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 SABOTEUR = Path(__file__).with_name("child_run_sabotage.py")
 FAN = 6
@@ -90,7 +90,7 @@ def once(look: Callable[[list[dict[str, Any]]], Any], what: str) -> Step:
     def step(host: Host, case: Case) -> None:
         def found() -> bool:
             rows = tree(host, case.run_id)
-            return bool(look(rows)) or rows[0]["status"] in TERMINAL
+            return bool(look(rows)) or rows[0]["status"] in TERMINAL_STATUSES
 
         until(found, f"{case.name}: {what}")
 

@@ -10,8 +10,8 @@ from tests.crash.store_image import check_image
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
-from weftwork.protocol.run.header import TERMINAL, WAITS, RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, RunKey
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.wiring.data_folder import DATABASE
 
 PAGE = 1000
@@ -56,14 +56,14 @@ async def _check_run(log: EventLog, key: RunKey, news: dict[str, str], orders: s
     for run_id, child in there.items():
         assert child.header.parent is not None
         stands = child.projection.status
-        assert run_id not in ended or stands in TERMINAL, f"{key.run_id} knows the end of a child that goes on"
-        if status not in TERMINAL and not stops and child.header.parent.awaited:
+        assert run_id not in ended or stands in TERMINAL_STATUSES, f"{key.run_id} knows the end of a child that goes on"
+        if status not in TERMINAL_STATUSES and not stops and child.header.parent.awaited:
             said = heard.get(run_id), news.get(run_id)
-            if "cancelling" in said and stands not in TERMINAL:
+            if "cancelling" in said and stands not in TERMINAL_STATUSES:
                 assert run_id in orders, f"{key.run_id} wants its child {run_id} cancelled, and there is no order"
-            elif stands in TERMINAL or stands in WAITS:
+            elif stands in TERMINAL_STATUSES or stands in WAITING_STATUSES:
                 assert stands in said, f"the word of {run_id} is lost: it is {stands}, and there is {said}"
-        if stops and stands not in TERMINAL and child.header.parent.cascade:
+        if stops and stands not in TERMINAL_STATUSES and child.header.parent.cascade:
             assert run_id in orders, f"{key.run_id} is cancelled, and its child {run_id} has no order"
 
 
@@ -74,9 +74,9 @@ async def _events(log: EventLog, key: RunKey) -> list[Event]:
     return found
 
 
-async def _children(log: EventLog, key: RunKey) -> dict[str, Stored]:
+async def _children(log: EventLog, key: RunKey) -> dict[str, StoredRun]:
     """In the order in which they were made."""
-    found: dict[str, Stored] = {}
+    found: dict[str, StoredRun] = {}
     while page := await log.children(key, list(found)[-1] if found else None, PAGE):
         found |= {each.header.run_id: each for each in page}
     return found

@@ -96,5 +96,5 @@ def test_it_is_bounded_in_runs_events_and_bytes(monkeypatch: pytest.MonkeyPatch)
     assert [len(made.events(ACME, f"run-{at}")) for at in range(5)] == [0, 0, 0, 0, 1]
     made.append(ACME, "run-4", [said(text="x")])
     assert len(made.events(ACME, "run-4")) == 1
-    assert made._weight == sum(event.weight for events in made._runs.values() for event in events)
+    assert made._weight == sum(event.size for events in made._runs.values() for event in events)
     assert set(made._next) == set(made._runs)

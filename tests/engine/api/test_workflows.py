@@ -14,7 +14,7 @@ from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.v1.routes import SCOPES
-from weftwork.protocol.workflow.registration import GATED, MAX_DESCRIPTION, MAX_LISTED
+from weftwork.protocol.workflow.registration import GATED_NODE_TYPES, MAX_DESCRIPTION, MAX_LISTED_VIOLATIONS
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
@@ -148,7 +148,7 @@ def test_every_violation_is_listed_up_to_a_bound() -> None:
         ]
         assert details["pointer"] == "/nodes/0/typeId"
         many = await refused(bench, workflow([node(str(number), "no.such") for number in range(300)]))
-        assert len((many.details or {})["violations"]) == MAX_LISTED
+        assert len((many.details or {})["violations"]) == MAX_LISTED_VIOLATIONS
         for nothing in (None, [], "x", {}):
             assert (await refused(bench, nothing)).code == "validation_error"
         assert await read(bench) == "not_found"
@@ -167,7 +167,7 @@ def without(bench: Bench, *types: str) -> None:
 
 
 @pytest.mark.rule("wf-09")
-@pytest.mark.parametrize("type_id", GATED)
+@pytest.mark.parametrize("type_id", GATED_NODE_TYPES)
 def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
     """Whoever creates it learns what is missing, and where it is."""
 
@@ -182,7 +182,7 @@ def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str)
         assert (caught.value.code, caught.value.status) == ("capability_required", 422)
         assert caught.value.details == {
             "pointer": "/workflowId",
-            "requiredCapability": GATED[type_id],
+            "requiredCapability": GATED_NODE_TYPES[type_id],
             "offendingTypeId": type_id,
             "nodeId": "b",
         }

@@ -14,7 +14,7 @@ from tests.harness.engine_harness import Bench, quiet, run
 from tests.harness.run_tree import ACCEPT, begin, calling, children, flow, gate, restarted, shown
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 BOTH: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
 MIDDLE = flow("middle", calling("add", **BOTH), variables=[number("n")])
@@ -87,7 +87,7 @@ async def _dies(bench: Bench, key: RunKey, died: asyncio.Event) -> bool:
     """Whether the host dies before the run has ended. Whoever is asked says yes."""
     for _ in range(40):
         await quiet()
-        if died.is_set() or await bench.status(key) in TERMINAL:
+        if died.is_set() or await bench.status(key) in TERMINAL_STATUSES:
             return died.is_set()
         for each in await children(bench, key):
             if await bench.status(each) == "waiting-approval":

@@ -14,7 +14,7 @@ from tests.harness.run_tree import ACCEPT, begin, children, ended, flow, gate, r
 from weftwork.adapters.nodes.flow import map_children
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 DECLARED = [variable("item", "number")]
 GATED = gate("child", variables=DECLARED)
@@ -36,7 +36,7 @@ def mapping(items: list[Any], concurrency: int = 8, more: dict[str, Any] | None 
 
 
 async def opened(bench: Bench, key: RunKey) -> list[RunKey]:
-    return [each for each in await children(bench, key) if await bench.status(each) not in TERMINAL]
+    return [each for each in await children(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
 
 
 @pytest.mark.rule("kin-13")
@@ -163,7 +163,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
     count, concurrency = dice.randint(1, 9), dice.randint(1, 4)
     key = await begin(bench, mapping(list(range(count)), concurrency, output="item"), GATED)
     for _ in range(200):
-        if await bench.status(key) in TERMINAL:
+        if await bench.status(key) in TERMINAL_STATUSES:
             break
         line = await opened(bench, key)
         assert len(line) <= concurrency

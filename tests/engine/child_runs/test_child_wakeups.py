@@ -187,7 +187,9 @@ def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatc
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         return Completed({})
 
-    declared = NodeDeclaration("test.script", "As the test says.", effect="idempotent", instant=False, continued=False)
+    declared = NodeDeclaration(
+        "test.script", "As the test says.", effect="idempotent", instant=False, resumes_after_crash=False
+    )
 
     async def work() -> int:
         bench, key = await begun(SCRIPT, QUICK, bench=ending("node.resumed", WaitingNode(declared, script)))

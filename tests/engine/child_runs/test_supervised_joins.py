@@ -13,7 +13,7 @@ from tests.harness.engine_harness import Bench, run
 from tests.harness.supervised_runs import WORKERS, found, let_go, parallel, story
 from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 
@@ -132,7 +132,7 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
     async def work() -> None:
         bench, key = await begun(parallel("a", "b", third, maxParallel=2, **mode), *WORKERS)
         for _ in range(40):
-            if await bench.status(key) in TERMINAL:
+            if await bench.status(key) in TERMINAL_STATUSES:
                 break
             if chance.random() < 0.4:
                 bench = await after_crash(bench)
@@ -157,6 +157,6 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
         assert sorted(begun_well) == sorted(line.split()[1] for line in told if line.startswith("child."))
         started = await bench.payloads(key, "weftwork.child.started")
         assert len(started) == len(await kids(bench, key)) == len({each["key"] for each in started})
-        assert {await bench.status(each) for each in await kids(bench, key)} <= TERMINAL
+        assert {await bench.status(each) for each in await kids(bench, key)} <= TERMINAL_STATUSES
 
     run(work)

@@ -13,7 +13,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.interrupts import KINDS, WAITING, Interrupt
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, STATUS_BY_KIND, Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 GATE = {"artifactId": "a", "artifactType": "t", "title": "Pay it?", "actions": ["accept", "reject"]}
@@ -68,7 +68,7 @@ async def refused(bench: Bench, key: RunKey, value: Any, by: Answerer | None = N
 def test_each_kind_waits_as_it_should_and_takes_its_answer(kind: str) -> None:
     async def work() -> list[str]:
         bench, key = await asked(kind)
-        assert await bench.status(key) == WAITING[kind]
+        assert await bench.status(key) == STATUS_BY_KIND[kind]
         assert await bench.answer(key, GOOD[kind]) == "completed"
         for event in await bench.events(key):
             document = msgspec.json.decode(event.document)
@@ -97,7 +97,7 @@ def test_a_suspension_says_why_where_its_kind_has_a_reason() -> None:
         assert said == {**plain, "reason": "low-confidence", **more}
 
     run(work)
-    assert {kind.reason for kind in KINDS.values()} == {None, "conversation-input", "low-confidence"}
+    assert {kind.reason for kind in INTERRUPT_KINDS.values()} == {None, "conversation-input", "low-confidence"}
 
 
 @pytest.mark.rule("int-11")

@@ -62,7 +62,7 @@ def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, dict[s
 
 
 def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.protocol.workflow.validation.check_keys", lambda nodes: [])
+    monkeypatch.setattr("weftwork.protocol.workflow.validation.check_interrupt_keys", lambda nodes: [])
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
     second = node("b", "core.approvalGate", config={"key": "pay", "approversList": ["ada"]})
 

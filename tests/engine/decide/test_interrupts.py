@@ -17,7 +17,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import Interrupt, answer_refusal
-from weftwork.protocol.run.projection import Stored, snapshot
+from weftwork.protocol.run.projection import StoredRun, run_snapshot
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ASK = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "pick", "payload": [1, 2]}})
@@ -31,7 +31,7 @@ async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "ask", id
     given = AnswerGiven(node_id, value, ANSWERER, bench.clock.now())
     outcome = Steered(key.run_id, "", claim.now, node_id)
 
-    def late(stored: Stored) -> ClientFault:
+    def late(stored: StoredRun) -> ClientFault:
         rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
         mine = [row["status"] for row in rows if row["nodeId"] == node_id]
         return answer_refusal(mine[-1] if mine else None)
@@ -40,7 +40,7 @@ async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "ask", id
 
 
 async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
-    return msgspec.json.decode(msgspec.json.encode(snapshot(await bench.stored(key))))
+    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
 
 
 @pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")

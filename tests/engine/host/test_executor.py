@@ -53,7 +53,7 @@ async def finished(bench: Bench, document: dict[str, Any], **request: Any) -> Ru
         assert is_event_type(event.type)
         assert schema.check("run-event", msgspec.json.decode(event.document)) == []
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
-    assert [event.type for event in events if event.terminal] == [events[-1].type]
+    assert [event.type for event in events if event.is_terminal] == [events[-1].type]
     return key
 
 

@@ -15,7 +15,7 @@ from weftwork.engine.models import model_calls
 from weftwork.ports.models import Delta, ModelRequest, Stop
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import Usage
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 PLAN = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
 ASKS = {"type": "clarification.request", "payload": {"questions": [{"id": "who", "question": "Who?"}]}}
@@ -107,7 +107,7 @@ async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], b
             bench = bench.again()
             await bench.executor.recover()
         status = await bench.status(key)
-        if status in TERMINAL:
+        if status in TERMINAL_STATUSES:
             break
         if status == "waiting-input" and (not dying.died.is_set() or died):
             await answered(bench, key)

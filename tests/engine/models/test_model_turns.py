@@ -12,7 +12,7 @@ from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models import generation, model_calls
 from weftwork.ports.models import Stop
 from weftwork.protocol.models.answers import Usage
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 SECRET = "swordfish-9000"
 HIDES = [{"name": "word", "type": "string", "sensitive": True}]
@@ -41,7 +41,7 @@ async def ended(bench: Bench, key: RunKey) -> None:
     """Answer what is asked, and wait for the end."""
     for _ in range(200):
         status = await bench.status(key)
-        if status in TERMINAL:
+        if status in TERMINAL_STATUSES:
             return
         if status == "waiting-input":
             await bench.answer(key, {"answers": {"who": "Ann"}}, "a")

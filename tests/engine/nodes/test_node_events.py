@@ -11,7 +11,7 @@ from weftwork.engine import node_events
 from weftwork.engine.api.run_control import Control
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.run.projection import run_snapshot
 
 
 async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey]:
@@ -22,7 +22,7 @@ async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey
 
 
 async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
-    return msgspec.json.decode(msgspec.json.encode(snapshot(await bench.stored(key))))
+    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
 
 
 def setting(value: Any, name: str = "n") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 RULES = ["all_success", "all_success", "any_success", "all_complete", "any_failed"]
@@ -98,7 +98,7 @@ async def lived(
     bench = Bench(*types(minted, seen))
     key = await bench.start(document, inputs=inputs)
     await quiet()
-    while await bench.status(key) not in TERMINAL:
+    while await bench.status(key) not in TERMINAL_STATUSES:
         shown += await everything_shown(bench, key)
         if crashes:
             crashes -= 1

@@ -23,7 +23,7 @@ from weftwork.testing.fake_outbound import FakeOutbound
 
 @pytest.mark.rule("trust-02")
 def test_requests_bring_content_from_outside_under_every_name() -> None:
-    found = {each.declaration.type_id for each in BUILTIN if each.declaration.outside}
+    found = {each.declaration.type_id for each in BUILTIN if each.declaration.external_content}
     assert found == {"core.http.request", "core.openwop.http.fetch", "core.openwop.http.get"}
 
 
@@ -84,7 +84,9 @@ def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
         return Completed({"output": OUT})
 
     async def scenario() -> None:
-        plain = InstantNode(NodeDeclaration("test.plain", "", outside=True), lambda call: Completed({"output": OUT}))
+        plain = InstantNode(
+            NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": OUT})
+        )
         bench = Bench(*MIXERS, plain, waiting_type("test.fetches", fetches))
         items = {"type": "static", "value": [1, 2]}
         mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})

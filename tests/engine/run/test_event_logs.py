@@ -20,9 +20,9 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.secret_matcher import mask
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.interrupts import InterruptState
-from weftwork.protocol.run.projection import snapshot
+from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso
 
 RULES = ["all_success", "all_success", "any_success", "all_complete", "none_failed", "any_failed"]
@@ -97,13 +97,13 @@ async def lived(dice: random.Random) -> tuple[Bench, RunKey]:
         bench.clock.advance(1000)
         await quiet()
     for answer in await asyncio.gather(*asking, return_exceptions=True):
-        assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL
+        assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL_STATUSES
     return bench, key
 
 
 def expected_error(state: RunState, node_id: str | None, error: Any) -> Any:
     """A node that was given something sensitive shows no details."""
-    if node_id is None or "details" not in error or not state.plan.nodes[node_id].hides:
+    if node_id is None or "details" not in error or not state.plan.nodes[node_id].hides_outputs:
         return error
     return {**error, "details": {"redacted": mask(f"{node_id}.error")}}
 
@@ -137,7 +137,7 @@ def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
     """What the store should have cached, from the state alone. A node that never began has no row."""
     rows: dict[tuple[str, str], Any] = {}
     for name, value in state.variables.items():
-        rows["variable", name] = mask(name) if name in state.plan.sensitive else value
+        rows["variable", name] = mask(name) if name in state.plan.sensitive_variables else value
     for name, channel in state.channels.items():
         rows["channel", name] = mask(name) if name in state.plan.taint.channels else channel.value
     for name, asked in state.interrupts.items():
@@ -178,13 +178,13 @@ async def check_caches(bench: Bench, key: RunKey) -> None:
     expected = {place: hidden(value) for place, value in expected_rows(state).items()}
     assert rows.keys() == expected.keys()
     assert all(is_shown(rows[place], expected[place]) for place in rows), (rows, expected)
-    document = msgspec.json.decode(msgspec.json.encode(snapshot(stored)))
+    document = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
     assert schema.check("run-snapshot", document) == []
 
 
 def check_log(events: list[Event]) -> None:
     assert [event.sequence for event in events] == list(range(len(events)))
-    assert [event.type for event in events if event.terminal] == [events[-1].type]
+    assert [event.type for event in events if event.is_terminal] == [events[-1].type]
     stands: dict[str, str] = {}
     for event in events:
         assert SECRET.encode() not in event.document

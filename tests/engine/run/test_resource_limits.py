@@ -32,7 +32,7 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
         await bench.end(key)
         failed = await bench.payloads(key, "run.failed")
         code = failed[0]["error"]["code"] if failed else None
-        return code, sum(event.weight for event in await bench.events(key))
+        return code, sum(event.size for event in await bench.events(key))
 
     code, size = run(lambda: work(40))
     assert code == "node_output_too_large"
@@ -93,7 +93,7 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
         return b"".join(event.document for event in await bench.events(key))
 
     assert b"424242" not in run(work)
-    monkeypatch.setattr("weftwork.protocol.workflow.definition.Node.shared_key", None)
+    monkeypatch.setattr("weftwork.protocol.workflow.definition.Node.interrupt_key", None)
     assert b"424242" in run(work)
 
 

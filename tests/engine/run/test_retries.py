@@ -12,7 +12,7 @@ from tests.harness.engine_harness import Bench, quiet, run, until, waiting_type
 from weftwork.engine.decide.inputs import RetryDue
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
-from weftwork.protocol.workflow.node_settings import Retry, retry_delay
+from weftwork.protocol.workflow.node_settings import RetryPolicy, retry_delay
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
@@ -38,7 +38,7 @@ def trying(**own: Any) -> dict[str, Any]:
 def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
     delay: int, factor: float, most: int, failures: int, chance: float
 ) -> None:
-    retry = Retry(9, delay, factor, most)
+    retry = RetryPolicy(9, delay, factor, most)
     full = min(delay * factor**failures, most)
     got = retry_delay(retry, failures, chance)
     assert int(full * 0.499) - 1 <= got <= full + 1

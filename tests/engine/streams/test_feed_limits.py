@@ -24,7 +24,7 @@ def test_the_event_that_reaches_the_budget_is_the_last(place: str, sizes: list[i
                 feeds.publish(KEY, batch)
         while not reader.ended:
             events = await reader.next(1)
-            assert sum(event.weight for event in events[:-1]) < module.READ_BYTES
+            assert sum(event.size for event in events[:-1]) < module.READ_BYTES
             assert [event.sequence for event in await reader.again(events[0].sequence, reader.sequence)] == [
                 event.sequence for event in events
             ]
@@ -56,7 +56,7 @@ def test_the_tail_is_bounded_in_bytes() -> None:
         tail = reader._feed.tail
         for _ in range(10):
             feeds.publish(KEY, log.add(1, size=300_000))
-            assert sum(event.weight for event in tail) <= module.TAIL_BYTES
+            assert sum(event.size for event in tail) <= module.TAIL_BYTES
         assert len(tail) == 3
         feeds.publish(KEY, log.add(1, size=2 * module.TAIL_BYTES))
         assert len(tail) == 1, "one event is kept, however large: all readers want it"

@@ -137,7 +137,7 @@ def test_kinds_of_a_workflow() -> None:
     document = workflow([node("a")], metadata={"tags": ["x"], "envelopeKinds": given})
     parsed, violations = parse_workflow(document, TYPES)
     assert parsed is not None, violations
-    assert parsed.kinds == kinds_of(given)[0]
+    assert parsed.envelope_kinds == kinds_of(given)[0]
     assert parsed.document == document
 
 
@@ -174,7 +174,7 @@ def test_a_run_that_has_such_a_workflow_goes_on() -> None:
     document = workflow([node("a")], metadata={"envelopeKinds": "as it was before"})
     parsed, violations = parse_workflow(document, TYPES, pinned=True)
     assert parsed is not None, violations
-    assert parsed.kinds == ()
+    assert parsed.envelope_kinds == ()
 
 
 def test_without_the_dialect_a_circle_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from tests.harness.definitions import examples
 from tests.protocol.fold.channel_writes import STAMPS, VALUES, Write, by, fold, outcome
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
-from weftwork.protocol.workflow.channels import LISTS, REDUCERS, TIMED
+from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, LIST_REDUCERS, REDUCERS
 
 
 @st.composite
@@ -32,8 +32,8 @@ def interleaved(draw: st.DrawFn, reducer: str) -> tuple[list[Write], list[Write]
 @pytest.mark.rule("chan-09")
 @pytest.mark.parametrize("reducer", REDUCERS)
 def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
-    bounds = st.none() | st.integers(1, 4) if reducer in LISTS - {"message"} else st.none()
-    ttl = st.none() | st.just(1) if reducer in TIMED else st.none()
+    bounds = st.none() | st.integers(1, 4) if reducer in LIST_REDUCERS - {"message"} else st.none()
+    ttl = st.none() | st.just(1) if reducer in EXPIRING_REDUCERS else st.none()
 
     @settings(max_examples=examples(100), deadline=None)
     @given(interleaved(reducer), bounds, ttl)

@@ -15,7 +15,7 @@ from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import MAX_INTEGER
-from weftwork.protocol.workflow.channels import REDUCERS, TIMED, Channel
+from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, REDUCERS, Channel
 
 
 @pytest.mark.parametrize("reducer", REDUCERS)
@@ -93,7 +93,7 @@ def entry(value: Any, ts: int) -> dict[str, Any]:
 
 @pytest.mark.rule("chan-09")
 @pytest.mark.parametrize(("age", "stays"), [(199, True), (200, True), (201, False), (0, True), (-5, True)])
-@pytest.mark.parametrize("reducer", sorted(TIMED))
+@pytest.mark.parametrize("reducer", sorted(EXPIRING_REDUCERS))
 def test_an_entry_stays_until_it_is_older_than_its_time(reducer: str, age: int, stays: bool) -> None:
     old, new = {"userId": "a"}, {"userId": "b"}
     state = fold([*by("a", old), *by("b", new)], reducer, ttl_ms=200, at=[NOW - age, NOW])
@@ -122,7 +122,7 @@ def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[
         assert [each["_ts"] for each in state.value] == model
 
 
-@pytest.mark.parametrize("reducer", sorted(set(REDUCERS) - TIMED))
+@pytest.mark.parametrize("reducer", sorted(set(REDUCERS) - EXPIRING_REDUCERS))
 def test_other_reducers_know_no_time(reducer: str) -> None:
     value = {"replace": 1, "merge": {"a": 1}, "counter": 1, "message": {"messageId": "m", "role": "tool", "content": 1}}
     state = fold(by("a", value[reducer]), reducer, ttl_ms=5)

@@ -14,7 +14,7 @@ from weftwork.protocol.fold.state import NodeState, RunState, RunStop
 from weftwork.protocol.fold.variable_views import initial_view
 from weftwork.protocol.run import header
 from weftwork.protocol.run.events import CATALOGUE, Fact
-from weftwork.protocol.run.header import STATUSES, TERMINAL, TRANSITIONS, Status, next_status
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, TRANSITIONS, Status, next_status
 
 PLAN = plan_of(
     workflow(
@@ -31,9 +31,9 @@ def picture(state: RunState) -> dict[str, Any]:
 
 
 @pytest.mark.rule("run-01")
-@pytest.mark.parametrize("status", sorted(TERMINAL))
+@pytest.mark.parametrize("status", sorted(TERMINAL_STATUSES))
 def test_a_terminal_status_has_no_way_out(status: Status) -> None:
-    assert not [key for key in TRANSITIONS if key[0] in TERMINAL]
+    assert not [key for key in TRANSITIONS if key[0] in TERMINAL_STATUSES]
     assert {next_status(status, kind) for kind in TYPES} == {status}
 
 
@@ -54,7 +54,7 @@ def test_a_status_changes_only_as_the_table_says(kinds: list[str]) -> None:
     for kind in kinds:
         after = next_status(status, kind)
         assert after == status or TRANSITIONS[status, kind] == after
-        assert status not in TERMINAL or after == status
+        assert status not in TERMINAL_STATUSES or after == status
         status = after
 
 
@@ -108,7 +108,7 @@ def test_a_log_folds_step_by_step() -> None:
     assert (state.ready, state.failures) == ([], [(1, "b")])
     apply(state, Fact(4, "run.failed", {"error": {"code": "c", "message": "m"}}, 9))
     assert (state.status, state.completed_at, state.error) == ("failed", 9, {"code": "c", "message": "m"})
-    assert state.terminal
+    assert state.is_terminal
 
 
 @pytest.mark.rule("lim-01")

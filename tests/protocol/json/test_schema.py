@@ -247,5 +247,5 @@ def test_statuses_are_those_of_a_run() -> None:
     assert schema.document("run-snapshot")["$defs"]["RunStatus"]["enum"] == list(header.STATUSES)
     created = schema.document("create-run-response")["properties"]["status"]["enum"]
     cancelled = schema.document("cancel-run-response")["properties"]["status"]["enum"]
-    assert set(created) == set(header.STATUSES) - header.TERMINAL - {"paused", "cancelling"}
-    assert set(cancelled) == header.TERMINAL | {"cancelling"}
+    assert set(created) == set(header.STATUSES) - header.TERMINAL_STATUSES - {"paused", "cancelling"}
+    assert set(cancelled) == header.TERMINAL_STATUSES | {"cancelling"}

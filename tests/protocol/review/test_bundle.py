@@ -16,7 +16,7 @@ from weftwork.protocol.review import debug_bundle
 from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES, RUN_CUT, STATUS, Bundle, bare_bundle, shown_run
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.header import STATUSES
-from weftwork.protocol.run.projection import Projection, RowKind, StateRow, Stored, snapshot
+from weftwork.protocol.run.projection import Projection, RowKind, StateRow, StoredRun, run_snapshot
 
 PLAN = plan_of(workflow([node("a")]))
 NOW = 1_790_000_000_000
@@ -42,15 +42,15 @@ def events_of(written: list[Written]) -> list[Event]:
     ]
 
 
-def stored(last: int, status: Any = "completed", **more: Any) -> Stored:
+def stored(last: int, status: Any = "completed", **more: Any) -> StoredRun:
     rows = (StateRow("node", "n0", b'{"status":"completed"}'), StateRow("variable", "v", b'"value"'))
-    return Stored(header_of(PLAN, **more), Projection(status, last, NOW, NOW + last), rows)
+    return StoredRun(header_of(PLAN, **more), Projection(status, last, NOW, NOW + last), rows)
 
 
-def write(events: list[Event], run: Stored | None = None, page: int = 7, **more: Any) -> tuple[bytes, Bundle]:
+def write(events: list[Event], run: StoredRun | None = None, page: int = 7, **more: Any) -> tuple[bytes, Bundle]:
     """The document, made as the engine makes it."""
     run = run or stored(len(events) - 1)
-    made = Bundle(run, snapshot(run), "0.1.0", NOW, **more)
+    made = Bundle(run, run_snapshot(run), "0.1.0", NOW, **more)
     parts = [made.head]
     for at in range(0, len(events), page):
         if made.full:
@@ -88,7 +88,7 @@ def test_a_bundle_holds_the_run_its_log_and_its_spans(page: int) -> None:
 
 
 def test_a_run_without_events_has_a_bundle() -> None:
-    run = Stored(header_of(PLAN), Projection("pending"), ())
+    run = StoredRun(header_of(PLAN), Projection("pending"), ())
     document = read(write([], run)[0])
     assert (document["events"], document["run"]["endedAt"]) == ([], None)
     assert len(document["spans"]) == 1
@@ -206,7 +206,7 @@ def test_tokens_of_models_are_summed() -> None:
     }
 
 
-def planted(secret: str) -> tuple[list[Event], Stored]:
+def planted(secret: str) -> tuple[list[Event], StoredRun]:
     """A run that holds the text in every place that a caller can fill."""
     deep = {"list": [1, {secret: [secret, f"say {secret}"]}]}
     written = story(1, f"got {secret} there")
@@ -225,7 +225,7 @@ def planted(secret: str) -> tuple[list[Event], Stored]:
     rows = tuple(StateRow(kind, name, msgspec.json.encode(deep)) for kind, name in held)
     error = msgspec.json.encode({"code": "failed", "message": secret, "details": deep})
     projection = msgspec.structs.replace(run.projection, error=error, outputs=msgspec.json.encode(deep))
-    return events, Stored(run.header, projection, rows)
+    return events, StoredRun(run.header, projection, rows)
 
 
 @pytest.mark.rule("bundle-02")

@@ -14,7 +14,7 @@ from weftwork.protocol.review import run_diff as module
 from weftwork.protocol.review.run_diff import Diff, same, state_diff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 KINDS = ("run.started", "node.completed", "variable.changed", "acme.thing")
 VALUES = st.recursive(
@@ -46,11 +46,11 @@ def events(run_id: str, log: Log) -> list[Event]:
     return [event(run_id, sequence, *draft) for sequence, draft in enumerate(log)]
 
 
-def stored(run_id: str, last: int, status: Any = "completed", rows: Any = None, outputs: Any = None) -> Stored:
+def stored(run_id: str, last: int, status: Any = "completed", rows: Any = None, outputs: Any = None) -> StoredRun:
     header = RunHeader(run_id, "live:acme", Owner("acme", "key_1"), "w", "d", 1_000)
     made = [StateRow(kind, name, encode_stored(value)) for (kind, name), value in (rows or {}).items()]
     encoded = encode_stored(outputs) if outputs is not None else None
-    return Stored(header, Projection(status, last, outputs=encoded), tuple(made))
+    return StoredRun(header, Projection(status, last, outputs=encoded), tuple(made))
 
 
 def compared(one: Log, other: Log, ids: tuple[str, str] = ("run-a", "run-b"), statuses: Any = None) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def test_events_beyond_the_bound_are_not_compared(monkeypatch: pytest.MonkeyPatc
 def test_the_difference_that_reaches_the_bytes_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     a: Log = [("acme.thing", None, {"text": "a" * 1000})] * 9
     b: Log = [("acme.thing", None, {"text": "b" * 1000})] * 9
-    weight = sum(log[0].weight for log in (events("run-a", a), events("run-b", b)))
+    weight = sum(log[0].size for log in (events("run-a", a), events("run-b", b)))
     for most, count in ((1, 1), (weight, 1), (weight + 1, 2), (9 * weight, 9)):
         monkeypatch.setattr(module, "EVENT_BYTES", most)
         document = compared(a, b)

@@ -11,16 +11,24 @@ from hypothesis import strategies as st
 from tests.harness.definitions import header_of, node, plan_of, workflow
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.child_runs import ancestry, host_id, tree_entry
-from weftwork.protocol.run.header import STATUSES, TERMINAL, Parent, Status
-from weftwork.protocol.run.projection import MAX_CHILDREN, Projection, StateRow, Stored, has_children, snapshot, summary
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, Parent, Status
+from weftwork.protocol.run.projection import (
+    MAX_CHILDREN,
+    Projection,
+    StateRow,
+    StoredRun,
+    has_children,
+    run_snapshot,
+    run_summary,
+)
 
 PLAN = plan_of(workflow([node("a")]))
 PARENT = Parent("run-0", "call", "0", "core.subWorkflow", "run-0")
 
 
-def stored(run_id: str = "run-1", status: Status = "running", *rows: StateRow, **more: Any) -> Stored:
-    ended = 2_000 if status in TERMINAL else None
-    return Stored(header_of(PLAN, run_id=run_id, **more), Projection(status, 3, 1_000, ended), rows)
+def stored(run_id: str = "run-1", status: Status = "running", *rows: StateRow, **more: Any) -> StoredRun:
+    ended = 2_000 if status in TERMINAL_STATUSES else None
+    return StoredRun(header_of(PLAN, run_id=run_id, **more), Projection(status, 3, 1_000, ended), rows)
 
 
 def plain(document: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +49,7 @@ def test_an_ancestry_names_the_run_above_or_nobody(url: str, host: str) -> None:
 
 @pytest.mark.rule("kin-10")
 def test_a_child_names_its_parent_and_a_run_without_one_names_none() -> None:
-    for tell in (summary, snapshot):
+    for tell in (run_summary, run_snapshot):
         child, other = plain(tell(stored(parent=PARENT))), plain(tell(stored()))
         assert (child.pop("parentRunId"), child.pop("parentNodeId")) == ("run-0", "call")
         assert child == other
@@ -52,7 +60,7 @@ def test_a_child_names_its_parent_and_a_run_without_one_names_none() -> None:
 @given(st.lists(st.sampled_from(STATUSES), max_size=MAX_CHILDREN + 2))
 def test_a_parent_names_its_first_children_in_their_order(statuses: list[Status]) -> None:
     children = [stored(f"child-{at}", status, parent=PARENT) for at, status in enumerate(statuses)]
-    document = plain(snapshot(stored(), children))
+    document = plain(run_snapshot(stored(), children))
     assert schema.check("run-snapshot", document) == []
     told = document.get("childRuns", [])
     assert [(each["runId"], each["status"]) for each in told] == [
@@ -70,7 +78,7 @@ def test_a_row_says_whether_a_run_has_started_others() -> None:
 
 def test_a_snapshot_names_agent_and_orchestrator() -> None:
     rows = [StateRow("agent", name, b'{"agentId":"host:%b"}' % name.encode()) for name in ("agent", "runOrchestrator")]
-    document = plain(snapshot(stored("run-1", "running", *rows, StateRow("kin", "children", b"1"))))
+    document = plain(run_snapshot(stored("run-1", "running", *rows, StateRow("kin", "children", b"1"))))
     assert schema.check("run-snapshot", document) == []
     assert (document["agent"], document["runOrchestrator"]) == (
         {"agentId": "host:agent"},
@@ -90,4 +98,4 @@ def test_a_row_of_a_tree_fits_its_schema(status: Status) -> None:
         "parentNodeId": "call",
     }
     assert "tags" not in rows[0]
-    assert ("completedAt" in rows[0]) == (status in TERMINAL)
+    assert ("completedAt" in rows[0]) == (status in TERMINAL_STATUSES)

@@ -121,4 +121,8 @@ def test_an_event_is_encoded_once_for_all_readers() -> None:
 
 
 def test_terminal_events_are_three() -> None:
-    assert {name for name in CATALOGUE if event(type=name).terminal} == {"run.completed", "run.failed", "run.cancelled"}
+    assert {name for name in CATALOGUE if event(type=name).is_terminal} == {
+        "run.completed",
+        "run.failed",
+        "run.cancelled",
+    }

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples, header_of, node, plan_of, workflow
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.run.header import STATUSES, TERMINAL, Status
-from weftwork.protocol.run.projection import Projection, StateRow, Stored, snapshot, summary
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, Status
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun, run_snapshot, run_summary
 from weftwork.protocol.timestamps import iso
 
 PLAN = plan_of(workflow([node("a")]))
@@ -24,7 +24,7 @@ def plain(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @st.composite
-def stored_runs(draw: st.DrawFn) -> Stored:
+def stored_runs(draw: st.DrawFn) -> StoredRun:
     status: Status = draw(st.sampled_from(STATUSES))
     started = draw(st.none() | st.integers(0, 10**12))
     error = encode_stored({"code": "x", "message": "y", "details": draw(VALUES)}) if status == "failed" else None
@@ -32,7 +32,7 @@ def stored_runs(draw: st.DrawFn) -> Stored:
         status=status,
         last_sequence=draw(st.integers(-1, 9)),
         started_at=started,
-        completed_at=(started or 0) + 1 if status in TERMINAL else None,
+        completed_at=(started or 0) + 1 if status in TERMINAL_STATUSES else None,
         current_node=draw(st.none() | st.just("a")),
         error=error,
     )
@@ -46,14 +46,14 @@ def stored_runs(draw: st.DrawFn) -> Stored:
         metadata=draw(VALUES),
         tags=tuple(draw(st.lists(st.text("ab", min_size=1), max_size=3))),
     )
-    return Stored(header, projection, tuple(rows))
+    return StoredRun(header, projection, tuple(rows))
 
 
 @pytest.mark.rule("run-06")
 @settings(max_examples=examples(150), deadline=None)
 @given(stored_runs())
-def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: Stored) -> None:
-    document = plain(snapshot(run))
+def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: StoredRun) -> None:
+    document = plain(run_snapshot(run))
     assert schema.check("run-snapshot", document) == []
     header = run.header
     assert (document["tags"], document["metadata"]) == (list(header.tags), header.metadata)
@@ -72,8 +72,8 @@ def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: Stored) -> No
 @pytest.mark.rule("run-05")
 @settings(max_examples=examples(150), deadline=None)
 @given(stored_runs())
-def test_a_summary_leaves_out_what_the_run_does_not_have(run: Stored) -> None:
-    document = plain(summary(run))
+def test_a_summary_leaves_out_what_the_run_does_not_have(run: StoredRun) -> None:
+    document = plain(run_summary(run))
     assert schema.check("run-list", {"runs": [document]}) == []
     assert None not in document.values()
     projection = run.projection
@@ -90,4 +90,4 @@ def test_a_summary_leaves_out_what_the_run_does_not_have(run: Stored) -> None:
         "createdAt": iso(run.header.created_at),
         "tags": list(run.header.tags),
     } | {name: value for name, value in optional.items() if value is not None}
-    assert plain(snapshot(run)).items() >= document.items()
+    assert plain(run_snapshot(run)).items() >= document.items()

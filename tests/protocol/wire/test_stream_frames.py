@@ -42,7 +42,7 @@ def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: fr
         assert shown(one, modes, START) == b"".join(frame.encode() for frame in frames(one, modes, START))
         assert one.document == one.document
     assert small.document is small.document
-    assert not any((large.shown or {}).values())
+    assert not any((large.frames or {}).values())
     assert large._document is None
 
 
@@ -51,5 +51,5 @@ def test_events_reach_a_budget_with_the_last_of_them(sizes: list[int], budget: i
     events = [event(at, "log.appended", size) for at, size in enumerate(sizes)]
     found = take_bytes(events, budget)
     assert found == events[: len(found)]
-    assert sum(each.weight for each in found[:-1]) < max(budget, 1)
-    assert len(found) == len(events) or sum(each.weight for each in found) >= budget
+    assert sum(each.size for each in found[:-1]) < max(budget, 1)
+    assert len(found) == len(events) or sum(each.size for each in found) >= budget

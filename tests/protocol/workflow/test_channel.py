@@ -10,13 +10,13 @@ from weftwork.protocol.json import caller_schema, schema
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.workflow import channels as channel
 from weftwork.protocol.workflow.channels import (
-    LISTS,
+    LIST_REDUCERS,
+    MESSAGE_ROLES,
     REDUCERS,
-    ROLES,
     Channel,
     check_write,
+    has_schema_conflict,
     parse_channels,
-    schema_conflict,
 )
 
 MESSAGE = {"messageId": "m-1", "role": "user", "content": "hello"}
@@ -85,7 +85,7 @@ def test_a_bound_must_have_a_meaning(reducer: str) -> None:
         [] if expires else [("/channels/c/ttlMs", f"has no meaning with the reducer {reducer}")]
     )
     assert refused(reducer=reducer, maxSize=1) == (
-        [] if reducer in LISTS else [("/channels/c/maxSize", f"has no meaning with the reducer {reducer}")]
+        [] if reducer in LIST_REDUCERS else [("/channels/c/maxSize", f"has no meaning with the reducer {reducer}")]
     )
 
 
@@ -161,7 +161,7 @@ def test_every_wrong_channel_is_listed_and_right_ones_are_kept() -> None:
         ("votes", {"userId": 7, "voter": "ada"}, False),
         ("votes", {}, False),
         ("votes", "ada", False),
-        *(("message", {**MESSAGE, "role": role}, True) for role in ROLES),
+        *(("message", {**MESSAGE, "role": role}, True) for role in MESSAGE_ROLES),
         ("message", {**MESSAGE, "content": None, "timestamp": "x", "toolName": "t", "extra": 1}, True),
         ("message", {**MESSAGE, "messageId": ""}, False),
         ("message", {**MESSAGE, "messageId": "x" * 257}, False),
@@ -208,7 +208,7 @@ def test_without_the_schema_the_write_would_pass(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.rule("chan-03")
-@pytest.mark.parametrize("reducer", sorted(LISTS))
+@pytest.mark.parametrize("reducer", sorted(LIST_REDUCERS))
 def test_a_schema_of_the_list_is_read_as_one_of_its_items(reducer: str) -> None:
     value = {**MESSAGE, **VOTE}
     assert check_write(declared(reducer=reducer, schema={"type": "array"}), reducer, value) is None
@@ -250,7 +250,7 @@ def test_what_is_no_list_keeps_its_schema() -> None:
 )
 def test_an_old_write_is_read_if_its_version_and_value_allow_it(written: int, value: Any, conflict: bool) -> None:
     now = declared(reducer="append", schema={"type": "string"}, schemaVersion=3, compatibleWith=[2])
-    assert schema_conflict(now, written, value) is conflict
+    assert has_schema_conflict(now, written, value) is conflict
 
 
 def test_the_derived_schema_passes_the_check_that_its_source_passed() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from weftwork.protocol.workflow import channels as channel_access
-from weftwork.protocol.workflow.channels import Channel, denial, may_write, parse_channels
+from weftwork.protocol.workflow.channels import Channel, access_denied_details, may_write, parse_channels
 
 
 def channel(access: Any) -> Channel:
@@ -52,7 +52,7 @@ def test_a_channel_that_nobody_declared_is_open() -> None:
 )
 def test_a_denial_says_who_asked_and_who_is_let_in(access: Any, allowed: list[str]) -> None:
     requested_by = {"nodeId": "n", "typeId": "x.y"}
-    assert denial(channel(access), "writers", "n", "x.y") == {
+    assert access_denied_details(channel(access), "writers", "n", "x.y") == {
         "channel": "c",
         "requestedBy": requested_by,
         "allowed": allowed,
@@ -63,5 +63,5 @@ def test_a_looser_reading_of_the_star_would_be_seen(monkeypatch: pytest.MonkeyPa
     def loose(entry: str, node_id: str, type_id: str) -> bool:
         return type_id.startswith(entry.removesuffix("*").removesuffix("."))
 
-    monkeypatch.setattr(channel_access, "_matches", loose)  # sabotage
+    monkeypatch.setattr(channel_access, "_entry_matches", loose)  # sabotage
     assert may_write(channel({"writers": ["core.*"]}), "n", "corex.noop")

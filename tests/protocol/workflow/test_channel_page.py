@@ -120,4 +120,4 @@ def test_the_numbers_are_those_of_the_code() -> None:
         [caller_schema.MAX_STEPS, caller_schema.MAX_PATTERN_WORK],
     ]
     assert f"-{MAX_INTEGER} and\n{MAX_INTEGER}" in section("Reducers")
-    assert all(f"`{role}`" in section("Reducers") for role in reducer.ROLES)
+    assert all(f"`{role}`" in section("Reducers") for role in reducer.MESSAGE_ROLES)

@@ -14,7 +14,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import Fact
 from weftwork.protocol.workflow import plan as graph
 from weftwork.protocol.workflow.definition import Edge
-from weftwork.protocol.workflow.plan import Plan, Tally, is_hidden_output, rule_of, satisfied
+from weftwork.protocol.workflow.plan import EdgeTally, Plan, is_hidden_output, is_rule_satisfied, trigger_rule_of
 
 RULES = ["all_success", "any_success", "all_complete", "none_failed", "any_failed"]
 
@@ -45,7 +45,7 @@ def test_the_order_is_topological_and_depends_on_the_definition_alone(document: 
     random.Random(seed).shuffle(shuffled["edges"])
     other = plan_of(shuffled)
     assert (other.order, other.entries, other.sinks) == (plan.order, plan.entries, plan.sinks)
-    assert {n: p.rule for n, p in other.nodes.items()} == {n: p.rule for n, p in plan.nodes.items()}
+    assert {n: p.trigger_rule for n, p in other.nodes.items()} == {n: p.trigger_rule for n, p in plan.nodes.items()}
 
 
 def test_of_those_that_may_run_the_smallest_id_comes_first() -> None:
@@ -69,12 +69,12 @@ def test_of_those_that_may_run_the_smallest_id_comes_first() -> None:
     ],
 )
 def test_a_trigger_rule_is_weighed(completed: int, failed: int, skipped: int, holds: set[str]) -> None:
-    tally = Tally(0, completed, failed, skipped)
-    assert {rule for rule in RULES if satisfied(rule, tally)} == holds
+    tally = EdgeTally(0, completed, failed, skipped)
+    assert {rule for rule in RULES if is_rule_satisfied(rule, tally)} == holds
 
 
 def test_every_trigger_rule_is_explained() -> None:
-    assert list(graph.RULES) == RULES
+    assert list(graph.TRIGGER_RULES) == RULES
 
 
 @pytest.mark.rule("wf-06")
@@ -83,9 +83,9 @@ def test_the_edge_with_the_first_id_decides() -> None:
         return Edge(edge_id, "a", "b", "output", "input", rule)
 
     edges = [made("e2", "any_failed"), made("e10", "any_success"), made("e3", "all_complete")]
-    assert rule_of(edges) == "any_success"
-    assert rule_of(edges[::-1]) == "any_success"
-    assert rule_of([]) == "all_success"
+    assert trigger_rule_of(edges) == "any_success"
+    assert trigger_rule_of(edges[::-1]) == "any_success"
+    assert trigger_rule_of([]) == "all_success"
 
 
 def ended(plan: Plan, outcomes: dict[str, str]) -> RunState:
@@ -110,8 +110,8 @@ def test_each_node_ends_as_its_rule_says_of_those_above(document: dict[str, Any]
     assert set(state.nodes) == set(plan.order)
     for node_id in plan.order:
         above = [state.nodes[each.source].status for each in plan.nodes[node_id].incoming]
-        tally = Tally(0, above.count("completed"), above.count("failed"), above.count("skipped"))
-        runs = not above or satisfied(plan.nodes[node_id].rule, tally)
+        tally = EdgeTally(0, above.count("completed"), above.count("failed"), above.count("skipped"))
+        runs = not above or is_rule_satisfied(plan.nodes[node_id].trigger_rule, tally)
         assert state.nodes[node_id].status == (outcomes[node_id] if runs else "skipped")
 
 
@@ -172,16 +172,16 @@ def test_a_node_that_is_given_something_sensitive_hides_all_it_makes(
 ) -> None:
     nodes = [node("b", inputs=ports), node("a", **above), node("c", inputs={"x": from_output("b", "any")})]
     plan = plan_of(workflow(nodes, [edge("a", "b", **carried), edge("b", "c")], VARIABLES))
-    assert plan.nodes["b"].hides is hides
+    assert plan.nodes["b"].hides_outputs is hides
     assert is_hidden_output(plan.nodes, "b", "any") is hides
-    assert plan.nodes["c"].hides is hides
+    assert plan.nodes["c"].hides_outputs is hides
     declared = {name for name, hidden in above.get("outputSensitivity", {}).items() if hidden}
     for port in ("out", "open", "output"):
-        assert is_hidden_output(plan.nodes, "a", port) is (plan.nodes["a"].hides or port in declared)
+        assert is_hidden_output(plan.nodes, "a", port) is (plan.nodes["a"].hides_outputs or port in declared)
 
 
 def test_the_first_hop_decides_for_a_long_chain() -> None:
     names = [f"n{index:03}" for index in range(400)]
     nodes = [node(names[0], inputs={"x": from_variable("secret")}), *(node(name) for name in names[1:]), node("apart")]
     plan = plan_of(workflow(nodes, [edge(a, b) for a, b in pairwise(names)], VARIABLES))
-    assert [node_id for node_id in plan.order if not plan.nodes[node_id].hides] == ["apart"]
+    assert [node_id for node_id in plan.order if not plan.nodes[node_id].hides_outputs] == ["apart"]

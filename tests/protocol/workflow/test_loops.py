@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import TYPES, edge, examples, node, plan_of, workflow
 from weftwork.protocol.workflow.definition import Edge
-from weftwork.protocol.workflow.loops import back_edges
+from weftwork.protocol.workflow.loops import find_back_edges
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
 
@@ -38,7 +38,7 @@ def planned(ids: str, *pairs: str) -> Plan:
     ],
 )
 def test_back_edges_are_found_depth_first_in_document_order(ids: str, pairs: list[str], back: set[str]) -> None:
-    assert back_edges(list(ids), made(pairs)) == back
+    assert find_back_edges(list(ids), made(pairs)) == back
 
 
 @pytest.mark.rule("wf-15")
@@ -47,7 +47,7 @@ def test_back_edges_are_found_depth_first_in_document_order(ids: str, pairs: lis
 def test_without_back_edges_nothing_is_left_of_a_cycle(pairs: list[tuple[int, int]]) -> None:
     ids = [f"n{i}" for i in range(8)]
     edges = [Edge(f"e{k}", ids[a], ids[b], "o", "i", "all_success") for k, (a, b) in enumerate(pairs)]
-    back = back_edges(ids, edges)
+    back = find_back_edges(ids, edges)
     forward = [each for each in edges if each.id not in back]
     waiting = {each: sum(e.target == each for e in forward) for each in ids}
     ready = [each for each, count in waiting.items() if count == 0]
@@ -78,11 +78,11 @@ def test_a_loop_is_what_lies_between_and_inner_loops_come_first() -> None:
     inner, outer = plan.loops
     assert (inner.target, inner.body) == ("b", {"b", "c"})
     assert (outer.target, outer.body) == ("a", {"a", "b", "c", "d"})
-    assert plan.nodes["c"].exits == {"cd": (0,)}
-    assert plan.nodes["d"].exits == {"de": (1,)}
-    assert plan.nodes["b"].exits == {"bx": (0, 1)}
-    assert (plan.nodes["c"].inside, plan.nodes["d"].inside, plan.nodes["e"].inside) == ((0, 1), (1,), ())
-    assert [plan.nodes[each].counts for each in "sabcdex"] == [None, 1, 0, 0, 1, None, None]
+    assert plan.nodes["c"].loop_exits == {"cd": (0,)}
+    assert plan.nodes["d"].loop_exits == {"de": (1,)}
+    assert plan.nodes["b"].loop_exits == {"bx": (0, 1)}
+    assert (plan.nodes["c"].loops, plan.nodes["d"].loops, plan.nodes["e"].loops) == ((0, 1), (1,), ())
+    assert [plan.nodes[each].counted_loop for each in "sabcdex"] == [None, 1, 0, 0, 1, None, None]
     assert plan.entries == ("s",)
     assert set(plan.sinks) == {"e", "x"}
 
@@ -133,4 +133,4 @@ def test_a_long_loop_is_found_without_recursion() -> None:
     ids = [f"n{i:04}" for i in range(3000)]
     pairs = [*pairwise(ids), (ids[-1], ids[0])]
     edges = [Edge(f"{a}-{b}", a, b, "o", "i", "all_success") for a, b in pairs]
-    assert back_edges(ids, edges) == {f"{ids[-1]}-{ids[0]}"}
+    assert find_back_edges(ids, edges) == {f"{ids[-1]}-{ids[0]}"}

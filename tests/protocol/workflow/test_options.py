@@ -166,7 +166,9 @@ def test_what_the_client_passes_through_is_left_alone() -> None:
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(st.dictionaries(st.sampled_from([*sorted(run_options.RESERVED), "x", "extras"]), st.none() | st.integers()))
+@given(
+    st.dictionaries(st.sampled_from([*sorted(run_options.RESERVED_OPTIONS), "x", "extras"]), st.none() | st.integers())
+)
 def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]) -> None:
     document = {"workflowId": "w", "configurable": configurable}
     before = json.dumps(document)
@@ -185,9 +187,9 @@ def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]
 )
 def test_a_callback_is_a_web_address(url: str | None, fits: bool) -> None:
     if fits:
-        run_options.check_callback(url)
+        run_options.check_callback_url(url)
     else:
-        assert refusal(run_options.check_callback, url).details == {"pointer": "/callbackUrl"}
+        assert refusal(run_options.check_callback_url, url).details == {"pointer": "/callbackUrl"}
 
 
 TUNABLE = {

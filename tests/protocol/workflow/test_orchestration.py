@@ -12,12 +12,12 @@ from weftwork.protocol.workflow.orchestration import (
     HOST_SUPERVISOR,
     JOIN_MODES,
     JoinMode,
-    Verdict,
+    JoinOutcome,
     check_decision,
-    harvest,
-    judge,
-    mapping_for,
-    threshold,
+    escalation_threshold,
+    join_outcome,
+    map_worker_variables,
+    worker_mapping,
 )
 from weftwork.protocol.workflow.validation import parse_workflow
 
@@ -52,22 +52,24 @@ def test_a_decision_is_one_of_three(decision: Any, place: tuple[str, str] | None
     [
         ("wait-all", 1, 2, [(1, GOOD)], None),
         ("wait-all", 1, 2, [(1, BAD)], None),
-        ("wait-all", 1, 2, [(1, GOOD), (0, GOOD)], Verdict((0, 1))),
-        ("wait-all", 1, 3, [(2, BAD), (0, GOOD), (1, "cancelled")], Verdict(failed=1)),
+        ("wait-all", 1, 2, [(1, GOOD), (0, GOOD)], JoinOutcome((0, 1))),
+        ("wait-all", 1, 3, [(2, BAD), (0, GOOD), (1, "cancelled")], JoinOutcome(failed=1)),
         ("quorum", 2, 3, [(1, GOOD)], None),
-        ("quorum", 2, 4, [(3, GOOD), (1, BAD), (2, GOOD), (0, GOOD)], Verdict((2, 3))),
-        ("quorum", 2, 3, [(1, BAD), (0, "cancelled")], Verdict(failed=0)),
-        ("quorum", 2, 3, [(2, BAD), (1, "cancelled"), (0, BAD)], Verdict(failed=1)),
-        ("first", 1, 3, [(0, BAD), (2, GOOD), (1, GOOD)], Verdict((2,))),
-        ("first", 1, 2, [(1, BAD), (0, "cancelled")], Verdict(failed=0)),
+        ("quorum", 2, 4, [(3, GOOD), (1, BAD), (2, GOOD), (0, GOOD)], JoinOutcome((2, 3))),
+        ("quorum", 2, 3, [(1, BAD), (0, "cancelled")], JoinOutcome(failed=0)),
+        ("quorum", 2, 3, [(2, BAD), (1, "cancelled"), (0, BAD)], JoinOutcome(failed=1)),
+        ("first", 1, 3, [(0, BAD), (2, GOOD), (1, GOOD)], JoinOutcome((2,))),
+        ("first", 1, 2, [(1, BAD), (0, "cancelled")], JoinOutcome(failed=0)),
         ("first", 1, 2, [(0, BAD)], None),
-        ("race", 1, 3, [(1, BAD), (0, GOOD)], Verdict(failed=1)),
-        ("race", 1, 3, [(1, GOOD), (0, BAD)], Verdict((1,))),
+        ("race", 1, 3, [(1, BAD), (0, GOOD)], JoinOutcome(failed=1)),
+        ("race", 1, 3, [(1, GOOD), (0, BAD)], JoinOutcome((1,))),
         ("race", 1, 2, [], None),
     ],
 )
-def test_joins(mode: JoinMode, quorum: int, total: int, ends: list[tuple[int, str]], verdict: Verdict | None) -> None:
-    assert judge(mode, quorum, total, ends) == verdict
+def test_joins(
+    mode: JoinMode, quorum: int, total: int, ends: list[tuple[int, str]], verdict: JoinOutcome | None
+) -> None:
+    assert join_outcome(mode, quorum, total, ends) == verdict
 
 
 @pytest.mark.rule("orch-07")
@@ -79,11 +81,11 @@ def test_what_was_decided_stays_so_whatever_ends_later(data: st.DataObject) -> N
     mode = data.draw(st.sampled_from(JOIN_MODES))
     quorum = data.draw(st.integers(1, total))
     ends = [(index, data.draw(st.sampled_from(ENDED))) for index in data.draw(st.permutations(range(total)))]
-    last = judge(mode, quorum, total, ends)
+    last = join_outcome(mode, quorum, total, ends)
     assert last is not None
     assert (last.failed is None) is bool(last.deciding)
     for count in range(total):
-        early = judge(mode, quorum, total, ends[:count])
+        early = join_outcome(mode, quorum, total, ends[:count])
         assert early in (None, last)
         assert mode != "wait-all" or early is None
 
@@ -117,12 +119,12 @@ def test_a_run_has_one_orchestrator(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.rule("orch-08")
 def test_a_worker_has_its_own_mapping_or_that_of_all() -> None:
     config: dict[str, Any] = {"inputMapping": {"a": "b"}, "perWorkerInputMappings": {"x": {}, "y": {"c": "d"}}}
-    assert [mapping_for(config, "Input", worker) for worker in "xyz"] == [{}, {"c": "d"}, {"a": "b"}]
-    assert mapping_for(config, "Output", "x") == {}
-    assert harvest({"mine": "theirs", "other": "unset"}, {"theirs": None, "more": 1}) == {"mine": None}
+    assert [worker_mapping(config, "Input", worker) for worker in "xyz"] == [{}, {"c": "d"}, {"a": "b"}]
+    assert worker_mapping(config, "Output", "x") == {}
+    assert map_worker_variables({"mine": "theirs", "other": "unset"}, {"theirs": None, "more": 1}) == {"mine": None}
 
 
 @pytest.mark.rule("orch-03")
 def test_the_threshold_is_that_of_the_run() -> None:
     given_ones: list[Any] = [{}, {"escalationThreshold": 0}, {"escalationThreshold": 1}, {"escalationThreshold": True}]
-    assert [threshold(each) for each in given_ones] == [0.7, 0, 1, 0.7]
+    assert [escalation_threshold(each) for each in given_ones] == [0.7, 0, 1, 0.7]

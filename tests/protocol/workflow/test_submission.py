@@ -8,12 +8,12 @@ from tests.harness.definitions import TYPES, node, workflow
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.registration import (
-    MAX_LISTED,
-    MAX_POINTER,
-    MAX_VERSION,
-    check_version,
-    read_sample,
-    refusal,
+    MAX_LISTED_VIOLATIONS,
+    MAX_POINTER_LENGTH,
+    MAX_VERSION_LENGTH,
+    check_version_length,
+    read_test_definition,
+    registration_refusal,
 )
 from weftwork.protocol.workflow.validation import parse_workflow
 
@@ -24,7 +24,7 @@ SHORT = {"workflowId": "probe", "nodes": [{"nodeId": "n", "typeId": "core.noop",
 @pytest.mark.rule("wf-10")
 def test_a_refusal_lists_every_violation_and_points_at_the_first() -> None:
     found = [Violation("/nodes/0/id", "unique", "two nodes share this id"), Violation("", "required", "x")]
-    fault = refusal(found, "/definition")
+    fault = registration_refusal(found, "/definition")
     assert fault.code == "validation_error"
     assert fault.details == {
         "pointer": "/definition/nodes/0/id",
@@ -37,36 +37,42 @@ def test_a_refusal_lists_every_violation_and_points_at_the_first() -> None:
 
 @pytest.mark.rule("wf-10")
 def test_a_refusal_is_bounded() -> None:
-    long = "/metadata/" + "x" * MAX_POINTER
-    listed = (refusal([Violation(long, "k", "m")] * (MAX_LISTED + 1)).details or {})["violations"]
-    assert len(listed) == MAX_LISTED
+    long = "/metadata/" + "x" * MAX_POINTER_LENGTH
+    listed = (registration_refusal([Violation(long, "k", "m")] * (MAX_LISTED_VIOLATIONS + 1)).details or {})[
+        "violations"
+    ]
+    assert len(listed) == MAX_LISTED_VIOLATIONS
     assert {each["pointer"] for each in listed} == {"/metadata"}
-    assert (refusal([Violation("/" + "x" * MAX_POINTER, "k", "m")]).details or {})["pointer"] == ""
+    assert (registration_refusal([Violation("/" + "x" * MAX_POINTER_LENGTH, "k", "m")]).details or {})["pointer"] == ""
 
 
-@pytest.mark.parametrize(("length", "count"), [(1, 0), (MAX_VERSION, 0), (MAX_VERSION + 1, 1)])
+@pytest.mark.parametrize(("length", "count"), [(1, 0), (MAX_VERSION_LENGTH, 0), (MAX_VERSION_LENGTH + 1, 1)])
 def test_a_version_can_be_asked_for_by_its_name(length: int, count: int) -> None:
-    assert len(check_version("v" * length)) == count
+    assert len(check_version_length("v" * length)) == count
 
 
 @pytest.mark.rule("wf-12")
 def test_the_seam_takes_a_definition_in_two_forms() -> None:
-    assert read_sample(WHOLE) == (WHOLE, "")
-    assert read_sample({"definition": WHOLE}) == (WHOLE, "/definition")
-    assert read_sample({**WHOLE, "definition": {}})[1] == ""
+    assert read_test_definition(WHOLE) == (WHOLE, "")
+    assert read_test_definition({"definition": WHOLE}) == (WHOLE, "/definition")
+    assert read_test_definition({**WHOLE, "definition": {}})[1] == ""
 
 
 @pytest.mark.rule("wf-12")
 def test_the_short_form_becomes_a_definition() -> None:
-    made, at = read_sample(SHORT)
+    made, at = read_test_definition(SHORT)
     parsed, violations = parse_workflow(made, TYPES)
     assert (violations, at) == ([], "")
     assert parsed is not None
     assert (parsed.id, [each.id for each in parsed.nodes]) == ("probe", ["n"])
-    assert read_sample(SHORT)[0] == made
+    assert read_test_definition(SHORT)[0] == made
     other = {**SHORT, "nodes": [{"nodeId": "m", "typeId": "core.noop"}]}
-    assert read_sample(other)[0]["version"] != made["version"]
-    assert read_sample({**SHORT, "version": "7", "name": "Mine"})[0] == {**made, "version": "7", "name": "Mine"}
+    assert read_test_definition(other)[0]["version"] != made["version"]
+    assert read_test_definition({**SHORT, "version": "7", "name": "Mine"})[0] == {
+        **made,
+        "version": "7",
+        "name": "Mine",
+    }
 
 
 @pytest.mark.rule("wf-12")
@@ -77,5 +83,5 @@ def test_the_short_form_becomes_a_definition() -> None:
     + [{**SHORT, "colour": "red"}],
 )
 def test_what_is_no_form_is_no_definition(body: Any) -> None:
-    made, _ = read_sample(body)
+    made, _ = read_test_definition(body)
     assert schema.check("workflow-definition", made)

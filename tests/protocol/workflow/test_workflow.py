@@ -11,7 +11,7 @@ from tests.protocol.workflow.bad_definitions import CASES, GOOD, changed, linked
 from weftwork.protocol.json import canonical, schema
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.workflow import validation as module
-from weftwork.protocol.workflow.node_settings import Retry
+from weftwork.protocol.workflow.node_settings import RetryPolicy
 from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, missing_capabilities
 from weftwork.protocol.workflow.plan import plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
@@ -35,11 +35,11 @@ def test_a_good_definition_is_read_whole() -> None:
     assert parsed.document is GOOD
     assert parsed.digest == canonical.digest(GOOD)
     a, b, c = parsed.nodes
-    assert (a.primary, b.primary, a.disabled, b.disabled) == (True, False, False, True)
+    assert (a.is_primary, b.is_primary, a.disabled, b.disabled) == (True, False, False, True)
     assert b.sensitive_outputs == {"p"}
     assert (b.ports["y"].node_id, b.ports["y"].output_key, b.ports["y"].optional) == ("a", "x", True)
     assert c.config == {"code": "boom"}
-    assert [(e.source_output, e.target_input, e.rule) for e in parsed.edges] == [
+    assert [(e.source_output, e.target_input, e.trigger_rule) for e in parsed.edges] == [
         ("output", "input", "all_success"),
         ("o", "i", "any_failed"),
     ]
@@ -60,8 +60,8 @@ def test_settings_of_a_node_win_over_those_of_the_workflow() -> None:
     own = {"maxRetries": 1, "retryDelayMs": 7, "retryBackoff": 1.5, "retryMaxDelayMs": 9, "timeoutMs": 11, "other": 1}
     parsed, found = parse_workflow(changed({"/settings/maxRetries": 3, "/nodes/0/settings": own}), TYPES)
     assert parsed is not None, found
-    assert (parsed.nodes[0].retry, parsed.nodes[0].timeout_ms) == (Retry(1, 7, 1.5, 9), 11)
-    assert (parsed.nodes[1].retry, parsed.nodes[1].timeout_ms) == (Retry(3), 0)
+    assert (parsed.nodes[0].retry, parsed.nodes[0].timeout_ms) == (RetryPolicy(1, 7, 1.5, 9), 11)
+    assert (parsed.nodes[1].retry, parsed.nodes[1].timeout_ms) == (RetryPolicy(3), 0)
 
 
 def test_what_only_describes_is_kept() -> None:
@@ -143,6 +143,6 @@ def test_every_built_in_type_declares_schemas_that_compile() -> None:
 
 def test_the_plan_knows_what_must_be_hidden() -> None:
     plan = plan_of(GOOD)
-    assert (plan.sensitive, plan.guarded) == ({"v"}, True)
-    assert plan_of(workflow([node("a")])).guarded is False
-    assert plan_of(workflow([node("a", outputSensitivity={"p": True})])).guarded is True
+    assert (plan.sensitive_variables, plan.has_sensitive_data) == ({"v"}, True)
+    assert plan_of(workflow([node("a")])).has_sensitive_data is False
+    assert plan_of(workflow([node("a", outputSensitivity={"p": True})])).has_sensitive_data is True

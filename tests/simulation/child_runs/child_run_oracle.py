@@ -14,8 +14,8 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.child_runs import status_for_parent
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
-from weftwork.protocol.run.header import TERMINAL, RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.projection import StoredRun
 
 if TYPE_CHECKING:
     from tests.simulation.child_runs.run_tree_driver import KinLife
@@ -64,7 +64,7 @@ async def check_quiet(storm: "KinLife") -> None:
     assert asking or bench.executor._kin._tasks or not bench.executor._wanted, "somebody is still wanted"
 
 
-async def _has_moved(storm: "KinLife", before: Stored, state: RunState) -> bool:
+async def _has_moved(storm: "KinLife", before: StoredRun, state: RunState) -> bool:
     """Whether a run went on between two looks at it, which a store with threads of its own lets happen."""
     now, then = (await storm.bench.stored(before.header.key)).projection, before.projection
     same = (now.last_sequence, now.parked) == (then.last_sequence, then.parked)
@@ -81,7 +81,7 @@ def is_idle(state: RunState) -> bool:
 
 
 def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
-    if live._driver is None and not live._inbox and not state.terminal:
+    if live._driver is None and not live._inbox and not state.is_terminal:
         for name in SLOTS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
         wanted = live.key in storm.bench.executor._wanted or live.looks
@@ -100,7 +100,7 @@ async def check_rest(storm: "KinLife") -> None:
     states = {each.header.run_id: await storm.folded(each) for each in await storm.runs()}
     for run_id, state in states.items():
         live = bench.executor._live.get(state.header.key)
-        if state.terminal:
+        if state.is_terminal:
             assert live is None, "an ended run stays in memory"
             continue
         assert live is not None or is_idle(state), f"{run_id} was left though it could go on"
@@ -134,7 +134,7 @@ def _check_above(state: RunState, states: dict[str, RunState]) -> None:
             "a child outlives its parent's cancellation"
         )
     elif parent.awaited:
-        assert not above.terminal, f"a child is open though its parent is {above.status}"
+        assert not above.is_terminal, f"a child is open though its parent is {above.status}"
         known = above.nodes[parent.node_id].children.get(parent.key)
         assert known is not None, "a child is open though its node has ended"
         assert known.run_id == run_id, "a child is open though its node has started another one"
@@ -180,7 +180,7 @@ async def check_end(storm: "KinLife") -> None:
 
 
 def _check_log(events: list[Event]) -> None:
-    assert [event.type for event in events if event.terminal] == [events[-1].type], "one end, and nothing after it"
+    assert [event.type for event in events if event.is_terminal] == [events[-1].type], "one end, and nothing after it"
     assert events[0].type in ("run.started", "run.cancelled")
     for event in events:
         document = msgspec.json.decode(event.document)
@@ -188,7 +188,7 @@ def _check_log(events: list[Event]) -> None:
         assert schema.check_payload(event.type, document["payload"]) == [], document
 
 
-def _check_kin(storm: "KinLife", run: Stored, events: list[Event], runs: dict[str, Stored]) -> dict[str, str]:
+def _check_kin(storm: "KinLife", run: StoredRun, events: list[Event], runs: dict[str, StoredRun]) -> dict[str, str]:
     """What a log says of children, against their own. Returns the node of each."""
     facts = [(event, msgspec.json.decode(event.payload)) for event in events]
     started = {said["childRunId"]: (event, said) for event, said in facts if event.type == CHILD_STARTED}
@@ -207,7 +207,7 @@ def _check_kin(storm: "KinLife", run: Stored, events: list[Event], runs: dict[st
         if child is None:
             assert RunKey(run.header.partition, child_id) in storm.deleted, "a child is not there"
             continue
-        assert child.projection.status in TERMINAL
+        assert child.projection.status in TERMINAL_STATUSES
         over = next((e.sequence for e in events if e.sequence > event.sequence and _ends(e, event.node_id)), None)
         if child_id in ended:
             _check_ended(ended[child_id][1], child)
@@ -235,7 +235,7 @@ def _check_outcomes(facts: list[tuple[Event, dict[str, Any]]]) -> None:
             assert said["key"] in of, "word of a child of another entry"
             of[said["key"]] = said["status"]
         elif event.type == "node.completed" and "statuses" in said["outputs"]:
-            told = {key: status for key, status in said["outputs"]["statuses"].items() if status in TERMINAL}
+            told = {key: status for key, status in said["outputs"]["statuses"].items() if status in TERMINAL_STATUSES}
             assert said["outputs"]["statuses"].keys() == of.keys(), (
                 f"{event.node_id} ended with other children than its own"
             )
@@ -244,10 +244,10 @@ def _check_outcomes(facts: list[tuple[Event, dict[str, Any]]]) -> None:
 
 def _ends(event: Event, node_id: str | None) -> bool:
     kinds = ("node.completed", "node.failed", "node.cancelled", "node.retried", "node.skipped")
-    return event.terminal or (event.node_id == node_id and event.type in kinds)
+    return event.is_terminal or (event.node_id == node_id and event.type in kinds)
 
 
-def _check_ended(said: dict[str, Any], child: Stored) -> None:
+def _check_ended(said: dict[str, Any], child: StoredRun) -> None:
     """kin-04: what a parent has heard of an end is what the child's own log says."""
     projection = child.projection
     assert said["status"] == projection.status, f"{said} of a child that is {projection.status}"

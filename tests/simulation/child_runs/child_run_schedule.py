@@ -8,7 +8,7 @@ from tests.simulation.run_driver import _heard as heard
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.decide.inputs import CancelAsked, PauseAsked, ResumeAsked
 from weftwork.ports import fault_points
-from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunKey
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
 
 
 class KinStorm(KinLife):
@@ -70,7 +70,7 @@ class KinStorm(KinLife):
     async def _delete(self) -> None:
         """Of some that have ended."""
         retention = Retention(self.bench.mortal, self.bench.clock, self.bench.executor)
-        ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL]
+        ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL_STATUSES]
         for key in self.dice.sample(ended, min(len(ended), 2)):
             self.deleted.add(key)
             task = asyncio.create_task(retention._prune(key))

@@ -93,7 +93,9 @@ class Village:
         free = {"type": "object"}
         return [
             WaitingNode(
-                NodeDeclaration(name, "For a storm.", instant=False, continued=continued, config=free, inputs=free),
+                NodeDeclaration(
+                    name, "For a storm.", instant=False, resumes_after_crash=continued, config=free, inputs=free
+                ),
                 body,
             )
             for name, body, continued in found

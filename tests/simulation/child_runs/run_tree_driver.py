@@ -17,9 +17,9 @@ from weftwork.ports.storage.event_log import RunQuery, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.batch import Batch
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.interrupts import InterruptState
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 
 FATES = {"down": 0.04, "lost": 0.08}
 MOVES: dict[str, int] = {
@@ -134,7 +134,7 @@ class KinLife:
         """Nothing more gets in the way, and whoever is asked answers: all runs end."""
         self._disarm()
         self.troubled = False
-        left: list[Stored] = []
+        left: list[StoredRun] = []
         for turn in range(3_000):
             await self.settle()
             left = await self.unended()
@@ -190,9 +190,9 @@ class KinLife:
                 break
         await self.bench.crash()
 
-    async def runs(self) -> list[Stored]:
+    async def runs(self) -> list[StoredRun]:
         """All there are, oldest first."""
-        found: list[Stored] = []
+        found: list[StoredRun] = []
         query = RunQuery(limit=1_000)
         while True:
             page = await self.bench.store.log.list_runs(CALLER.partition, query)
@@ -201,7 +201,7 @@ class KinLife:
                 return found[::-1]
             query = RunQuery(limit=1_000, before=page.last)
 
-    async def folded(self, stored: Stored) -> RunState:
+    async def folded(self, stored: StoredRun) -> RunState:
         """The fold of a log, kept until there is more of it."""
         key, last = stored.header.key, stored.projection.last_sequence
         known = self._folded.get(key)
@@ -209,8 +209,8 @@ class KinLife:
             known = self._folded[key] = await self.bench.state(key)
         return known
 
-    async def unended(self) -> list[Stored]:
-        return [each for each in await self.runs() if each.projection.status not in TERMINAL]
+    async def unended(self) -> list[StoredRun]:
+        return [each for each in await self.runs() if each.projection.status not in TERMINAL_STATUSES]
 
     # What may happen.
 

@@ -17,7 +17,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
-from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL, RunHeader, RunKey
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunHeader, RunKey
 
 FATES = {"down": 0.04, "conflict": 0.04, "lost": 0.08}
 WEATHER = {"crash": 0.07, "kill": 0.04, "close": 0.04, "immediate": 0.05, "drain-current-node": 0.03, "cancel": 0.004}
@@ -156,7 +156,7 @@ class Storm(Gated):
             if self.bench.log.died:
                 await self.crash()
                 continue
-            if status in TERMINAL:
+            if status in TERMINAL_STATUSES:
                 return
             what = self._drawn() if turn < TROUBLED else None
             if what is not None:

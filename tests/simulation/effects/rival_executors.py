@@ -10,7 +10,7 @@ from tests.simulation.effects.effect_schedule import Storm
 from tests.simulation.effects.effect_workflows import SECRET, Outside, expected, key_maker
 from tests.simulation.fold_driver import Choose
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 
 class Slow:
@@ -79,7 +79,7 @@ class Rivals:
 
     async def finish(self) -> None:
         """Both die; the next one, and somebody who looks, bring the run to its end."""
-        if await self.first.status(self.key) not in TERMINAL:
+        if await self.first.status(self.key) not in TERMINAL_STATUSES:
             storm = Storm(self.world, self.dice)
             await self.first.crash()
             await self.second.crash()

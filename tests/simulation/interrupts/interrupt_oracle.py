@@ -16,7 +16,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import INTERRUPT_REMINDER, Event, Fact
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 
 if TYPE_CHECKING:
     from tests.simulation.interrupts.interrupt_schedule import WaitingStorm
@@ -38,7 +38,7 @@ class Said:
             return "unknown"
         fault = task.exception()
         if fault is None:
-            return "refused" if isinstance(task.result(), Stored) else "taken"
+            return "refused" if isinstance(task.result(), StoredRun) else "taken"
         if isinstance(fault, ClientFault):
             return "refused"
         assert isinstance(fault, StoreUnavailable), fault
@@ -62,7 +62,7 @@ async def check_quiet(storm: "WaitingStorm") -> None:
     assert asking or not executor._wanted, "somebody is still wanted"
     if live is not None:
         _check_live(storm, live, state)
-    elif not state.terminal:
+    elif not state.is_terminal:
         _check_left(storm, state, projection.wake_at)
 
 
@@ -101,7 +101,7 @@ async def _check_index(storm: "WaitingStorm", state: RunState) -> None:
     for each in opened:
         votes = [{"voter": name, "action": action} for name, action in each.votes.items()]
         assert rows[each.interrupt_id].get("votes", []) == votes
-        assert rows[each.interrupt_id].get("remindersSent", 0) == each.reminded
+        assert rows[each.interrupt_id].get("remindersSent", 0) == each.reminders_sent
     assert not any(SECRET.encode() in each.row for each in page.interrupts), "a list shows what is hidden"
 
 
@@ -115,7 +115,7 @@ async def check_end(storm: "WaitingStorm") -> RunState:
         assert schema.check_payload(event.type, document["payload"]) == [], document
         assert SECRET.encode() not in event.document, f"{event.type} shows what is hidden"
     assert not any(SECRET.encode() in row.value for row in stored.rows), "a row shows what is hidden"
-    assert [event.type for event in events if event.terminal] == [events[-1].type]
+    assert [event.type for event in events if event.is_terminal] == [events[-1].type]
     _check_pairs(facts)
     _check_times(facts, storm.exact)
     _check_said(storm, facts)
@@ -194,4 +194,4 @@ async def _check_prefixes(storm: "WaitingStorm", events: list[Event]) -> None:
     ends = [batch.events[-1].sequence + 1 for batch in storm.bench.log._log.batches if batch.events]
     for end in ends:
         state = await storm.folded(end)
-        assert state.terminal == (end == len(events))
+        assert state.is_terminal == (end == len(events))

@@ -18,7 +18,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.effects import effect_key
-from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL
+from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES
 from weftwork.protocol.run.interrupts import InterruptState
 
 FATES = {"down": 0.03, "conflict": 0.02, "lost": 0.04}
@@ -99,7 +99,7 @@ class WaitingStorm(Gated):
         """Let anything happen, for so many turns or until the run has ended."""
         for _ in range(turns):
             await self.settle()
-            if await self.bench.status(self.key) in TERMINAL:
+            if await self.bench.status(self.key) in TERMINAL_STATUSES:
                 return
             (move,) = self.dice.choices(list(self.moves), list(self.moves.values()))
             self.done[move] += 1
@@ -122,7 +122,7 @@ class WaitingStorm(Gated):
         for turn in range(1_500):
             await self.settle()
             state = await self.folded()
-            if state.terminal:
+            if state.is_terminal:
                 await self._hear()
                 return await check_end(self)
             clock = self.bench.clock

@@ -19,7 +19,7 @@ from weftwork.engine.api.runs import Service
 from weftwork.engine.streams.feeds import READ_BYTES, Reader
 from weftwork.ports.fault_points import point
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.wire.streams import (
     KEEPALIVE,
     SNAPSHOT_AFTER,
@@ -76,7 +76,7 @@ class Snapshots:
             if known != last:
                 timestamp = (await self._service.get_event(caller, run_id, last)).timestamp
             body = snapshot_frame(await self._service.shown(stored), last, timestamp).encode()
-            kept = self._sent[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL)
+            kept = self._sent[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
             return kept
 
 
@@ -135,7 +135,7 @@ class Pump:
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, standing = await self._service.join(self._caller, self._run_id, after)
         reader.hears = hears_notes(self._modes)
-        last, over = standing.last_sequence, standing.status in TERMINAL
+        last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
             point("stream.begin")
@@ -206,7 +206,7 @@ class Pump:
         while events and not reader.ended and not any(frame.flush for frame in self._frames(events)):
             left = until - clock.time()
             # A note comes behind these events, and until it is taken there are no others.
-            if left <= 0 or reader.noted or sum([event.weight for event in events]) >= READ_BYTES:
+            if left <= 0 or reader.noted or sum([event.size for event in events]) >= READ_BYTES:
                 break
             events += self._shown(await reader.next(left))
         return events

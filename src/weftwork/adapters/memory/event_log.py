@@ -37,7 +37,7 @@ from weftwork.protocol.run.batch import (
 )
 from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, Stored
+from weftwork.protocol.run.projection import Projection, StoredRun
 
 SWEEP_MOST: Final = 1000
 _NONE_OPEN: Final = OpenInterrupts()
@@ -105,7 +105,7 @@ class MemoryEventLog:
         self._fill(batch.record)
         return None
 
-    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
         self._door.enter()
         found = self._runs.get(run)
         number = self._number(RunKey(run.partition, after)) if after is not None else -1
@@ -158,7 +158,7 @@ class MemoryEventLog:
         """The run itself, for the ports that keep something beside its log."""
         return self._runs.get(run)
 
-    async def stored(self, run: RunKey) -> Stored | None:
+    async def stored(self, run: RunKey) -> StoredRun | None:
         self._door.enter()
         found = self._runs.get(run)
         return found.stored(with_rows=True) if found is not None else None

@@ -7,7 +7,7 @@ import msgspec
 
 from weftwork.adapters.memory.runs import MemoryRun
 from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
-from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.protocol.run.projection import InterruptListing, StateRow
 
 MOST_CANDIDATES: Final = 10_000
 MOST_BYTES: Final = 4_194_304
@@ -24,15 +24,15 @@ class OpenInterrupts:
 
     def __init__(self) -> None:
         self._places: list[Place] = []
-        self._open: dict[tuple[str, str], tuple[MemoryRun, Listed]] = {}
+        self._open: dict[tuple[str, str], tuple[MemoryRun, InterruptListing]] = {}
 
     def set(self, run: MemoryRun, row: StateRow) -> None:
         """List an interrupt of a run as its row says, or no longer."""
         name = (run.key.run_id, row.name)
         self._close(name)
-        if row.listed is not None:
-            self._open[name] = (run, row.listed)
-            insort(self._places, (row.listed.requested_at, *name))
+        if row.listing is not None:
+            self._open[name] = (run, row.listing)
+            insort(self._places, (row.listing.requested_at, *name))
 
     def drop(self, run: MemoryRun) -> None:
         """Forget what a deleted run has left open."""

@@ -24,8 +24,8 @@ from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.event_log import Instruction, News, Page, RunQuery
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, Parent, RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunHeader).decode
@@ -53,7 +53,7 @@ class MemoryRun:
 
     @property
     def ended(self) -> bool:
-        return self.projection.status in TERMINAL
+        return self.projection.status in TERMINAL_STATUSES
 
     def apply(self, batch: Batch) -> None:
         """Add a checked batch."""
@@ -61,13 +61,13 @@ class MemoryRun:
         self.hidden += batch.hidden
         # Where an interrupt is listed is known to the lists, as in every store.
         for row in batch.rows:
-            self.rows[row.kind, row.name] = row if row.listed is None else replace(row, listed=None)
+            self.rows[row.kind, row.name] = row if row.listing is None else replace(row, listed=None)
         self.projection = batch.projection
 
-    def stored(self, with_rows: bool) -> Stored:
+    def stored(self, with_rows: bool) -> StoredRun:
         rows: Any = (row for _, row in sorted(self.rows.items())) if with_rows else ()
         projection = self.projection if with_rows else replace(self.projection, outputs=None)
-        return Stored(_decode(self.header), projection, tuple(rows))
+        return StoredRun(_decode(self.header), projection, tuple(rows))
 
 
 T = TypeVar("T")
@@ -182,7 +182,7 @@ def _matches(run: MemoryRun, query: RunQuery) -> bool:
     )
 
 
-def _shown(runs: list[MemoryRun]) -> tuple[Stored, ...]:
+def _shown(runs: list[MemoryRun]) -> tuple[StoredRun, ...]:
     return tuple(run.stored(with_rows=False) for run in runs)
 
 

@@ -13,7 +13,7 @@ from weftwork.adapters.sqlite.run_queries import find_numbered, number_of
 from weftwork.ports.storage.event_log import Instruction, News
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import Parent, RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 
 _ADOPT = "INSERT INTO kinship (run_no, parent_no, partition, root, awaited, cascades) VALUES (?, ?, ?, ?, ?, ?)"
 _HAS_CHILDREN = "UPDATE runs SET has_children = 1 WHERE run_no = ?"
@@ -41,7 +41,7 @@ def leave(connection: Connection, run_no: int) -> None:
     connection.execute(_LEAVE, (run_no,))
 
 
-def children(run: RunKey, after: str | None, limit: int, connection: Connection) -> list[Stored]:
+def children(run: RunKey, after: str | None, limit: int, connection: Connection) -> list[StoredRun]:
     """EventLog.children; behind an unknown run there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else number_of(connection, RunKey(run.partition, after))

@@ -32,7 +32,7 @@ from weftwork.protocol.run.batch import (
 )
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, Stored
+from weftwork.protocol.run.projection import Projection, StoredRun
 
 _encode_header = msgspec.json.Encoder().encode
 
@@ -67,7 +67,7 @@ class SqliteEventLog:
         point("append.durable")
         return taken
 
-    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
         return await self._read(partial(child_runs.children, run, after, limit))
 
     async def descendants(self, run: RunKey) -> int:
@@ -91,7 +91,7 @@ class SqliteEventLog:
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         return await self._read(partial(read_events, run, after, limit, budget=budget))
 
-    async def stored(self, run: RunKey) -> Stored | None:
+    async def stored(self, run: RunKey) -> StoredRun | None:
         return await self._read(partial(find_run, run))
 
     async def projection(self, run: RunKey) -> Projection | None:

@@ -15,7 +15,7 @@ import msgspec
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
-from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.protocol.run.projection import InterruptListing, StateRow
 
 MOST_CANDIDATES: Final = 10_000
 MOST_BYTES: Final = 4_194_304
@@ -70,7 +70,7 @@ def select(where: str, filters: tuple[str, ...] = (), bounded: bool = False) -> 
 
 def set_listed(connection: Connection, run_no: int, row: StateRow) -> None:
     """List an interrupt of a run as its row says, or no longer."""
-    listed = row.listed
+    listed = row.listing
     if listed is None:
         connection.execute(_CLOSE, (row.name, run_no))
     else:
@@ -134,7 +134,7 @@ def _take(
         for requested_at, run_id, interrupt_id, workflow_id, kind, node_id, due, row in rows:
             if len(taken) == limit or weight >= MOST_BYTES:
                 return taken, True
-            listed = Listed(kind, node_id, requested_at, due)
+            listed = InterruptListing(kind, node_id, requested_at, due)
             taken.append(OpenInterrupt(run_id, workflow_id, interrupt_id, listed, row))
             weight += len(row)
     finally:

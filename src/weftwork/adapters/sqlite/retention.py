@@ -17,7 +17,7 @@ from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.event_log import Recorded, StillLive
 from weftwork.protocol.run.batch import IdempotencyRecord
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 PIECE_ROWS: Final = 500
 PIECE_BYTES: Final = 1_048_576
@@ -101,7 +101,7 @@ def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: 
     if not found:
         return False
     run_no, status, is_child, header = found[0]
-    if status not in TERMINAL:
+    if status not in TERMINAL_STATUSES:
         raise StillLive(f"the run is {status}")
     if is_child:
         if child_runs.is_unheard(connection, run_no):

@@ -22,7 +22,7 @@ from weftwork.ports.storage.event_log import Page, RunQuery
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 NEXT = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
 DUE = """
@@ -78,7 +78,7 @@ _EVENTS = f"""
 _decode_header = msgspec.json.Decoder(RunHeader).decode
 
 
-def find_run(run: RunKey, connection: Connection) -> Stored | None:
+def find_run(run: RunKey, connection: Connection) -> StoredRun | None:
     """EventLog.stored."""
     with snapshot(connection):
         found = connection.execute(_RUN, (run.partition, run.run_id)).fetchall()
@@ -86,7 +86,7 @@ def find_run(run: RunKey, connection: Connection) -> Stored | None:
             return None
         run_no, header, *projection = found[0]
         rows = connection.execute(_ROWS, (run_no,)).fetchall()
-    return Stored(_decode_header(header), _projection(*projection), tuple(StateRow(*row) for row in rows))
+    return StoredRun(_decode_header(header), _projection(*projection), tuple(StateRow(*row) for row in rows))
 
 
 def find_projection(run: RunKey, connection: Connection) -> Projection | None:
@@ -95,11 +95,11 @@ def find_projection(run: RunKey, connection: Connection) -> Projection | None:
     return _projection(*found[0]) if found else None
 
 
-def find_numbered(connection: Connection, partition: str, numbers: list[int]) -> tuple[Stored, ...]:
+def find_numbered(connection: Connection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
     """Headers and projections in the order of the numbers, without state rows."""
     wanted = [(number, partition) for number in numbers]
     found = connection.executemany(_RUN_BY_NUMBER, wanted).fetchall()
-    return tuple(Stored(_decode_header(header), _projection(*rest)) for header, *rest in found)
+    return tuple(StoredRun(_decode_header(header), _projection(*rest)) for header, *rest in found)
 
 
 def _projection(*columns: Any) -> Projection:
@@ -120,7 +120,7 @@ def read_events(run: RunKey, after: int, limit: int, connection: Connection, bud
         for row in rows:
             event = Event(run_id, *row)
             events.append(event)
-            budget -= event.weight
+            budget -= event.size
             if budget <= 0:
                 break
     finally:

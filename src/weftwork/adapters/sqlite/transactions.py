@@ -22,7 +22,7 @@ from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.event_log import Active, Created, Recorded, SequenceConflict
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, HiddenValue, IdempotencyRecord
-from weftwork.protocol.run.header import TERMINAL, Parent, RunHeader, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection
 
 T = TypeVar("T")
@@ -147,7 +147,7 @@ class Heads:
         """Remember a head that was just written; an ended run takes no more appends and is dropped,
         and so is a parked one, which takes none for long."""
         kept = self._kept
-        if head.parked or head.status in TERMINAL:
+        if head.parked or head.status in TERMINAL_STATUSES:
             kept.pop(run, None)
             return
         if len(kept) >= MOST_HEADS and run not in kept:
@@ -337,7 +337,7 @@ def append(
 
 def is_conflict(head: Head, expected: int) -> bool:
     """Whether an append that expects this last sequence comes too late, or after the end."""
-    return head.last_sequence != expected or head.status in TERMINAL
+    return head.last_sequence != expected or head.status in TERMINAL_STATUSES
 
 
 def _reach_kin(connection: Connection, run: RunKey, head: Head, batch: Batch) -> None:

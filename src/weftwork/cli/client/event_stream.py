@@ -13,7 +13,7 @@ from weftwork.cli.client.errors import Broken, Refused, TimeUp, Unreachable
 from weftwork.cli.client.sse import Frame, Parser, TooLarge, Unreadable, batched
 from weftwork.cli.client.transport import Connection, Opened
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.run.header import STATUSES, TERMINAL
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES
 
 if TYPE_CHECKING:
     from weftwork.cli.client.http_client import Client
@@ -251,13 +251,13 @@ def _ends(frame: Frame) -> bool:
     if frame.kind == "state.snapshot":
         inner = frame.data.get("payload")
         found = (frame.data.get("status"), inner.get("status") if is_object(inner) else None)
-        return any(status in TERMINAL for status in found)
+        return any(status in TERMINAL_STATUSES for status in found)
     return frame.kind in _ENDS
 
 
 def _is_end(status: str | None) -> bool:
     """A status that nobody knows is taken for an end: every live one is in the catalogue."""
-    return status is not None and (status in TERMINAL or status not in STATUSES)
+    return status is not None and (status in TERMINAL_STATUSES or status not in STATUSES)
 
 
 def _whole(text: str | None) -> int:

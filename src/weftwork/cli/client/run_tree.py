@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from weftwork.cli.client.http_client import segment
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 
 def tree_path(run_id: str) -> str:
@@ -38,7 +38,7 @@ class Kin:
 
     @property
     def is_over(self) -> bool:
-        return self.status in TERMINAL
+        return self.status in TERMINAL_STATUSES
 
     @property
     def is_waiting(self) -> bool:

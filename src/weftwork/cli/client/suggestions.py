@@ -30,9 +30,9 @@ def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str
 
 def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Kinds of questions that somebody answers."""
-    from weftwork.protocol.run.interrupts import WAITING
+    from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 
-    return [each for each in WAITING if each.startswith(typed)]
+    return [each for each in STATUS_BY_KIND if each.startswith(typed)]
 
 
 def suggest_waiting(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:

@@ -111,10 +111,10 @@ def _found(client: Client, offline: bool) -> list[dict[str, Any]]:
 
 def _packaged() -> list[dict[str, Any]]:
     """The built-in types, as a host would describe them."""
-    from weftwork.protocol.workflow.node_types import describe_all
+    from weftwork.protocol.workflow.node_types import describe_node_types
     from weftwork.wiring.node_types import declarations, node_types
 
-    return describe_all(declarations(node_types()).values())
+    return describe_node_types(declarations(node_types()).values())
 
 
 def _meant(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, sugg
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import length
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL
+from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
 
 if TYPE_CHECKING:
@@ -353,7 +353,11 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
 def _cancelled(status: str) -> str:
     if status == "cancelling":
         return "is being cancelled"
-    return f"had ended before: {shown(status)}" if status in TERMINAL and status != "cancelled" else "is cancelled"
+    return (
+        f"had ended before: {shown(status)}"
+        if status in TERMINAL_STATUSES and status != "cancelled"
+        else "is cancelled"
+    )
 
 
 @runs.command()

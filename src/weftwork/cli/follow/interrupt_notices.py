@@ -10,7 +10,7 @@ from weftwork.cli.follow.run_tree_watch import ask_askers
 from weftwork.cli.render.interrupt_text import answer_command, asked, standing
 from weftwork.cli.render.run_progress import NodeRow, RunTree
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 PROMPT = 3.0
 """Seconds for the snapshot that says whether an old question is still open."""
@@ -50,7 +50,7 @@ def still_open(client: Client, tree: RunTree, row: NodeRow) -> bool:
     snapshot = client.peek(f"/v1/runs/{segment(tree.run_id)}", PROMPT)
     if not is_object(snapshot):
         return True
-    if snapshot.get("status") in TERMINAL:
+    if snapshot.get("status") in TERMINAL_STATUSES:
         return False
     states = snapshot.get("nodeStates")
     state: Any = states.get(row.node_id) if is_object(states) else None

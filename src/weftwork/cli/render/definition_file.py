@@ -70,7 +70,7 @@ def parse(name: str, data: bytes) -> tuple[Any, Problems]:
 def place(name: str, data: bytes, message: str, details: dict[str, Any]) -> Problems:
     """The problems that a refusal points at, in the order of the text; none if it points at nothing."""
     from weftwork.protocol.json.schema import Violation
-    from weftwork.protocol.workflow.problems import place_problems
+    from weftwork.protocol.workflow.problems import locate_violations
 
     listed = details.get("violations")
     rows: list[Any] = listed if is_array(listed) and listed else [{**details, "message": message}]
@@ -79,7 +79,7 @@ def place(name: str, data: bytes, message: str, details: dict[str, Any]) -> Prob
         for row in rows
         if is_object(row) and isinstance(row.get("pointer"), str)
     ]
-    return _told(name, place_problems(data, found))
+    return _told(name, locate_violations(data, found))
 
 
 def unreadable(name: str, error: OSError) -> dict[str, Any]:

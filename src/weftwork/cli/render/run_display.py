@@ -33,7 +33,7 @@ from weftwork.cli.render.node_lines import (
 from weftwork.cli.render.outline import WIDTH, Place, guides
 from weftwork.cli.render.run_progress import NodeRow, RunTree
 from weftwork.cli.render.run_tree_lines import kin_lines, rich_line
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 LINES: Final = 8
 """Log lines that are shown while the run goes on."""
@@ -194,7 +194,7 @@ class Picture:
             return []
         top = self._tree.kin
         lines = [Text(""), _line((f"{_MARGIN}{told_of(top.children)}", ""))]
-        if self._tree.status in TERMINAL:
+        if self._tree.status in TERMINAL_STATUSES:
             return lines
         told = [each for run in askers(top)[:ASKERS] for each in self._asked(run)]
         return [*lines, *(_line((_MARGIN + each.text, each.style)) for each in told)]

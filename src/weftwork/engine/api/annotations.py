@@ -23,7 +23,7 @@ from weftwork.protocol.privacy.redaction import COPY, Redactor
 from weftwork.protocol.privacy.secret_matcher import mask
 from weftwork.protocol.review import annotations
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.streams import annotated_frame
 from weftwork.protocol.workflow.plan import Plan
 
@@ -39,18 +39,18 @@ class Learner:
         self._turn = asyncio.Semaphore(1)
         self._kept: OrderedDict[RunKey, tuple[int, Redactor]] = OrderedDict()
 
-    async def shown(self, run: Stored, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
+    async def shown(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
         """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
         if plan is None:
             hidden = await self._log.hidden(run.header.key)
             return {name: mask(COPY) for name in texts} if hidden else texts
-        if not plan.guarded or not texts:
+        if not plan.has_sensitive_data or not texts:
             return texts
         async with self._turn:
             redactor = await self._redactor(run, plan)
         return redactor.shown_value(texts)
 
-    async def _redactor(self, run: Stored, plan: Plan) -> Redactor:
+    async def _redactor(self, run: StoredRun, plan: Plan) -> Redactor:
         key = run.header.key
         last, redactor = self._kept.get(key, (-2, None))
         if redactor is None or last < run.projection.last_sequence:
@@ -128,14 +128,14 @@ class Annotations:
             raise _no_run()
         return page
 
-    async def _plan(self, stored: Stored) -> Plan | None:
+    async def _plan(self, stored: StoredRun) -> Plan | None:
         """The definition of the run, or None if this host can no longer read it."""
         try:
             return await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
         except HostFault:
             return None
 
-    async def _check_target(self, stored: Stored, plan: Plan | None, target: dict[str, str]) -> None:
+    async def _check_target(self, stored: StoredRun, plan: Plan | None, target: dict[str, str]) -> None:
         """fb-05 (RFC 0056): what is meant is there: a node of the run's definition, an event of its log."""
         node_id, event_id = target.get("nodeId"), target.get("eventId")
         if node_id is not None:

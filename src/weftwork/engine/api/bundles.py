@@ -10,7 +10,7 @@ from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.review.debug_bundle import MAX_BYTES, Bundle, Link
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 
 PAGE: Final = 256
 PAGE_BYTES: Final = 65_536
@@ -22,7 +22,7 @@ READS: Final = 4
 class Pieces:
     """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
 
-    def __init__(self, bundle: Bundle, log: EventLog, run: Stored, turns: asyncio.Semaphore) -> None:
+    def __init__(self, bundle: Bundle, log: EventLog, run: StoredRun, turns: asyncio.Semaphore) -> None:
         self._bundle = bundle
         self._log = log
         self._key = run.header.key

@@ -38,8 +38,8 @@ from weftwork.protocol.people.interrupt_tokens import (
 )
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
-from weftwork.protocol.run.projection import Stored
-from weftwork.protocol.timestamps import iso, milliseconds
+from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.timestamps import iso, parse_iso
 
 DAY_MS: Final = 86_400_000
 
@@ -111,7 +111,7 @@ class InterruptLinks:
 
 def _due(row: dict[str, Any]) -> int | None:
     text = row.get("dueAt")
-    return milliseconds(text) if text is not None else None
+    return parse_iso(text) if text is not None else None
 
 
 RESPOND: Final = "approvals:respond"
@@ -273,7 +273,7 @@ class Interrupts:
             raise (unknown() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
 
     async def _answer(self, run: RunKey, claim: Claim, given: AnswerGiven) -> Steered:
-        def late(stored: Stored) -> ClientFault:
+        def late(stored: StoredRun) -> ClientFault:
             rows = [row for row in _rows(stored) if row["nodeId"] == given.node_id]
             wanted = [row for row in rows if given.interrupt_id in ("", row["interruptId"])]
             return answer_refusal(_last_word(wanted))
@@ -315,7 +315,7 @@ def _tokens(minted: tuple[str, str, Intent]) -> dict[str, str]:
     return {"token": minted[0], **_callback(minted)}
 
 
-def _rows(stored: Stored) -> list[Row]:
+def _rows(stored: StoredRun) -> list[Row]:
     """All of a run, in the order in which they were asked."""
     rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
     return sorted(rows, key=lambda row: (row["requestedAt"], int(row["interruptId"].rpartition(".")[2])))

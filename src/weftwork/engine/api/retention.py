@@ -14,7 +14,7 @@ from weftwork.ports.storage.event_log import EventLog, Recorded, StillLive, Stor
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_tenant, partition
 from weftwork.protocol.run.batch import IdempotencyRecord
-from weftwork.protocol.run.header import TERMINAL, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import Projection
 
 log = logging.getLogger("weftwork.retention")
@@ -136,7 +136,7 @@ class Retention:
 
     async def _refusal(self, run: RunKey) -> Exception:
         standing = await self._log.projection(run)
-        if standing is None or standing.status in TERMINAL:
+        if standing is None or standing.status in TERMINAL_STATUSES:
             # The store knows of the end and the host does not yet: it will have looked in a moment.
             return StoreUnavailable("the run is about to end")
         details = {"runStatus": standing.status}

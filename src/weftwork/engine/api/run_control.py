@@ -22,7 +22,7 @@ from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.bulk_cancel import bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey, Status
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
 
@@ -41,7 +41,7 @@ async def steer(
     claim: Claim,
     given: Input,
     outcome: Steered,
-    late: Callable[[Stored], ClientFault],
+    late: Callable[[StoredRun], ClientFault],
 ) -> Steered:
     """What came of it, once that is durable. `late` says why a run that has ended cannot be steered so."""
 
@@ -53,7 +53,7 @@ async def steer(
         answer = await executor.ask(run, given, claim.record_of(answered))
         if answer is None:
             raise ClientFault("not_found", "There is no such run.")
-        if isinstance(answer, Stored):
+        if isinstance(answer, StoredRun):
             raise late(answer)
     except ClientFault:
         # idem-03: the same request may have been first, after this one had looked for it.
@@ -97,7 +97,7 @@ class Control:
         answer = await self._executor.ask(principal.run(run_id), VariablesGiven(document["variables"]))
         if answer is None:
             raise ClientFault("not_found", "There is no such run.")
-        if isinstance(answer, Stored):
+        if isinstance(answer, StoredRun):
             raise _ended(answer)
         return str(answer)
 
@@ -120,7 +120,7 @@ class Control:
         return await steer(self._executor, principal.run(outcome.run_id), claim, given, outcome, _ended)
 
 
-def _ended(run: Stored) -> ClientFault:
+def _ended(run: StoredRun) -> ClientFault:
     status = run.projection.status
     return ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
 

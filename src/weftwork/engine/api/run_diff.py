@@ -10,7 +10,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.review.run_diff import Diff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 
 PAGE: Final = 256
 PAGE_BYTES: Final = 262_144
@@ -37,7 +37,7 @@ class Comparison:
                 await self._step(diff, a, b)
         return diff.document()
 
-    async def _step(self, diff: Diff, a: Stored, b: Stored) -> None:
+    async def _step(self, diff: Diff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""
         start = diff.next
         pages = [await self._page(run, start, diff.last) for run in (a, b)]
@@ -48,7 +48,7 @@ class Comparison:
                     return  # its page is at an end, and its log is not
             diff.add(*pair)
 
-    async def _page(self, run: Stored, start: int, last: int) -> list[Event]:
+    async def _page(self, run: StoredRun, start: int, last: int) -> list[Event]:
         """Events of the run from `start` on, and not behind `last`; at least one if there is one."""
         end = min(run.projection.last_sequence, last)
         if start > end:
@@ -58,7 +58,7 @@ class Comparison:
             raise _no_run()  # deleted meanwhile
         return page
 
-    async def _stored(self, run: RunKey) -> Stored:
+    async def _stored(self, run: RunKey) -> StoredRun:
         stored = await self._executor.stored(run)
         if stored is None:
             raise _no_run()

@@ -10,7 +10,7 @@ from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import MAX_CHILDREN, Stored, has_children
+from weftwork.protocol.run.projection import MAX_CHILDREN, StoredRun, has_children
 
 AT_ONCE: Final = 4
 """Trees that are walked at the same time; each may ask the store a thousand times."""
@@ -36,14 +36,14 @@ class Kinship:
             rows, truncated = await _Walk(self._log, found, limit).rows()
         return {"runId": run_id, "runs": rows, "truncated": truncated}
 
-    async def _stored(self, principal: Principal, run_id: str) -> Stored:
+    async def _stored(self, principal: Principal, run_id: str) -> StoredRun:
         stored = await self._executor.stored(principal.run(run_id))
         if stored is None:
             raise ClientFault("not_found", "There is no such run.")
         return stored
 
 
-async def first_children(log: EventLog, run: Stored) -> list[Stored]:
+async def first_children(log: EventLog, run: StoredRun) -> list[StoredRun]:
     """Those that a snapshot names, and one more if there are more. A run that never had one costs no question."""
     return await log.children(run.header.key, None, MAX_CHILDREN + 1) if has_children(run) else []
 
@@ -51,11 +51,11 @@ async def first_children(log: EventLog, run: Stored) -> list[Stored]:
 class _Walk:
     """Level by level, so that what is left out of a large tree is far from its top."""
 
-    def __init__(self, log: EventLog, top: Stored, limit: int) -> None:
+    def __init__(self, log: EventLog, top: StoredRun, limit: int) -> None:
         self._log = log
         self._top = top
         self._limit = limit
-        self._found: list[tuple[Stored, int]] = [(top, 0)]
+        self._found: list[tuple[StoredRun, int]] = [(top, 0)]
 
     async def rows(self) -> tuple[list[dict[str, Any]], bool]:
         """The runs, and whether there are more of them."""

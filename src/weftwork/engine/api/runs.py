@@ -25,8 +25,8 @@ from weftwork.protocol.media.asset_references import named_assets
 from weftwork.protocol.models.selection import check_choice
 from weftwork.protocol.review.spans import TOLD, Spans, fact_of
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, Stored, snapshot, summary
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StoredRun, run_snapshot, run_summary
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
@@ -45,7 +45,7 @@ class SpanRecorder:
         self._log = log
         self._kept: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
 
-    async def spans(self, run: Stored) -> list[dict[str, Any]]:
+    async def spans(self, run: StoredRun) -> list[dict[str, Any]]:
         """The run's spans so far."""
         key = run.header.key
         kept = self._kept.get(key)
@@ -60,7 +60,7 @@ class SpanRecorder:
                 if event.type in TOLD:
                     found.add(fact_of(event))
             last = page[-1].sequence
-        if run.projection.status in TERMINAL:
+        if run.projection.status in TERMINAL_STATUSES:
             self._kept[key] = found.all
             if len(self._kept) > RUNS_KEPT:
                 self._kept.popitem(last=False)
@@ -135,14 +135,14 @@ class Service:
         """The snapshot."""
         return await self.shown(await self._stored(principal, run_id))
 
-    async def shown(self, run: Stored) -> dict[str, Any]:
+    async def shown(self, run: StoredRun) -> dict[str, Any]:
         """The snapshot of a run that was read, with its children as they stand now."""
-        return snapshot(run, await first_children(self._runtime.log, run))
+        return run_snapshot(run, await first_children(self._runtime.log, run))
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
         page = await self._runtime.log.list_runs(principal.partition, query)
-        document: dict[str, Any] = {"runs": [summary(run) for run in page.runs]}
+        document: dict[str, Any] = {"runs": [run_summary(run) for run in page.runs]}
         if page.more and page.last is not None:
             document["nextCursor"] = page.last
         return document
@@ -191,7 +191,7 @@ class Service:
             raise
         if after >= projection.last_sequence:
             reader.sequence = projection.last_sequence
-            reader.ended = projection.status in TERMINAL
+            reader.ended = projection.status in TERMINAL_STATUSES
         return reader, projection
 
     def leave(self, principal: Principal, run_id: str) -> None:
@@ -204,7 +204,7 @@ class Service:
             raise ClientFault("not_found", "There is no such run.")
         return projection
 
-    async def stored(self, principal: Principal, run_id: str) -> Stored:
+    async def stored(self, principal: Principal, run_id: str) -> StoredRun:
         """The run as committed, for readers that make their own document of it."""
         return await self._stored(principal, run_id)
 
@@ -219,7 +219,7 @@ class Service:
         """Return if the store takes writes; raises StoreUnavailable."""
         await self._runtime.log.ready()
 
-    async def _stored(self, principal: Principal, run_id: str) -> Stored:
+    async def _stored(self, principal: Principal, run_id: str) -> StoredRun:
         stored = await self._executor.stored(principal.run(run_id))
         if stored is None:
             raise ClientFault("not_found", "There is no such run.")
@@ -242,7 +242,7 @@ class Service:
         if configurable or metadata:
             run_options.check_options(configurable, metadata)
             check_choice(configurable, () if self._runtime.models is None else self._runtime.models.names)
-        run_options.check_callback(document.get("callbackUrl"))
+        run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_room(principal.partition)
         return plan

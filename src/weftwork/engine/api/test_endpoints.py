@@ -95,7 +95,7 @@ class TestLog:
         ]
         self._next[key] = first + len(events)
         kept += events
-        self._weight += sum([event.weight for event in events])
+        self._weight += sum([event.size for event in events])
         self._bound(key)
         return [document_of(event) for event in events]
 
@@ -111,16 +111,16 @@ class TestLog:
     def reset(self, partition: str) -> None:
         """Forget everything of a partition."""
         for key in [each for each in self._runs if each.partition == partition]:
-            self._weight -= sum([event.weight for event in self._runs.pop(key)])
+            self._weight -= sum([event.size for event in self._runs.pop(key)])
             del self._next[key]
 
     def _bound(self, newest: RunKey) -> None:
         kept = self._runs[newest]
         while len(kept) > EVENTS_KEPT or (self._weight > BYTES_KEPT and len(self._runs) == 1 and len(kept) > 1):
-            self._weight -= kept.pop(0).weight
+            self._weight -= kept.pop(0).size
         while len(self._runs) > RUNS_KEPT or (self._weight > BYTES_KEPT and len(self._runs) > 1):
             key, events = self._runs.popitem(last=False)
-            self._weight -= sum([event.weight for event in events])
+            self._weight -= sum([event.size for event in events])
             del self._next[key]
 
 

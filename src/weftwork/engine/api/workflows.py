@@ -15,11 +15,11 @@ from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.protocol.workflow.registration import (
     MAX_DESCRIPTION,
-    check_version,
-    find_gate,
-    gated,
-    read_sample,
-    refusal,
+    capability_required,
+    check_version_length,
+    find_gated_node,
+    read_test_definition,
+    registration_refusal,
 )
 
 log = logging.getLogger("weftwork.workflows")
@@ -65,7 +65,7 @@ class Workflows:
 
     async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> Registering:
         """The same for the bodies of the seam."""
-        document, at = read_sample(body)
+        document, at = read_test_definition(body)
         return await self._register(principal, "registerSampleWorkflow", key, body, document, at)
 
     async def _register(
@@ -92,14 +92,14 @@ class Workflows:
 
     async def _checked(self, principal: Principal, document: Any, at: str) -> Plan:
         """wf-09, wf-10, wf-11: what may be registered."""
-        gate = find_gate(document, self._catalog.types)
+        gate = find_gated_node(document, self._catalog.types)
         if gate is not None:
-            raise gated(gate, at)
+            raise capability_required(gate, at)
         plan, violations = await self._catalog.checked(document)
         if plan is not None:
-            violations = check_version(plan.workflow.version)
+            violations = check_version_length(plan.workflow.version)
         if plan is None or violations:
-            raise refusal(violations, at)
+            raise registration_refusal(violations, at)
         _check_tenant(document, principal.tenant, at)
         return plan
 

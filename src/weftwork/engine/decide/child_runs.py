@@ -9,7 +9,7 @@ from weftwork.engine.decide.inputs import AwaitDue, ChildNews, NodeAwaits, NodeF
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import ChildResult
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STATUS, Draft
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 
 def wait(state: RunState, given: NodeAwaits) -> Decision | NodeFailed:
@@ -42,7 +42,7 @@ def hear(state: RunState, given: ChildNews) -> Decision:
         child = node.children.get(told.key)
         if child is None or child.run_id != told.child_run_id or child.has_ended or child.status == told.status:
             continue
-        if told.status in TERMINAL:
+        if told.status in TERMINAL_STATUSES:
             ended = True
             drafts.append(_ended(given.node_id, told))
         elif child.status != "cancelling":

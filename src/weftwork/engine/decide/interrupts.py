@@ -15,12 +15,12 @@ from weftwork.protocol.people.interrupt_events import received, suspension, when
 from weftwork.protocol.privacy.secret_matcher import MARK
 from weftwork.protocol.run.events import APPROVAL_REMARK, INTERRUPT_REMINDER, Draft
 from weftwork.protocol.run.interrupts import (
-    TIMEOUT,
+    TIMEOUT_REASON,
     Interrupt,
     InterruptState,
     answer_refusal,
     interrupt_id,
-    payload_of,
+    interrupt_payload,
 )
 
 OUTSIDE: Final = "external-event"
@@ -39,7 +39,7 @@ def suspend(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
 
 def question(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
     """A question under its id, and the node that waits."""
-    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    asked = Draft("interrupt.requested", interrupt_payload(interrupt), node_id, interrupt_id=name)
     suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
     return (asked, *when_asked(node_id, name, interrupt), suspended)
 
@@ -48,7 +48,7 @@ def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
     """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
     node_id, interrupt = given.node_id, given.interrupt
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
-    asked = Draft("interrupt.requested", payload_of(interrupt), node_id, interrupt_id=name)
+    asked = Draft("interrupt.requested", interrupt_payload(interrupt), node_id, interrupt_id=name)
     payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
     trust = "untrusted" if state.nodes[node_id].untrusted else None
     resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name, content_trust=trust)
@@ -101,7 +101,7 @@ def _asked(state: RunState, given: AnswerGiven) -> InterruptState | ClientFault:
 
 def _is_hidden(state: RunState, found: InterruptState) -> bool:
     place = state.plan.nodes[found.node_id]
-    return place.hides or bool(place.node.sensitive_outputs)
+    return place.hides_outputs or bool(place.node.sensitive_outputs)
 
 
 def _alike(state: RunState, found: InterruptState) -> list[InterruptState]:
@@ -117,7 +117,7 @@ def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) ->
     action: str = said["action"]
     overridden = bool(said.get("override"))
     bypasses = overridden and bool(found.data.get("overrideBypassesQuorum"))
-    if (action == "ask" or actor in found.votes) and not bypasses and found.said >= MAX_SAID:
+    if (action == "ask" or actor in found.votes) and not bypasses and found.response_count >= MAX_SAID:
         text = "This gate takes no more questions back, and nobody may change their vote any more."
         raise ClientFault("conflict", text, {"limit": MAX_SAID})
     if action == "ask":
@@ -183,17 +183,17 @@ def time_out(state: RunState, name: str) -> Decision:
     drafts: list[Draft] = []
     for each in _alike(state, found):
         if each.kind != "approval":
-            drafts.append(_resolved(each, None, None, reason=TIMEOUT))
+            drafts.append(_resolved(each, None, None, reason=TIMEOUT_REASON))
         else:
-            drafts.append(_resolved(each, None, None, outcome="rejected", reason=TIMEOUT))
-            drafts.append(received(each.node_id, each.interrupt_id, TIMEOUT, None, {}))
+            drafts.append(_resolved(each, None, None, outcome="rejected", reason=TIMEOUT_REASON))
+            drafts.append(received(each.node_id, each.interrupt_id, TIMEOUT_REASON, None, {}))
     return Decision(tuple(drafts))
 
 
 def remind(state: RunState, name: str, number: int) -> Decision:
     """int-18 (host): one reminder for all that are due by now; `number` is the newest of them."""
     found = state.interrupts.get(name)
-    if found is None or found.status != "open" or found.reminded >= number or state.stop is not None:
+    if found is None or found.status != "open" or found.reminders_sent >= number or state.stop is not None:
         return NOTHING
     payload = {"nodeId": found.node_id, "interruptId": name, "number": number}
     return Decision((Draft(INTERRUPT_REMINDER, payload, found.node_id, interrupt_id=name),))

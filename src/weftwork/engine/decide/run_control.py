@@ -66,7 +66,7 @@ def overwrite(state: RunState, values: dict[str, Any]) -> Decision:
         return refuse("conflict", "The run stands at no node.", {"runStatus": state.status})
     declared = {each.name: each.type for each in state.plan.workflow.variables}
     for name, value in values.items():
-        known = name in declared and name not in state.plan.sensitive
+        known = name in declared and name not in state.plan.sensitive_variables
         if not known or not has_type(value, declared[name]):
             return refuse("validation_error", "A variable is not declared, has another type, or is sensitive.")
     changed = [{"name": name, "next": value, "nodeId": node_id} for name, value in values.items()]

@@ -65,14 +65,14 @@ def finished(state: RunState) -> Draft:
     nodes = state.plan.nodes
     for _, node_id in state.failures:
         targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
-        if not any(target.rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
+        if not any(target.trigger_rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
             return Draft("run.failed", {"error": state.nodes[node_id].error, "failedNodeId": node_id})
     return Draft("run.completed", {"outputs": run_outputs(state)})
 
 
 def run_outputs(state: RunState) -> dict[str, Any]:
     """data-02 (readings, Data flow): outputs by node id of the primary nodes, else of the sinks."""
-    primary = [node_id for node_id in state.plan.order if state.plan.nodes[node_id].node.primary]
+    primary = [node_id for node_id in state.plan.order if state.plan.nodes[node_id].node.is_primary]
     chosen = primary or state.plan.sinks
     return {
         node_id: state.nodes[node_id].outputs
@@ -176,7 +176,7 @@ def _failed(state: RunState, given: NodeFailed) -> Decision:
     node = state.nodes[node_id]
     failure = error(given.code, given.message, given.details)
     retry = state.plan.nodes[node_id].node.retry
-    if given.retryable and node.failures < retry.most and state.stop is None:
+    if given.retryable and node.failures < retry.max_retries and state.stop is None:
         delay = retry_delay(retry, node.failures, given.chance)
         again = {"attempt": node.attempt + 1, "delayMs": delay, "lastError": failure}
         return Decision((*given.effects, leaving(state, ending("node.retried", node_id, **again), given.cause)))

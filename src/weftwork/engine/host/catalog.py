@@ -26,7 +26,7 @@ from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
-from weftwork.protocol.workflow.registration import find_gate, gated
+from weftwork.protocol.workflow.registration import capability_required, find_gated_node
 from weftwork.protocol.workflow.validation import parse_workflow
 
 MOST: Final = 256
@@ -120,7 +120,7 @@ class Catalog:
         """The plan of a definition, or everything that keeps this host from running it."""
         workflow, violations = parse_workflow(document, self.types, pinned)
         if workflow is not None and not pinned:
-            violations = check_taken(self._kinds, workflow.kinds)
+            violations = check_taken(self._kinds, workflow.envelope_kinds)
         if workflow is None or violations:
             return None, violations
         return plan_workflow(workflow)
@@ -132,9 +132,9 @@ class Catalog:
             return self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
         plan, violations = await self._load(workflow_id, digest)
         if plan is None:
-            gate = find_gate(msgspec.json.decode(await self._stored(workflow_id, digest)), self.types)
+            gate = find_gated_node(msgspec.json.decode(await self._stored(workflow_id, digest)), self.types)
             if gate is not None:
-                raise gated(gate, pointer="/workflowId")
+                raise capability_required(gate, pointer="/workflowId")
             first = violations[0]
             text = f"This host can no longer run the workflow, because of {first.pointer}: {first.message}."
             raise invalid(text, "/workflowId")

@@ -181,14 +181,14 @@ def _check(state: RunState, node_id: str, plan: Plan, wanted: Wanted, inputs: di
         text = f"The inputs of the child run do not fit its workflow: {fault.message}"
         return Failed("child_inputs_invalid", text, fault.details, retryable=False)
     # hide-05: what this run hides, the child must hide as well. Of what is mapped it is known, of the rest it is not.
-    hides = state.plan.nodes[node_id].hides
+    hides = state.plan.nodes[node_id].hides_outputs
     shown = _shown(state)
     for name, value in inputs.items():
-        hidden = wanted.mapping[name] in state.plan.sensitive if name in wanted.mapping else hides
-        if (hidden or shown(value) != value) and name not in plan.sensitive:
+        hidden = wanted.mapping[name] in state.plan.sensitive_variables if name in wanted.mapping else hides
+        if (hidden or shown(value) != value) and name not in plan.sensitive_variables:
             text = f"The child's variable {name} would show what this run hides; declare it as sensitive there."
             return Failed("child_input_hidden", text, {"variable": name}, retryable=False)
-    if secret := [name for name in wanted.variables if name in plan.sensitive]:
+    if secret := [name for name in wanted.variables if name in plan.sensitive_variables]:
         text = f"The child hides its variable {secret[0]}, so nothing can be made of it here."
         return Failed("child_output_hidden", text, {"variable": secret[0]}, retryable=False)
     return None

@@ -41,8 +41,8 @@ from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import Active, Created, Recorded, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
-from weftwork.protocol.run.header import TERMINAL, RunHeader, RunKey, Status
-from weftwork.protocol.run.projection import Projection, Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey, Status
+from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.workflow.plan import Plan
 
 T = TypeVar("T")
@@ -233,7 +233,7 @@ class Executor:
             log.exception("the host failed a run", extra={"runId": header.run_id})
             return self._make(RunState(plan, header, inputs)), None
 
-    async def stored(self, run: RunKey) -> Stored | None:
+    async def stored(self, run: RunKey) -> StoredRun | None:
         """The committed view of a run, from memory where that is the same as from the store."""
         live = self._live.get(run)
         if live is not None:
@@ -253,7 +253,7 @@ class Executor:
     async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
         answer = await self.ask(run, CancelAsked(reason), record)
-        if isinstance(answer, Stored):
+        if isinstance(answer, StoredRun):
             status = answer.projection.status
             taken = await self._runtime.log.remember(record(status)) if record else None
             return taken or status
@@ -271,7 +271,7 @@ class Executor:
                 live = self._live.get(run)
                 if live is None and (live := await self._wake(run)) is None:
                     stored = await self._runtime.log.stored(run)
-                    if stored is None or stored.projection.status in TERMINAL:
+                    if stored is None or stored.projection.status in TERMINAL_STATUSES:
                         return stored
                     if woken:
                         raise await why_not(self._catalog, stored)

@@ -23,8 +23,8 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.run.header import TERMINAL, RunKey
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.run.versions import ENGINE_VERSION
 
 
@@ -55,12 +55,12 @@ class Recent:
     __slots__ = ("_runs",)
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[RunKey, Stored] = OrderedDict()
+        self._runs: OrderedDict[RunKey, StoredRun] = OrderedDict()
 
-    def get(self, run: RunKey) -> Stored | None:
+    def get(self, run: RunKey) -> StoredRun | None:
         return self._runs.get(run)
 
-    def keep(self, run: RunKey, stored: Stored) -> None:
+    def keep(self, run: RunKey, stored: StoredRun) -> None:
         if _size(stored) <= MAX_RECENT_RUN_BYTES:
             self._runs[run] = stored
             if len(self._runs) > MAX_RECENT:
@@ -70,7 +70,7 @@ class Recent:
         self._runs.pop(run, None)
 
 
-def _size(run: Stored) -> int:
+def _size(run: StoredRun) -> int:
     """About how much memory a kept run costs; inputs are counted as the variables they became."""
     options = run.header.configurable
     size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
@@ -105,7 +105,7 @@ async def recovered(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) ->
         return False
 
 
-async def why_not(catalog: Catalog, stored: Stored) -> Exception:
+async def why_not(catalog: Catalog, stored: StoredRun) -> Exception:
     """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
     try:
         await catalog.pinned(stored.header.workflow_id, stored.header.definition)
@@ -120,7 +120,7 @@ async def load_patiently(runtime: Runtime, catalog: Catalog, run: RunKey) -> Run
     while True:
         try:
             stored = await runtime.log.stored(run)
-            if stored is None or stored.projection.status in TERMINAL:
+            if stored is None or stored.projection.status in TERMINAL_STATUSES:
                 return None
             plan = await catalog.pinned(stored.header.workflow_id, stored.header.definition)
             return await load_state(runtime.log, stored.header, plan)
@@ -142,7 +142,7 @@ class Loaded(msgspec.Struct, frozen=True):
     """A run as the store has it, and the fold of that."""
 
     state: RunState
-    stored: Stored
+    stored: StoredRun
     weight: int
     """Of its log."""
     redactor: Redactor | None = None
@@ -182,7 +182,7 @@ class Loader:
         if (known := self._taken(run)) is not None:
             return known
         stored = await self._runtime.log.stored(run)
-        if stored is None or stored.projection.status in TERMINAL:
+        if stored is None or stored.projection.status in TERMINAL_STATUSES:
             return None
         header = stored.header
         try:

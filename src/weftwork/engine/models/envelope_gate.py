@@ -154,7 +154,7 @@ class Gate:
         return kind.version if kind is not None else None
 
     def _kinds(self, emission: Emission) -> Kinds:
-        kinds = self._runtime.kinds.beside(self._state.plan.workflow.kinds)
+        kinds = self._runtime.kinds.beside(self._state.plan.workflow.envelope_kinds)
         return kinds.with_kinds(emission.kinds) if emission.kinds else kinds
 
     def _rules(self, emission: Emission) -> Rules:

@@ -198,7 +198,7 @@ class Speech:
 
     def shown_tools(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
         """Calls of tools as a chunk may show them: none of a node that hides what it makes, and no secret in any."""
-        if self._state.plan.nodes[self._node_id].hides:
+        if self._state.plan.nodes[self._node_id].hides_outputs:
             return ()
         return calls if self._redactor is None else tuple(redact(list(calls), self._redactor.copies)[0])
 

@@ -71,11 +71,11 @@ class Turns:
 def turn_of(declaration: NodeDeclaration, partition: str, limits: Limits) -> Turn:
     """lim-12 (host): what a node has to wait for. A node that only waits itself counts for no limit of its tenant."""
     turn: Turn = ()
-    if limits.max_nodes_per_tenant and not declaration.continued:
+    if limits.max_nodes_per_tenant and not declaration.resumes_after_crash:
         turn += ((f"tenant:{partition}", limits.max_nodes_per_tenant),)
     if declaration.concurrency:
         turn += ((f"type:{declaration.type_id}", declaration.concurrency),)
-    return turn + thread_turn(limits) if declaration.plain else turn
+    return turn + thread_turn(limits) if declaration.holds_thread else turn
 
 
 def thread_turn(limits: Limits) -> Turn:

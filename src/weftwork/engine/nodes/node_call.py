@@ -58,8 +58,8 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         inputs,
         node.config,
         NodeScope(state, node_id, inputs, declaration.instant, untrusted),
-        state.loop_rounds.get(place.counts, 0) if place.counts is not None else 0,
-        _arrivals(state, node_id) if declaration.gathering else (),
+        state.loop_rounds.get(place.counted_loop, 0) if place.counted_loop is not None else 0,
+        _arrivals(state, node_id) if declaration.gathers_edges else (),
         state.resolutions,
         known.visits,
         known.attempt,
@@ -73,7 +73,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         state.header.configurable,
         contract=node.contract,
         prompt_refs=node.prompt_refs,
-        hides=place.hides,
+        hides=place.hides_outputs,
         untrusted=untrusted,
     )
 

@@ -48,7 +48,7 @@ from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW
 from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
-from weftwork.protocol.run.interrupts import PASSING, Interrupt, Resolution, is_answer_to
+from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.workflow.node_types import Effect
 
 MOST_ITEMS: Final = 128
@@ -214,7 +214,7 @@ class Context:
         if known is None:
             if (wrong := unaskable(interrupt)) is not None:
                 raise StepFailed(wrong)
-            if interrupt.kind not in PASSING and instead is UNSET:
+            if interrupt.kind not in NON_BLOCKING_KINDS and instead is UNSET:
                 raise Asking(interrupt)
             known = await self._pass(interrupt, None if instead is UNSET else instead)
         elif not is_answer_to(known, self._call.node_id, interrupt):
@@ -293,7 +293,7 @@ class Context:
         return answer
 
     def kind(self, name: str) -> Kind | None:
-        return self._runtime.kinds.beside(self._state.plan.workflow.kinds).find(name)
+        return self._runtime.kinds.beside(self._state.plan.workflow.envelope_kinds).find(name)
 
     def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         return self._spoken.judge(document, emission)

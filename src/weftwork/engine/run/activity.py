@@ -78,7 +78,7 @@ class Timers:
         if asked.due is not None:
             waits["due", name, 0] = asked.due, lambda: InterruptDue(name)
         if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
-            waits["remind", name, asked.reminded] = asked.next_reminder, lambda: self._reminder(asked)
+            waits["remind", name, asked.reminders_sent] = asked.next_reminder, lambda: self._reminder(asked)
         return waits
 
     def _reminder(self, asked: InterruptState) -> Input:
@@ -153,11 +153,11 @@ class Activity:
         for node_id in early:
             if node_id in state.running:
                 self._performer.launch(state, node_id)
-        return any(state.plan.nodes[node_id].node.declaration.plain for node_id in early) if early else None
+        return any(state.plan.nodes[node_id].node.declaration.holds_thread for node_id in early) if early else None
 
     def follow(self, state: RunState, work: Work) -> None:
         """Do what the decisions of a committed batch ask for."""
-        if state.terminal or self._closed:
+        if state.is_terminal or self._closed:
             return
         if work.interrupt:
             self._performer.drop()
@@ -213,7 +213,7 @@ class Activity:
         bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]
         inline = [body["typeId"] for body in bodies if "typeId" in body]
         types = [node.declaration, *(self._types[type_id].declaration for type_id in inline)]
-        return any(not each.continued for each in types) and (whole is None or whole.status != "open")
+        return any(not each.resumes_after_crash for each in types) and (whole is None or whole.status != "open")
 
     def _watch(self, state: RunState) -> None:
         self._deadline.watch(state.started_at or state.header.created_at)
@@ -226,4 +226,8 @@ def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
     if node_id in state.awaiting_children:
         return False
     declaration = state.plan.nodes[node_id].node.declaration
-    return declaration.effect == "pure" and not declaration.continued and (threads or not declaration.plain)
+    return (
+        declaration.effect == "pure"
+        and not declaration.resumes_after_crash
+        and (threads or not declaration.holds_thread)
+    )

@@ -34,7 +34,7 @@ from weftwork.protocol.run.batch import (
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
 from weftwork.protocol.run.events import UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
-from weftwork.protocol.run.projection import Listed, Projection, StateRow
+from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
@@ -170,9 +170,9 @@ class Append:
         """kin-06: children are cancelled as soon as the run is to end, and not only once its own nodes have stopped."""
         state = self._state
         status: str = state.status
-        if state.stop is not None and not state.terminal:
+        if state.stop is not None and not state.is_terminal:
             status = "cancelled" if state.stop.error is None else "failed"
-        found = cascade_of(status) if state.terminal or (state.stop is not None and not self._stopped) else None
+        found = cascade_of(status) if state.is_terminal or (state.stop is not None and not self._stopped) else None
         return CascadeCancel(*found) if found is not None else None
 
     def _tells(self) -> ChildResult | None:
@@ -186,7 +186,7 @@ class Append:
             outcome["error"] = msgspec.Raw(self._error)
         if now == "completed":
             known = [name for name in parent.variables if name in state.variables]
-            sensitive = state.plan.sensitive
+            sensitive = state.plan.sensitive_variables
             if values := {name: self._row("variable", name) for name in known if name not in sensitive}:
                 outcome["variables"] = values
             if hidden := [name for name in known if name in sensitive]:
@@ -234,7 +234,7 @@ class Append:
             return self._node_row(name)
         if kind == "variable":
             value = shown_variable(state.plan, name, state.variables[name])
-            return value if name in state.plan.sensitive else self._shown(value)
+            return value if name in state.plan.sensitive_variables else self._shown(value)
         if kind == "channel":
             value = shown_channel(state.plan, name, state.channels[name].value)
             return value if name in state.plan.taint.channels else self._shown(value)
@@ -272,18 +272,18 @@ class Append:
                 row |= {"timeoutMs": asked.timeout_ms, "dueAt": iso(asked.due)}
             if asked.votes:
                 row["votes"] = [{"voter": voter, "action": action} for voter, action in asked.votes.items()]
-            if asked.reminded:
-                row["remindersSent"] = asked.reminded
+            if asked.reminders_sent:
+                row["remindersSent"] = asked.reminders_sent
         elif asked.status == "resolved" and (found := self._state.resolutions.get(asked.key)) is not None:
             known = {"resolvedBy": found.by, "outcome": found.outcome, "reason": found.reason}
             row |= {"resolvedAt": iso(found.at), **{name: each for name, each in known.items() if each is not None}}
         return row
 
-    def _listed(self, kind: str, name: str) -> Listed | None:
+    def _listed(self, kind: str, name: str) -> InterruptListing | None:
         asked = self._state.interrupts[name] if kind == "interrupt" else None
         if asked is None or asked.status != "open":
             return None
-        return Listed(asked.kind, asked.node_id, asked.requested_at, asked.due)
+        return InterruptListing(asked.kind, asked.node_id, asked.requested_at, asked.due)
 
     def _node_row(self, node_id: str) -> dict[str, Any]:
         """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""
@@ -301,7 +301,7 @@ class Append:
 
 def redactor_of(state: RunState) -> Redactor | None:
     """One that knows all that the run has to hide by now; None if there is nothing."""
-    if not state.plan.guarded:
+    if not state.plan.has_sensitive_data:
         return None
     redactor = Redactor(state.plan)
     redactor.learn_inputs(state.inputs)
@@ -311,7 +311,7 @@ def redactor_of(state: RunState) -> Redactor | None:
 
 def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[HiddenValue, ...]]:
     """hide-01 (readings, What the log may hide): the inputs with masks, and what is behind them."""
-    if not plan.guarded:
+    if not plan.has_sensitive_data:
         return inputs, ()
     redactor = Redactor(plan)
     redactor.learn_inputs(inputs)

@@ -46,7 +46,7 @@ from weftwork.protocol.limits import execution_limit, iteration_limit, time_limi
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey, Status
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 
 class Ties(msgspec.Struct, frozen=True):
@@ -82,13 +82,13 @@ class Committed:
         for row in batch.rows:
             self._rows[row.kind, row.name] = row
 
-    def replace(self, stored: Stored) -> None:
+    def replace(self, stored: StoredRun) -> None:
         """The store was asked, and holds this."""
         self._projection = stored.projection
         self._rows = {(row.kind, row.name): row for row in stored.rows}
 
-    def stored(self) -> Stored:
-        return Stored(self._header, self._projection, tuple(self._rows.values()))
+    def stored(self) -> StoredRun:
+        return StoredRun(self._header, self._projection, tuple(self._rows.values()))
 
 
 def weakly(send: Callable[[Input], None]) -> Callable[[Input], None]:
@@ -255,7 +255,7 @@ class LiveRun:
         if self._driver is not None and not self._store_away:
             await asyncio.wait((self._driver,), timeout=timeout)
 
-    def stored(self) -> Stored:
+    def stored(self) -> StoredRun:
         """What the store holds of this run, without asking it."""
         return self._store_has.stored()
 
@@ -276,7 +276,7 @@ class LiveRun:
         except Exception:
             self._abandon()
             return
-        if self.state.terminal:
+        if self.state.is_terminal:
             self._end()
         elif self._inbox or work.cut:
             self.send(Step())
@@ -287,7 +287,7 @@ class LiveRun:
         """Let go of a run that was never begun."""
         self._halt(RunOver())
 
-    def resume(self, stored: Stored) -> None:
+    def resume(self, stored: StoredRun) -> None:
         """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
         claims = {each.claim for node in self.state.running.values() for each in node.effects.values()}
         self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims))
@@ -327,7 +327,7 @@ class LiveRun:
     async def _drive(self) -> None:
         turns = 0
         try:
-            while not self.state.terminal and not self._closing:
+            while not self.state.is_terminal and not self._closing:
                 work = await self._gathered()
                 if not len(work.append) and not self._stale:
                     await self._answer(work)
@@ -341,7 +341,7 @@ class LiveRun:
                 if turns % TURNS == 0:
                     # A store may answer without a wait, and others want a turn too.
                     await asyncio.sleep(0)
-            if self.state.terminal and not self._astray:
+            if self.state.is_terminal and not self._astray:
                 self._end()
         except asyncio.CancelledError:
             self._closing = True
@@ -354,7 +354,7 @@ class LiveRun:
             self._abandon()
         finally:
             self._driver = None
-            if self._inbox and not self._closing and not self.state.terminal:
+            if self._inbox and not self._closing and not self.state.is_terminal:
                 self._driver = asyncio.create_task(self._drive())
             else:
                 self.rest()
@@ -392,7 +392,7 @@ class LiveRun:
     def _committed(self, batch: Batch, work: Work) -> None:
         self._stale = False
         self._store_has.add(batch)
-        self.weight += sum([event.weight for event in batch.events])
+        self.weight += sum([event.size for event in batch.events])
         self._runtime.feeds.publish(self.key, batch.events)
         point("append.published")
         if batch.has_family_messages:
@@ -433,7 +433,7 @@ class LiveRun:
         self._store_away = True
         self._inbox.refuse(StoreUnavailable("the store is away"))
 
-    def _enter(self, stored: Stored, cold: bool) -> None:
+    def _enter(self, stored: StoredRun, cold: bool) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
         self._store_has.replace(stored)
         self.state.changed_rows.clear()

@@ -28,9 +28,9 @@ from weftwork.ports.storage.event_log import EventLog, Recorded, StoreUnavailabl
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import Status
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 
-Answer = Status | Recorded | Stored | None
+Answer = Status | Recorded | StoredRun | None
 """How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
 MakeRecord = Callable[[Status], IdempotencyRecord]
 """Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""

@@ -15,7 +15,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.run.events import Event, Fact
 from weftwork.protocol.run.header import RunHeader
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.workflow.plan import Plan
 
 log = logging.getLogger("weftwork.run")
@@ -30,7 +30,7 @@ async def load_state(
 ) -> RunState:
     """Fold the whole log; `weigh` is told what each event weighs. Raises StoreUnavailable."""
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
-    if plan.guarded:
+    if plan.has_sensitive_data:
         for hidden in await eventlog.hidden(header.key):
             removed[hidden.sequence].append((hidden.pointer, msgspec.json.decode(hidden.value)))
     # A deep copy: readers are shown the header, which keeps its masks.
@@ -42,7 +42,7 @@ async def load_state(
     del state.hidden_values[LEARNT:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         for event in page:
-            weigh(event.weight)
+            weigh(event.size)
             apply(state, fact_of(event, removed.get(event.sequence, ())))
     return state
 
@@ -55,7 +55,7 @@ def _is_learnt(sequence: int, pointer: str) -> bool:
 
 async def read_again(
     runtime: Runtime, state: RunState, pause: bool, away: Callable[[], None], is_over: Callable[[], bool]
-) -> tuple[Stored | None, RunState] | None:
+) -> tuple[StoredRun | None, RunState] | None:
     """A run as the store has it, however long that takes; None if it is over with it first.
 
     `away` is told each time the store is not there, and it is given a second; with `pause` before the first look.

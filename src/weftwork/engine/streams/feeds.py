@@ -45,10 +45,10 @@ class Feed:
         """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
         tail = self.tail
         tail += events
-        weight = self.weight + sum([event.weight for event in events])
+        weight = self.weight + sum([event.size for event in events])
         old = 0
         while len(tail) - old > TAIL or (weight > TAIL_BYTES and len(tail) - old > 1):
-            weight -= tail[old].weight
+            weight -= tail[old].size
             old += 1
         del tail[:old]
         self.weight = weight
@@ -169,7 +169,7 @@ class Reader:
         given = [event for event in events if event.sequence <= untold[0].sequence] if untold else events
         if given:
             self.sequence = given[-1].sequence
-            self.ended = given[-1].terminal
+            self.ended = given[-1].is_terminal
         elif not events:
             self.ended = self._feed.closed
         return given

@@ -13,7 +13,7 @@ import msgspec
 from weftwork.protocol.run.batch import Batch, ChildResult, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader, RunKey
-from weftwork.protocol.run.projection import Listed, Projection, Stored
+from weftwork.protocol.run.projection import InterruptListing, Projection, StoredRun
 
 
 class StoreUnavailable(Exception):
@@ -63,7 +63,7 @@ class RunQuery(msgspec.Struct, frozen=True):
 class Page(msgspec.Struct, frozen=True):
     """One page. `more` says that a further page may hold runs; `last` is the cursor to it."""
 
-    runs: tuple[Stored, ...]
+    runs: tuple[StoredRun, ...]
     last: str | None
     more: bool
 
@@ -74,7 +74,7 @@ class OpenInterrupt(msgspec.Struct, frozen=True):
     run_id: str
     workflow_id: str
     interrupt_id: str
-    listed: Listed
+    listed: InterruptListing
     row: bytes
 
 
@@ -147,7 +147,7 @@ class EventLog(Protocol):
         """
         ...
 
-    async def children(self, run: RunKey, after: str | None, limit: int) -> list[Stored]:
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
         """Children of a run without outputs and state rows, in the order of their creation, behind the given one.
 
         The cost does not depend on the number of other runs.
@@ -185,7 +185,7 @@ class EventLog(Protocol):
         """
         ...
 
-    async def stored(self, run: RunKey) -> Stored | None:
+    async def stored(self, run: RunKey) -> StoredRun | None:
         """Header, projection and state rows by kind and name, or None. The cost does not depend on the log's length."""
         ...
 

@@ -17,7 +17,7 @@ import msgspec
 
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.workflow.channels import KEYS, LISTS, TIMED, Channel, misshapen
+from weftwork.protocol.workflow.channels import ENTRY_KEYS, EXPIRING_REDUCERS, LIST_REDUCERS, Channel, shape_error
 
 Stamp = tuple[int, int, str]
 """(iteration, topological index, node id). A write that can only happen after another never has a lesser one."""
@@ -65,10 +65,12 @@ def reduce_write(
     shape changes nothing, and a state that another reducer made counts as empty if this one cannot go on from it.
     """
     before = ChannelState(None) if state is None else state
-    if misshapen(reducer, value) is not None:
+    if shape_error(reducer, value) is not None:
         return before
-    if reducer in LISTS:
-        return _add_to_list(before, reducer, value, at, stamp, ttl_ms if reducer in TIMED else None, max_size)
+    if reducer in LIST_REDUCERS:
+        return _add_to_list(
+            before, reducer, value, at, stamp, ttl_ms if reducer in EXPIRING_REDUCERS else None, max_size
+        )
     step = _REDUCERS.get(reducer, _replace)
     return step(before, value, stamp)
 
@@ -161,7 +163,7 @@ class _ListEdit:
 def _add_to_list(
     state: ChannelState, reducer: str, value: Any, at: int, stamp: Stamp, ttl_ms: int | None, max_size: int | None
 ) -> ChannelState:
-    kept = _ListEdit(state, KEYS.get(reducer))
+    kept = _ListEdit(state, ENTRY_KEYS.get(reducer))
     entry, oldest = value, None
     if ttl_ms is not None:
         entry, oldest = {"value": value, "_ts": at}, state.oldest_at

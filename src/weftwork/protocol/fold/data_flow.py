@@ -16,7 +16,7 @@ from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import ABSENT, Absent
 from weftwork.protocol.workflow.definition import Edge, Port
-from weftwork.protocol.workflow.node_config import PORTS
+from weftwork.protocol.workflow.node_config import PORTS_NAME
 
 
 def visible_outputs(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
@@ -27,7 +27,7 @@ def visible_outputs(state: RunState, reader: str, node_id: str) -> dict[str, Any
     node = state.nodes.get(node_id)
     if node is None:
         return None
-    if node_id in state.plan.nodes[reader].earlier:
+    if node_id in state.plan.nodes[reader].reads_previous_round:
         return node.previous_outputs
     return node.outputs if node.status == "completed" else None
 
@@ -37,7 +37,7 @@ def is_untrusted_output(state: RunState, reader: str, node_id: str) -> bool:
     node = state.nodes.get(node_id)
     if node is None:
         return False
-    if node_id in state.plan.nodes[reader].earlier:
+    if node_id in state.plan.nodes[reader].reads_previous_round:
         return node.previous_untrusted
     return node.untrusted and node.status == "completed"
 
@@ -110,7 +110,7 @@ class NodeScope:
         return declared.reducer if declared is not None else None
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
-        given = {PORTS: self._ports, **(more or {})}
+        given = {PORTS_NAME: self._ports, **(more or {})}
         expression = self._parsed(source, given)
         if not isinstance(expression, Expression):
             expression = parse_expression(source, tuple(given))
@@ -121,7 +121,7 @@ class NodeScope:
         return value
 
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
-        given = {PORTS: self._ports, **(more or {})}
+        given = {PORTS_NAME: self._ports, **(more or {})}
         template = self._parsed(text, given)
         if not isinstance(template, Template):
             template = parse_template(text, tuple(given))
@@ -134,7 +134,7 @@ class NodeScope:
         """trust-08: whether the value of an expression came from outside, or is made of something that did."""
         if self._state.untrusted is None:
             return False
-        given = {PORTS: self._ports, **(more or {})}
+        given = {PORTS_NAME: self._ports, **(more or {})}
         expression = self._parsed(source, given)
         if not isinstance(expression, Expression):
             expression = parse_expression(source, tuple(given))
@@ -144,16 +144,16 @@ class NodeScope:
         """Whether it reads something untrusted. Of names that the node itself gives, nobody knows but the node."""
         if reads_untrusted(self._state, self._node_id, expression.references):
             return True
-        own = given[PORTS] is self._ports
-        read = expression.members_read(PORTS)
+        own = given[PORTS_NAME] is self._ports
+        read = expression.members_read(PORTS_NAME)
         if own and (self._untrusted if read is None else self._untrusted & read):
             return True
-        others = [name for name in given if name != PORTS or not own]
+        others = [name for name in given if name != PORTS_NAME or not own]
         return self._state.nodes[self._node_id].untrusted and any(map(expression.reads_name, others))
 
     def _parsed(self, text: str, given: dict[str, Any]) -> Expression | Template | None:
         """What was parsed with the definition."""
-        return self._state.plan.nodes[self._node_id].node.formulas.get((text, frozenset(given)))
+        return self._state.plan.nodes[self._node_id].node.config_expressions.get((text, frozenset(given)))
 
 
 class MissingInput(msgspec.Struct, frozen=True):
@@ -208,7 +208,7 @@ def edge_value(state: RunState, edge: Edge) -> Any:
     if node is None:
         return ABSENT
     outputs = node.outputs if node.status == "completed" else None
-    if edge in state.plan.nodes[edge.target].back:
+    if edge in state.plan.nodes[edge.target].back_edges:
         outputs = node.previous_outputs
     elif outputs is not None and state.settled_edges.get(edge.id, "completed") != "completed":
         outputs = None
@@ -249,17 +249,19 @@ def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
 
 def _is_untrusted_edge(state: RunState, edge: Edge) -> bool:
     node = state.nodes[edge.source]
-    return node.previous_untrusted if edge in state.plan.nodes[edge.target].back else node.untrusted
+    return node.previous_untrusted if edge in state.plan.nodes[edge.target].back_edges else node.untrusted
 
 
 def _input_edges(state: RunState, node_id: str) -> list[Edge]:
     """The edges that may fill ports, the one that wins first: what led back here in this round, then by id."""
     place = state.plan.nodes[node_id]
     edges = list(place.incoming) if len(place.incoming) < 2 else sorted(place.incoming, key=lambda edge: edge.id)
-    if not place.back:
+    if not place.back_edges:
         return edges
-    fired = state.fired_edges.get(place.counts, frozenset()) if place.counts is not None else frozenset[str]()
-    return [*sorted((edge for edge in place.back if edge.id in fired), key=lambda edge: edge.id), *edges]
+    fired = (
+        state.fired_edges.get(place.counted_loop, frozenset()) if place.counted_loop is not None else frozenset[str]()
+    )
+    return [*sorted((edge for edge in place.back_edges if edge.id in fired), key=lambda edge: edge.id), *edges]
 
 
 def _port_value(state: RunState, node_id: str, port: Port) -> Any:

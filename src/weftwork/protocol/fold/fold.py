@@ -19,8 +19,8 @@ from weftwork.protocol.fold.trust_flow import initialize_trust as begin_trust
 from weftwork.protocol.fold.trust_flow import mark_untrusted
 from weftwork.protocol.fold.variable_views import add_write, initial_view
 from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
-from weftwork.protocol.run.header import WAITS, RunHeader, Status, next_status
-from weftwork.protocol.run.interrupts import WAITING
+from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status, next_status
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.workflow.plan import Plan
 
 BREACH_CODES: Final = {
@@ -65,7 +65,7 @@ def apply(state: RunState, fact: Fact) -> None:
             if state.pending_calls:
                 state.pending_calls.discard(node_id)
             NODE_CHANGES[kind](state, fact, node_id)
-    if state.suspended or state.awaiting_children or state.status in WAITS:
+    if state.suspended or state.awaiting_children or state.status in WAITING_STATUSES:
         _update_waiting_status(state)
 
 
@@ -75,7 +75,7 @@ def _update_waiting_status(state: RunState) -> None:
     if state.status == "running" or state.status.startswith("waiting-"):
         waiting = state.first_open_interrupt if state.suspended else None
         if waiting is not None:
-            state.status = WAITING[waiting.kind]
+            state.status = STATUS_BY_KIND[waiting.kind]
         elif (node_id := state.node_with_waiting_child) is not None:
             state.status = cast(Status, next(iter(state.awaiting_children[node_id].waiting_children.values())))
         else:

@@ -61,7 +61,7 @@ def _approval_voted(state: RunState, fact: Fact) -> None:
     )
     if found is None or found.status != "open":
         return
-    found.said += 1
+    found.response_count += 1
     if fact.type != APPROVAL_REMARK:
         action = "accept" if fact.type == "approval.granted" else "reject"
         found.votes = {**found.votes, fact.payload["principal"]: action}
@@ -70,7 +70,7 @@ def _approval_voted(state: RunState, fact: Fact) -> None:
 
 def _reminder_sent(state: RunState, fact: Fact) -> None:
     found = state.interrupts[fact.payload["interruptId"]]
-    found.reminded = max(found.reminded, fact.payload["number"])
+    found.reminders_sent = max(found.reminders_sent, fact.payload["number"])
     state.changed_rows.add(("interrupt", found.interrupt_id))
 
 

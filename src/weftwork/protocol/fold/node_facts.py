@@ -23,7 +23,7 @@ from weftwork.protocol.run.events import (
     UNTRUSTED,
     Fact,
 )
-from weftwork.protocol.run.header import WAITS
+from weftwork.protocol.run.header import WAITING_STATUSES
 
 EARLY_CRASH_MS: Final = 60_000
 
@@ -56,7 +56,7 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         node.decision = _pending_decision(state, node_id)
     if declared.agent is not None:
         _record_agent(state, "agent", declared.agent)
-    if (declared.outside or state.untrusted is not None) and is_given_untrusted(state, node_id):
+    if (declared.external_content or state.untrusted is not None) and is_given_untrusted(state, node_id):
         node.untrusted = True
     _remove(state.ready, state.plan.nodes[node_id].index, node_id)
     state.changed_rows.add(("node", node_id))
@@ -109,7 +109,7 @@ def _child_status(state: RunState, fact: Fact, node_id: str) -> None:
     key, status = fact.payload["key"], fact.payload["status"]
     node.children[key] = msgspec.structs.replace(child, status=status)
     node.waiting_children.pop(key, None)
-    if status in WAITS:
+    if status in WAITING_STATUSES:
         node.waiting_children[key] = status
 
 

@@ -17,11 +17,11 @@ from weftwork.protocol.fold.channel_state import ChannelState, Stamp
 from weftwork.protocol.fold.variable_views import EMPTY_VIEW, INITIAL_STAMP, VariableView
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import EffectRef, EffectState
-from weftwork.protocol.run.header import WAITS, RunHeader, Status
+from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution
 from weftwork.protocol.run.projection import RowKind
 from weftwork.protocol.workflow.definition import Edge
-from weftwork.protocol.workflow.plan import Plan, Tally
+from weftwork.protocol.workflow.plan import EdgeTally, Plan
 
 NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
 
@@ -250,7 +250,7 @@ class RunState:
         self.to_fail: list[tuple[int, str]] = []
         """Nodes that fail without a start, because a condition before them could not be judged."""
         self.failures: list[tuple[int, str]] = []
-        self.tallies: dict[str, Tally] = {}
+        self.tallies: dict[str, EdgeTally] = {}
         self.settled_edges: dict[str, str] = {}
         """How edges into a loop have settled, by id; a new round counts them again."""
         self.deferred_edges: list[Edge] = []
@@ -274,7 +274,7 @@ class RunState:
         """What changed since the caller last cleared it: the cached rows that must be written again."""
 
     @property
-    def terminal(self) -> bool:
+    def is_terminal(self) -> bool:
         return self.completed_at is not None
 
     @property
@@ -312,7 +312,7 @@ class RunState:
 def is_parked(state: RunState) -> bool:
     """park-01 (host): nothing of the run is under way here or can begin before somebody answers, a child has ended,
     somebody cancels, or time passes."""
-    idle = state.status in WAITS or (state.status == "running" and bool(state.awaiting_children))
+    idle = state.status in WAITING_STATUSES or (state.status == "running" and bool(state.awaiting_children))
     if not idle or state.stop is not None or state.pausing is not None:
         return False
     busy = state.running or state.retrying or state.ready or state.resumable or state.to_skip or state.to_fail

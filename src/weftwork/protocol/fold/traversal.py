@@ -19,7 +19,7 @@ from weftwork.protocol.fold.variable_views import merge_views
 from weftwork.protocol.json.values import ABSENT, is_array, is_object, json_equal
 from weftwork.protocol.workflow.definition import Condition, Edge
 from weftwork.protocol.workflow.node_types import NodeDeclaration
-from weftwork.protocol.workflow.plan import HANDLES_FAILURE, PlanNode, Settled, Tally, satisfied
+from weftwork.protocol.workflow.plan import HANDLES_FAILURE, EdgeOutcome, EdgeTally, PlanNode, is_rule_satisfied
 
 
 def is_condition_met(state: RunState, edge: Edge) -> bool:
@@ -79,13 +79,13 @@ def settle_node(state: RunState, node_id: str) -> None:
     # expr-06: one budget for all conditions that are judged here, because nothing comes between them.
     state.condition_budget = MAX_WORK
     for edge in place.outgoing:
-        if place.exits and not state.finished_loops.issuperset(place.exits.get(edge.id, ())):
+        if place.loop_exits and not state.finished_loops.issuperset(place.loop_exits.get(edge.id, ())):
             state.deferred_edges.append(edge)
         else:
             _settle_edge(state, edge)
-    for loop in place.inside:
+    for loop in place.loops:
         state.unsettled_in_loop[loop] -= 1
-    for loop in place.inside:
+    for loop in place.loops:
         if state.unsettled_in_loop[loop] == 0 and loop not in state.finished_loops and _end_round(state, loop):
             # This node belongs to a new round now, and so does every loop around it.
             return
@@ -127,7 +127,7 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
     target = nodes[edge.target]
     tally = state.tallies.get(edge.target)
     if tally is None:
-        tally = state.tallies[edge.target] = Tally(len(target.incoming))
+        tally = state.tallies[edge.target] = EdgeTally(len(target.incoming))
     ended = state.nodes[edge.source].status
     way: str = ended
     source = nodes[edge.source].node.declaration
@@ -135,12 +135,12 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
         way = "skipped"
     elif edge.condition is not None or source.branching:
         way = _edge_outcome(state, edge, tally)
-    if way != ended or target.counts is not None:
+    if way != ended or target.counted_loop is not None:
         state.settled_edges[edge.id] = way
     tally.open -= 1
     setattr(tally, way, getattr(tally, way) + 1)
     if tally.open == 0:
-        schedule_node(state, edge.target, satisfied(target.rule, tally), tally.fault)
+        schedule_node(state, edge.target, is_rule_satisfied(target.trigger_rule, tally), tally.fault)
 
 
 def ends_loop(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[str, Any]) -> bool:
@@ -148,7 +148,7 @@ def ends_loop(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[st
     return source.role == "supervisor" and target.role == "dispatch" and outputs.get("kind") == "terminate"
 
 
-def _edge_outcome(state: RunState, edge: Edge, tally: Tally) -> Settled:
+def _edge_outcome(state: RunState, edge: Edge, tally: EdgeTally) -> EdgeOutcome:
     """wf-14 (readings, Conditions): an edge that is not taken counts as a skipped node before it."""
     node = state.nodes[edge.source]
     branching = state.plan.nodes[edge.source].node.declaration.branching
@@ -157,7 +157,7 @@ def _edge_outcome(state: RunState, edge: Edge, tally: Tally) -> Settled:
     if node.status == "skipped":
         return "skipped"
     try:
-        return cast(Settled, node.status) if is_condition_met(state, edge) else "skipped"
+        return cast(EdgeOutcome, node.status) if is_condition_met(state, edge) else "skipped"
     except ExpressionFault as fault:
         if node.status == "completed" and tally.fault is None:
             tally.fault = fault.code, fault.message
@@ -169,8 +169,8 @@ def _end_round(state: RunState, number: int) -> bool:
     loop = state.plan.loops[number]
     state.condition_budget = MAX_WORK
     fired: set[str] = set()
-    for edge in loop.back:
-        judged = Tally(0)
+    for edge in loop.back_edges:
+        judged = EdgeTally(0)
         if _is_back_edge_taken(state, edge, judged):
             fired.add(edge.id)
         if judged.fault is not None:
@@ -188,7 +188,7 @@ def _end_round(state: RunState, number: int) -> bool:
     state.deferred_edges = []
     state.condition_budget = MAX_WORK
     for edge in held:
-        if state.finished_loops.issuperset(state.plan.nodes[edge.source].exits[edge.id]):
+        if state.finished_loops.issuperset(state.plan.nodes[edge.source].loop_exits[edge.id]):
             _settle_edge(state, edge)
         else:
             state.deferred_edges.append(edge)
@@ -198,16 +198,16 @@ def _end_round(state: RunState, number: int) -> bool:
 def _mark_stuck(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
     """The loop can neither go on nor end, so no round of a loop around it is ever over."""
     state.stuck_loops[number] = failure
-    for around in state.plan.nodes[state.plan.loops[number].target].inside:
+    for around in state.plan.nodes[state.plan.loops[number].target].loops:
         state.unsettled_in_loop[around] += 1
     return True
 
 
-def _is_back_edge_taken(state: RunState, edge: Edge, judged: Tally) -> bool:
+def _is_back_edge_taken(state: RunState, edge: Edge, judged: EdgeTally) -> bool:
     node = state.nodes[edge.source]
-    if node.status == "skipped" or (node.status == "failed" and edge.rule not in HANDLES_FAILURE):
+    if node.status == "skipped" or (node.status == "failed" and edge.trigger_rule not in HANDLES_FAILURE):
         return False
-    if node.status == "completed" and edge.rule == "any_failed":
+    if node.status == "completed" and edge.trigger_rule == "any_failed":
         return False
     return _edge_outcome(state, edge, judged) == node.status
 
@@ -248,12 +248,12 @@ def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
             place = plan.nodes[node_id]
             tally = state.tallies[node_id] = _initial_tally(state, place, loop.body)
             if tally.open == 0:
-                schedule_node(state, node_id, satisfied(place.rule, tally))
+                schedule_node(state, node_id, is_rule_satisfied(place.trigger_rule, tally))
 
 
-def _initial_tally(state: RunState, place: PlanNode, body: frozenset[str]) -> Tally:
+def _initial_tally(state: RunState, place: PlanNode, body: frozenset[str]) -> EdgeTally:
     """The tally with which a node begins a round: edges from outside the loop stay settled as they are."""
-    tally = Tally(len(place.incoming))
+    tally = EdgeTally(len(place.incoming))
     for edge in place.incoming:
         if edge.source not in body:
             way = state.settled_edges[edge.id]

@@ -14,7 +14,7 @@ from weftwork.protocol.fold.data_flow import has_untrusted_edge_value, reads_unt
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import INITIAL_STAMP
 from weftwork.protocol.run.events import APPROVAL_REMARK, EFFECT_CLAIMED, INTERRUPT_REMINDER, Draft, Fact
-from weftwork.protocol.workflow.node_config import formulas_of, variables_read
+from weftwork.protocol.workflow.node_config import config_references, variables_read
 
 
 def mark_untrusted(state: RunState, fact: Fact) -> None:
@@ -44,7 +44,7 @@ def initialize_trust(state: RunState) -> None:
 def is_given_untrusted(state: RunState, node_id: str) -> bool:
     """trust-02 (RFC 0143): whether a node that starts is given content from outside, or fetches some."""
     node, known = state.plan.nodes[node_id].node, state.untrusted
-    if node.outside:
+    if node.external_content:
         if known is None:
             state.untrusted = UntrustedValues()
         return True
@@ -53,10 +53,10 @@ def is_given_untrusted(state: RunState, node_id: str) -> bool:
     here = state.nodes[node_id]
     return (
         bool(untrusted_inputs(state, node_id))
-        or (node.declaration.gathering and has_untrusted_edge_value(state, node_id))
-        or any(reads_untrusted(state, node_id, read) for read in formulas_of(node))
+        or (node.declaration.gathers_edges and has_untrusted_edge_value(state, node_id))
+        or any(reads_untrusted(state, node_id, read) for read in config_references(node))
         or any(known.is_untrusted_variable(here.view, name) for name in variables_read(node))
-        or node.shared_key in known.answers
+        or node.interrupt_key in known.answers
         or (here.decision is not None and here.decision.untrusted)
     )
 

@@ -9,7 +9,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.approvals import GATES
 from weftwork.protocol.people.conversations import closed, exchanged, opened, out_of_order
 from weftwork.protocol.run.events import Draft
-from weftwork.protocol.run.interrupts import KINDS, Interrupt, InterruptState, payload_of
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, Interrupt, InterruptState, interrupt_payload
 
 _SHOWN: Final = ("title", "approversList", "requiredApprovals")
 _OLDER: Final = {"edit-accept": "edit"}
@@ -23,7 +23,7 @@ def misplaced(state: RunState, asked: Interrupt, passes: bool = False) -> str | 
     for each in state.open_interrupts.values():
         if each.key == asked.key and (each.kind, each.data, each.resume_schema) != (
             asked.kind,
-            payload_of(asked)["data"],
+            interrupt_payload(asked)["data"],
             asked.resume_schema,
         ):
             return "Another question is open under the same key."
@@ -51,7 +51,7 @@ def suspension(node_id: str, name: str, asked: Interrupt) -> dict[str, Any]:
     """int-04 (OpenWOP interrupt): the payload of node.suspended. When to remind stands here, because the payload of
     the question is closed."""
     payload: dict[str, Any] = {"nodeId": node_id, "interruptId": name, "kind": asked.kind, "key": asked.key}
-    if (reason := KINDS[asked.kind].reason) is not None:
+    if (reason := INTERRUPT_KINDS[asked.kind].reason) is not None:
         payload["reason"] = reason
     if asked.kind == "low-confidence":
         payload |= {each: asked.data[each] for each in ("agentId", "threshold", "observed")}

@@ -8,7 +8,7 @@ from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.people.approvals import ENDING
-from weftwork.protocol.run.interrupts import KINDS, Interrupt
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, Interrupt
 
 MAX_KEY: Final = 256
 MAX_REMINDERS: Final = 16
@@ -24,9 +24,9 @@ def check_interrupt(asked: Interrupt, at: str = "") -> list[Violation]:
 
     Schemas for its answers may come from anybody, so they are held to the dialect of callers' schemas.
     """
-    kind = KINDS.get(asked.kind)
+    kind = INTERRUPT_KINDS.get(asked.kind)
     if kind is None:
-        return [Violation(f"{at}/kind", "enum", f"must be one of: {', '.join(KINDS)}")]
+        return [Violation(f"{at}/kind", "enum", f"must be one of: {', '.join(INTERRUPT_KINDS)}")]
     source = schema.document("suspend-request")["$id"]
     found = schema.check_inline({"$ref": f"{source}#/$defs/{kind.data}"}, asked.data, f"{at}/data")
     if not 0 < len(asked.key) <= MAX_KEY:

@@ -33,7 +33,7 @@ Removed = list[tuple[str, Any]]
 
 def shown_variable(plan: Plan, name: str, value: Any) -> Any:
     """hide-02 (OpenWOP run-options): a variable as everybody may see it; a sensitive one never shows its value."""
-    return mask(name) if name in plan.sensitive else value
+    return mask(name) if name in plan.sensitive_variables else value
 
 
 def shown_channel(plan: Plan, name: str, value: Any) -> Any:
@@ -65,7 +65,7 @@ class Redactor:
     def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, Removed]:
         """The inputs as the header may show them, with what was removed."""
         removed: Removed = []
-        places = {f"/{escape_token(name)}": name for name in self._plan.sensitive}
+        places = {f"/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         return self._hide(inputs, "", places, removed), removed
 
     def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, Removed]:
@@ -99,7 +99,7 @@ class Redactor:
     def _places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
         """Pointer -> name of what is hidden whole there."""
         if kind == "run.started":
-            return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive}
+            return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
         if node_id is not None and (kind in MADE or is_author_event_type(kind)):
@@ -108,7 +108,7 @@ class Redactor:
                 return {}
             made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}
             return self._made_places(node_id, made, words_of(kind, payload))
-        if kind == "variable.changed" and payload["name"] in self._plan.sensitive:
+        if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
             self.copies.learn(mask(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
         if kind == "node.completed" and node_id is not None:
@@ -125,7 +125,7 @@ class Redactor:
         """Where a node that hides what it makes has put it; member by member, but for `words`, if it must stay an
         object. What stands like that in the definition is no secret."""
         place = self._plan.nodes.get(node_id)
-        if place is None or not (place.hides or place.node.sensitive_outputs):
+        if place is None or not (place.hides_outputs or place.node.sensitive_outputs):
             return {}
         places: dict[str, str] = {}
         for at, value in made.items():
@@ -158,7 +158,7 @@ class Redactor:
         self, node_id: str, error: dict[str, Any], removed: Removed, member: str = "error"
     ) -> dict[str, Any]:
         shown = {**error, "message": self._hide(error["message"], f"/{member}/message", {}, removed)}
-        if "details" in error and self._plan.nodes[node_id].hides:
+        if "details" in error and self._plan.nodes[node_id].hides_outputs:
             removed.append((f"/{member}/details", error["details"]))
             # An object, because details must be one.
             shown["details"] = {"redacted": mask(f"{node_id}.error")}

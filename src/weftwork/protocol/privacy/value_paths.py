@@ -18,7 +18,7 @@ from weftwork.protocol.run.events import (
     PAUSE_REQUESTED,
     is_author_event_type,
 )
-from weftwork.protocol.workflow.orchestration import CHAIN, ESCALATED
+from weftwork.protocol.workflow.orchestration import CHAIN_EVENT, ESCALATED_EVENT
 
 MADE: Final[dict[str, tuple[str, ...]]] = {
     "log.appended": ("message", "fields"),
@@ -39,8 +39,8 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     EFFECT_RECORDED: ("output",),
     CHILD_ENDED: ("variables", "outputs", "error"),
     ORCHESTRATOR_DECIDED: ("decision",),
-    ESCALATED: ("originalDecision",),
-    CHAIN: ("error",),
+    ESCALATED_EVENT: ("originalDecision",),
+    CHAIN_EVENT: ("error",),
     "agent.reasoning.delta": ("delta",),
     "agent.reasoned": ("reasoning", "summary", "trace"),
     "agent.toolCalled": ("inputs", "arguments"),
@@ -74,7 +74,7 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     **MADE,
     EFFECT_RECORDED: ("step", *MADE[EFFECT_RECORDED]),
     "approval.requested": (*MADE["approval.requested"], "approversList"),
-    CHAIN: (*MADE.get(CHAIN, ()), "workerId"),
+    CHAIN_EVENT: (*MADE.get(CHAIN_EVENT, ()), "workerId"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
 
@@ -95,8 +95,8 @@ OBJECTS: Final[dict[str, frozenset[str]]] = {
     "conversation.exchanged": _TURN,
     "conversation.closed": _TURN,
     ORCHESTRATOR_DECIDED: _DECISION,
-    ESCALATED: _DECISION,
-    CHAIN: frozenset({"code"}),
+    ESCALATED_EVENT: _DECISION,
+    CHAIN_EVENT: frozenset({"code"}),
 }
 """Types with a member that must stay an object, and the members of that which are words of the protocol or of the
 author, and never values."""

@@ -33,7 +33,7 @@ from weftwork.protocol.media.media_types import HEAD, settled, sniff
 from weftwork.protocol.review.credential_patterns import mask, mask_text, suspect
 from weftwork.protocol.review.spans import TOLD, Spans, count_of, fact_of
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
 Link = Callable[[bytes, str, str], str]
@@ -156,7 +156,7 @@ class Bundle:
 
     def __init__(
         self,
-        run: Stored,
+        run: StoredRun,
         snapshot: dict[str, Any],
         version: str,
         now: int,

@@ -14,8 +14,8 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL
-from weftwork.protocol.run.projection import Stored
+from weftwork.protocol.run.header import TERMINAL_STATUSES
+from weftwork.protocol.run.projection import StoredRun
 
 MOST_EVENTS: Final = 10_000
 """Of each log that are compared."""
@@ -33,11 +33,11 @@ _ROWS: Final[dict[str, str]] = {"variable": "variables", "channel": "channels"}
 class Diff:
     """Of run b, seen from run a. Takes in the events of both, from sequence 0 on, and then says what differs."""
 
-    def __init__(self, a: Stored, b: Stored) -> None:
+    def __init__(self, a: StoredRun, b: StoredRun) -> None:
         self.last = _last(a, b)
         self.next = 0
         self._ids = {"a": a.header.run_id, "b": b.header.run_id}
-        self._live = not {a.projection.status, b.projection.status} <= TERMINAL
+        self._live = not {a.projection.status, b.projection.status} <= TERMINAL_STATUSES
         self._states, self._cut = state_diff(a, b)
         self._events: list[dict[str, Any]] = []
         self._left = EVENT_BYTES
@@ -56,7 +56,7 @@ class Diff:
         for name, event in (("aEvent", a), ("bEvent", b)):
             if event is not None:
                 entry[name] = msgspec.Raw(event.document)
-                self._left -= event.weight
+                self._left -= event.size
         self._events.append(entry)
 
     def document(self) -> dict[str, Any]:
@@ -70,10 +70,10 @@ class Diff:
         }
 
 
-def _last(a: Stored, b: Stored) -> int:
+def _last(a: StoredRun, b: StoredRun) -> int:
     """diff-03 (readings, Diff): the last sequence that can be compared: what a live run lacks may still come."""
     runs = (a.projection, b.projection)
-    live = [run.last_sequence for run in runs if run.status not in TERMINAL]
+    live = [run.last_sequence for run in runs if run.status not in TERMINAL_STATUSES]
     return min(live) if live else max(run.last_sequence for run in runs)
 
 
@@ -112,7 +112,7 @@ def _number(text: str) -> float:
     return float(text) + 0.0  # no minus zero
 
 
-def state_diff(a: Stored, b: Stored) -> tuple[dict[str, Any], bool]:
+def state_diff(a: StoredRun, b: StoredRun) -> tuple[dict[str, Any], bool]:
     """diff-04 (RFC 0054): pointer into the snapshots -> the values there, and whether some were left out.
 
     Status, variables, channels, and outputs by node; what a run lacks is left out of its pair.
@@ -135,7 +135,7 @@ def state_diff(a: Stored, b: Stored) -> tuple[dict[str, Any], bool]:
     return found, cut
 
 
-def _state(run: Stored) -> Iterator[tuple[str, bytes]]:
+def _state(run: StoredRun) -> Iterator[tuple[str, bytes]]:
     """What is compared of a snapshot, by pointer."""
     yield "/status", msgspec.json.encode(run.projection.status)
     for row in run.rows:

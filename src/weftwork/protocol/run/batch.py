@@ -6,7 +6,7 @@ import msgspec
 
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, WAITS, RunHeader, RunKey, Status
+from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow
 
 MAX_SEQUENCE: Final = 2**26 - 1
@@ -130,9 +130,12 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         raise HostFault(f"the projection ends at {projection.last_sequence} and the events at {last}")
     if last > MAX_SEQUENCE:
         raise HostFault(f"the log of a run ends at sequence {MAX_SEQUENCE}")
-    if (projection.status in TERMINAL) is (projection.completed_at is None):
+    if (projection.status in TERMINAL_STATUSES) is (projection.completed_at is None):
         raise HostFault(f"completed_at {projection.completed_at} does not fit the status {projection.status}")
-    if (projection.parked or projection.wake_at is not None) and projection.status not in (*WAITS, "running"):
+    if (projection.parked or projection.wake_at is not None) and projection.status not in (
+        *WAITING_STATUSES,
+        "running",
+    ):
         raise HostFault(f"a run is not parked while it is {projection.status}")
     for spawn in batch.child_creates:
         parent = spawn.header.parent

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.run.header import TERMINAL, WAITS, RunHeader
-from weftwork.protocol.run.projection import Stored, summary
+from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, RunHeader
+from weftwork.protocol.run.projection import StoredRun, run_summary
 
 CANCELLED_WITH_PARENT: Final = "parent-cancelled"
 """kin-06 (interrupt-profiles, cascade): the reason of a child that was cancelled because its parent was."""
@@ -42,7 +42,7 @@ class ChildState(msgspec.Struct, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        return self.status in TERMINAL
+        return self.status in TERMINAL_STATUSES
 
 
 def cascade_of(status: str) -> tuple[str, bool] | None:
@@ -55,7 +55,7 @@ def cascade_of(status: str) -> tuple[str, bool] | None:
 
 def status_for_parent(status: str) -> str:
     """kin-03 (OpenWOP rest-endpoints, status model): a child as its parent sees it; a pause is the child's own."""
-    return status if status in TERMINAL or status in WAITS else "running"
+    return status if status in TERMINAL_STATUSES or status in WAITING_STATUSES else "running"
 
 
 MAX_TREE_RUNS: Final = 1_000
@@ -76,8 +76,8 @@ def ancestry(header: RunHeader, host: str) -> dict[str, Any]:
     return {"runId": header.run_id, "hostId": host, "parent": above}
 
 
-def tree_entry(run: Stored, depth: int) -> dict[str, Any]:
+def tree_entry(run: StoredRun, depth: int) -> dict[str, Any]:
     """kin-12: a run as it stands in a tree; absent fields are left out, never null."""
-    document = summary(run)
+    document = run_summary(run)
     del document["tags"]
     return {**document, "depth": depth}

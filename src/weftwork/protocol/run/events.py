@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.run.versions import SCHEMA_VERSION
+from weftwork.protocol.run.versions import EVENT_SCHEMA_VERSION
 from weftwork.protocol.timestamps import iso
 
 Trust = Literal["trusted", "untrusted"]
@@ -127,23 +127,23 @@ class Event(msgspec.Struct):
     payload: bytes
     node_id: str | None = None
     causation_id: str | None = None
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = EVENT_SCHEMA_VERSION
     engine_version: int = 1
     interrupt_id: str | None = None
     """On the events of an interrupt, whose payloads have no room for it."""
     content_trust: Trust | None = None
     """Of what it carries. None: nothing of it came from outside."""
-    shown: dict[frozenset[str], bytes] | None = None
+    frames: dict[frozenset[str], bytes] | None = None
     """Frames by stream modes; `streams.shown` fills it."""
     _document: bytes | None = None
 
     @property
-    def weight(self) -> int:
+    def size(self) -> int:
         """About what it costs on the wire."""
         return len(self.payload) + DOCUMENT_OVERHEAD
 
     @property
-    def terminal(self) -> bool:
+    def is_terminal(self) -> bool:
         return self.type in TERMINAL_TYPES
 
     @property
@@ -160,7 +160,7 @@ class Event(msgspec.Struct):
 def take_bytes(events: list[Event], budget: int) -> list[Event]:
     """The first events, up to the one with which they reach so many bytes."""
     for at, event in enumerate(events):
-        budget -= event.weight
+        budget -= event.size
         if budget <= 0:
             return events[: at + 1]
     return events

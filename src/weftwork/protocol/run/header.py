@@ -29,22 +29,22 @@ Status = Literal[
 ]
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
-TERMINAL: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
+TERMINAL_STATUSES: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
 
 DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
 """run-12 (OpenWOP rest-endpoints): how a run can be paused; the last is what happens if nobody says."""
 
-WAITS: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
+WAITING_STATUSES: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
 
 TRANSITIONS: Final[dict[tuple[str, str], Status]] = {
     ("pending", "run.started"): "running",
     ("pending", "run.cancelled"): "cancelled",
     ("pending", "run.failed"): "failed",
     ("running", "run.completed"): "completed",
-    **{(status, "run.failed"): "failed" for status in ("running", "paused", *WAITS)},
-    **{(status, "run.cancelled"): "cancelled" for status in ("running", "paused", *WAITS)},
-    **{(status, "run.paused"): "paused" for status in ("running", *WAITS)},
-    **{(status, "weftwork.run.cancel-requested"): "cancelling" for status in ("running", *WAITS)},
+    **{(status, "run.failed"): "failed" for status in ("running", "paused", *WAITING_STATUSES)},
+    **{(status, "run.cancelled"): "cancelled" for status in ("running", "paused", *WAITING_STATUSES)},
+    **{(status, "run.paused"): "paused" for status in ("running", *WAITING_STATUSES)},
+    **{(status, "weftwork.run.cancel-requested"): "cancelling" for status in ("running", *WAITING_STATUSES)},
     ("paused", "run.resumed"): "running",
     ("cancelling", "run.cancelled"): "cancelled",
     ("cancelling", "run.failed"): "failed",

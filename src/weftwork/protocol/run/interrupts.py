@@ -13,7 +13,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import Status
 
 
-class Kind(msgspec.Struct, frozen=True):
+class InterruptKind(msgspec.Struct, frozen=True):
     """A kind of interrupt. `data` names the definition of the schema suspend-request that its data must fit."""
 
     status: Status | None
@@ -23,23 +23,25 @@ class Kind(msgspec.Struct, frozen=True):
     """What node.suspended gives as its reason."""
 
 
-KINDS: Final[dict[str, Kind]] = {
-    "approval": Kind("waiting-approval", "approval"),
-    "clarification": Kind("waiting-input", "clarification"),
-    "external-event": Kind("waiting-external", "externalEvent"),
-    "custom": Kind("waiting-input", "custom"),
-    "conversation.start": Kind(None, "conversationStart"),
-    "conversation.exchange": Kind("waiting-approval", "conversationExchange", "conversation-input"),
-    "conversation.close": Kind(None, "conversationClose"),
-    "low-confidence": Kind("waiting-approval", "lowConfidence", "low-confidence"),
+INTERRUPT_KINDS: Final[dict[str, InterruptKind]] = {
+    "approval": InterruptKind("waiting-approval", "approval"),
+    "clarification": InterruptKind("waiting-input", "clarification"),
+    "external-event": InterruptKind("waiting-external", "externalEvent"),
+    "custom": InterruptKind("waiting-input", "custom"),
+    "conversation.start": InterruptKind(None, "conversationStart"),
+    "conversation.exchange": InterruptKind("waiting-approval", "conversationExchange", "conversation-input"),
+    "conversation.close": InterruptKind(None, "conversationClose"),
+    "low-confidence": InterruptKind("waiting-approval", "lowConfidence", "low-confidence"),
 }
 """int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. What answers each takes is in `answer`."""
 
-WAITING: Final[dict[str, Status]] = {name: kind.status for name, kind in KINDS.items() if kind.status is not None}
-TIMEOUT: Final = "timeout"
-_DISTINCT: Final = {"conversation.start": {"title": ""}, "conversation.close": {"reason": ""}}
+STATUS_BY_KIND: Final[dict[str, Status]] = {
+    name: kind.status for name, kind in INTERRUPT_KINDS.items() if kind.status is not None
+}
+TIMEOUT_REASON: Final = "timeout"
+_DISTINCT_MEMBERS: Final = {"conversation.start": {"title": ""}, "conversation.close": {"reason": ""}}
 """Without them these two would be alike, and data must be of exactly one shape."""
-PASSING: Final = frozenset(name for name, kind in KINDS.items() if kind.status is None)
+NON_BLOCKING_KINDS: Final = frozenset(name for name, kind in INTERRUPT_KINDS.items() if kind.status is None)
 """Kinds that pass at once: they are asked and resolved in one commit, and their answer is null."""
 
 
@@ -79,7 +81,7 @@ class Resolution(msgspec.Struct, frozen=True):
 
     @property
     def timed_out(self) -> bool:
-        return self.reason == TIMEOUT
+        return self.reason == TIMEOUT_REASON
 
 
 def is_answer_to(found: Resolution, node_id: str, asked: Interrupt) -> bool:
@@ -87,7 +89,7 @@ def is_answer_to(found: Resolution, node_id: str, asked: Interrupt) -> bool:
     same. A decision about something else, or of other people, is none."""
     if found.kind != asked.kind:
         return False
-    return found.node_id == node_id or found.data == payload_of(asked)["data"]
+    return found.node_id == node_id or found.data == interrupt_payload(asked)["data"]
 
 
 def interrupt_id(node_id: str, ordinal: int) -> str:
@@ -95,9 +97,9 @@ def interrupt_id(node_id: str, ordinal: int) -> str:
     return f"{node_id}.{ordinal}"
 
 
-def payload_of(interrupt: Interrupt) -> dict[str, Any]:
+def interrupt_payload(interrupt: Interrupt) -> dict[str, Any]:
     """int-03 (OpenWOP interrupt): the closed InterruptPayload; identity stands on the event around it."""
-    data = {**_DISTINCT.get(interrupt.kind, {}), **interrupt.data}
+    data = {**_DISTINCT_MEMBERS.get(interrupt.kind, {}), **interrupt.data}
     payload: dict[str, Any] = {"kind": interrupt.kind, "key": interrupt.key, "data": data}
     if interrupt.resume_schema is not None:
         payload["resumeSchema"] = interrupt.resume_schema
@@ -130,10 +132,10 @@ class InterruptState(msgspec.Struct):
     """`cancelled` with its run; `closed` when the run ended in another way first."""
     votes: dict[str, str] = {}
     """Who has voted how, of several who approve; the newest vote of each counts."""
-    said: int = 0
+    response_count: int = 0
     """Votes and remarks so far."""
     remind_after_ms: tuple[int, ...] = ()
-    reminded: int = 0
+    reminders_sent: int = 0
 
     @property
     def due(self) -> int | None:
@@ -142,7 +144,7 @@ class InterruptState(msgspec.Struct):
 
     @property
     def next_reminder(self) -> int | None:
-        left = self.remind_after_ms[self.reminded :]
+        left = self.remind_after_ms[self.reminders_sent :]
         return self.requested_at + left[0] if left else None
 
 

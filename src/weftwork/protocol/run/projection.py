@@ -35,7 +35,7 @@ class Projection(msgspec.Struct, frozen=True):
     """When a parked run has something to do by itself: a reminder, the deadline of an interrupt, its time limit."""
 
 
-class Listed(msgspec.Struct, frozen=True):
+class InterruptListing(msgspec.Struct, frozen=True):
     """An open interrupt as lists over many runs find it."""
 
     kind: str
@@ -51,11 +51,11 @@ class StateRow(msgspec.Struct, frozen=True):
     kind: RowKind
     name: str
     value: bytes
-    listed: Listed | None = None
+    listing: InterruptListing | None = None
     """Of an interrupt, while it is open. Written, and not given back."""
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredRun(msgspec.Struct, frozen=True):
     """A run as stored, read in one consistent view."""
 
     header: RunHeader
@@ -63,12 +63,12 @@ class Stored(msgspec.Struct, frozen=True):
     rows: tuple[StateRow, ...] = ()
 
 
-def has_children(run: Stored) -> bool:
+def has_children(run: StoredRun) -> bool:
     """Whether it has ever started a run."""
     return any(row.kind == "kin" for row in run.rows)
 
 
-def summary(run: Stored) -> dict[str, Any]:
+def run_summary(run: StoredRun) -> dict[str, Any]:
     """run-05, kin-10: a run as it stands in a listing; absent fields are left out, never null."""
     header, projection = run.header, run.projection
     document: dict[str, Any] = {
@@ -91,7 +91,7 @@ def summary(run: Stored) -> dict[str, Any]:
     return document
 
 
-def snapshot(run: Stored, children: Sequence[Stored] = ()) -> dict[str, Any]:
+def run_snapshot(run: StoredRun, children: Sequence[StoredRun] = ()) -> dict[str, Any]:
     """run-06 (OpenWOP run-snapshot): the RunSnapshot, with tags, metadata and configurable echoed.
 
     `children` are its first ones, and one more than are told if there are more.
@@ -105,7 +105,7 @@ def snapshot(run: Stored, children: Sequence[Stored] = ()) -> dict[str, Any]:
             asked.append(row)
         else:
             rows[row.kind][row.name] = msgspec.Raw(row.value)
-    document = summary(run)
+    document = run_summary(run)
     document |= {
         "owner": {"tenant": header.owner.tenant, "principal": header.owner.principal},
         "inputs": header.inputs,
@@ -125,13 +125,13 @@ def snapshot(run: Stored, children: Sequence[Stored] = ()) -> dict[str, Any]:
         document["artifacts"] = rows["artifact"]
     document |= rows["agent"]
     if children:
-        document |= _children(children)
+        document |= _child_members(children)
     if run.projection.status.startswith("waiting-"):
-        document |= _interrupt(asked, run.projection.current_node)
+        document |= _interrupt_members(asked, run.projection.current_node)
     return document
 
 
-def _children(children: Sequence[Stored]) -> dict[str, Any]:
+def _child_members(children: Sequence[StoredRun]) -> dict[str, Any]:
     """kin-10 (OpenWOP rest-endpoints): the runs that a run has started, in that order, as they stand now."""
     told = [
         {
@@ -146,7 +146,7 @@ def _children(children: Sequence[Stored]) -> dict[str, Any]:
     return {"childRuns": told, "childRunsTruncated": True} if len(children) > MAX_CHILDREN else {"childRuns": told}
 
 
-def _interrupt(rows: list[StateRow], node_id: str | None) -> dict[str, Any]:
+def _interrupt_members(rows: list[StateRow], node_id: str | None) -> dict[str, Any]:
     """int-07 (OpenWOP run-snapshot): what a waiting run waits for."""
     asked = [msgspec.json.decode(row.value) for row in rows]
     still = [{name: each[name] for name in each if name != "status"} for each in asked if each["status"] == "open"]

@@ -8,11 +8,11 @@ from typing import Any, Final
 from weftwork.protocol.json.decoder import MAX_INTEGER
 
 MAX_CHANGE_ID: Final = 256
-OLDEST: Final = -1
+DEFAULT_VERSION: Final = -1
 """The version of code from before the change."""
 
 
-def version_problem(change_id: str, least: Any, most: Any, pinned: int | None) -> tuple[str, str] | None:
+def version_error(change_id: str, least: Any, most: Any, pinned: int | None) -> tuple[str, str] | None:
     """ver-02 (OpenWOP version-negotiation): code and message if the range is none, or does not hold what is pinned.
 
     The first to ask in a run pins the greatest version; `pinned` is None before that.
@@ -20,7 +20,10 @@ def version_problem(change_id: str, least: Any, most: Any, pinned: int | None) -
     if not change_id or len(change_id) > MAX_CHANGE_ID:
         return "validation_error", f"The id of a change takes 1 to {MAX_CHANGE_ID} characters."
     if not (_is_version(least) and _is_version(most) and least <= most):
-        return "validation_error", f"The versions of a change are whole numbers from {OLDEST} on, the lesser one first."
+        return (
+            "validation_error",
+            f"The versions of a change are whole numbers from {DEFAULT_VERSION} on, the lesser one first.",
+        )
     if pinned is not None and not least <= pinned <= most:
         return (
             "version_out_of_range",
@@ -30,11 +33,11 @@ def version_problem(change_id: str, least: Any, most: Any, pinned: int | None) -
 
 
 def _is_version(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and OLDEST <= value <= MAX_INTEGER
+    return isinstance(value, int) and not isinstance(value, bool) and DEFAULT_VERSION <= value <= MAX_INTEGER
 
 
 ENGINE_VERSION: Final = 1
 EVENT_LOG_SCHEMA_VERSION: Final = 2
 
 
-SCHEMA_VERSION: Final = 1
+EVENT_SCHEMA_VERSION: Final = 1

@@ -35,17 +35,17 @@ from weftwork.protocol.run.header import DRAIN_POLICIES
 from weftwork.protocol.run.versions import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 from weftwork.protocol.workflow.orchestration import (
+    ASK_USER_ROUTINGS,
+    CONFIDENCE_FLOOR,
+    DISPATCH_MODELS,
     ESCALATION_KIND,
-    EXECUTION_MODEL,
-    FLOOR,
+    EXECUTION_MODEL_VERSION,
     MOCK_AGENT,
-    MODELS,
-    ROUTINGS,
     SUPERVISOR,
-    WORKER_IDS,
+    WORKER_ID_INTERPRETATION,
 )
-from weftwork.protocol.workflow.registration import GATED
-from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, VERBOSITY
+from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
+from weftwork.protocol.workflow.run_options import DEFAULT_VERBOSITY, MOCK_PROVIDERS
 
 
 def agent_families(types: Container[str], conversation: bool, host: str) -> dict[str, Any]:
@@ -64,13 +64,13 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
     agents: dict[str, Any] = {"supported": True, "orchestrator": supervises, "dispatch": dispatches}
     families["agents"] = {**agents, "dispatchMapping": dispatches}
     if mocks:
-        families["agents"]["reasoning"] = {"verbosity": VERBOSITY, "streaming": True}
+        families["agents"]["reasoning"] = {"verbosity": DEFAULT_VERBOSITY, "streaming": True}
     if dispatches:
         families["dispatch"] = _dispatch(conversation)
     if supervises:
         families["orchestrator"] = {
             "supported": True,
-            "workerIdInterpretation": WORKER_IDS,
+            "workerIdInterpretation": WORKER_ID_INTERPRETATION,
             "fanOutSupported": True,
         }
         families["multiAgent"] = {"executionModel": _execution_model(host)}
@@ -78,15 +78,15 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
 
 
 def _dispatch(conversation: bool) -> dict[str, Any]:
-    routings = [each for each in ROUTINGS if conversation or each != "conversation"]
-    return {"supported": True, "models": list(MODELS), "fanOutSupported": True, "askUserRoutings": routings}
+    routings = [each for each in ASK_USER_ROUTINGS if conversation or each != "conversation"]
+    return {"supported": True, "models": list(DISPATCH_MODELS), "fanOutSupported": True, "askUserRoutings": routings}
 
 
 def _execution_model(host: str) -> dict[str, Any]:
     return {
         "supported": True,
-        "version": EXECUTION_MODEL,
-        "confidenceEscalationFloor": FLOOR,
+        "version": EXECUTION_MODEL_VERSION,
+        "confidenceEscalationFloor": CONFIDENCE_FLOOR,
         "confidenceEscalationInterruptKind": ESCALATION_KIND,
         "crossHostCausation": {"supported": False, "hostId": host, "ancestryEndpointSupported": True},
     }
@@ -210,7 +210,7 @@ def _families(offer: Offer) -> dict[str, Any]:
         families["observability"]["testSeams"]["debugBundleExport"] = offer.test_seams
     if offer.fetch is not None:
         families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
-    for type_id, capability in GATED.items():
+    for type_id, capability in GATED_NODE_TYPES.items():
         # The others are blocks with more in them than a yes.
         if type_id in offer.node_types and "." not in capability:
             families[capability] = True

@@ -16,9 +16,9 @@ import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event
-from weftwork.protocol.run.header import TERMINAL
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.run.projection import Projection
-from weftwork.protocol.run.versions import SCHEMA_VERSION
+from weftwork.protocol.run.versions import EVENT_SCHEMA_VERSION
 from weftwork.protocol.timestamps import iso
 
 StreamMode = Literal["updates", "values", "messages", "debug"]
@@ -113,7 +113,7 @@ def wants_json(accept: str | None) -> bool:
 
 def is_complete(projection: Projection, seen: int) -> bool:
     """poll-02 (OpenWOP rest-endpoints): the run is over and nothing lies beyond the last sequence the reader has."""
-    return projection.status in TERMINAL and seen >= projection.last_sequence
+    return projection.status in TERMINAL_STATUSES and seen >= projection.last_sequence
 
 
 def event_frame(event: Event) -> Frame:
@@ -139,9 +139,9 @@ def shown(event: Event, modes: frozenset[StreamMode], after: Cursor) -> bytes:
     if event.sequence <= after.sequence:
         # Where this reader was cut: what it gets of this event depends on where.
         return _join(frames(event, modes, after))
-    kept = event.shown
+    kept = event.frames
     if kept is None:
-        kept = event.shown = {}
+        kept = event.frames = {}
     body = kept.get(modes)
     if body is None:
         body = _join(frames(event, modes, after))
@@ -196,7 +196,7 @@ def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence
         "type": ANNOTATED,
         "sequence": sequence,
         "timestamp": iso(timestamp),
-        "schemaVersion": SCHEMA_VERSION,
+        "schemaVersion": EVENT_SCHEMA_VERSION,
         "payload": msgspec.Raw(annotation),
     }
     return Frame("", ANNOTATED, msgspec.json.encode(document))

@@ -23,61 +23,61 @@ from weftwork.protocol.json.values import is_array, is_object
 
 REDUCERS: Final = ("replace", "append", "merge", "counter", "votes", "feedback", "message")
 """chan-01 (OpenWOP channels-and-reducers): the reducers of the protocol; vendor reducers are not run here."""
-LISTS: Final = frozenset({"append", "votes", "feedback", "message"})
+LIST_REDUCERS: Final = frozenset({"append", "votes", "feedback", "message"})
 """Reducers whose channel is a list of what was written."""
-TIMED: Final = frozenset({"append", "votes", "feedback"})
+EXPIRING_REDUCERS: Final = frozenset({"append", "votes", "feedback"})
 """Reducers whose entries may expire."""
-ROLES: Final = ("system", "user", "assistant", "tool", "agent")
-MAX_NAME: Final = 256
+MESSAGE_ROLES: Final = ("system", "user", "assistant", "tool", "agent")
+MAX_CHANNEL_NAME: Final = 256
 """Of the name of a channel, and of the id of a message."""
 
 
-def misshapen(reducer: str, value: Any) -> str | None:
+def shape_error(reducer: str, value: Any) -> str | None:
     """chan-04 (OpenWOP channels-and-reducers): why a reducer cannot take a value; None if it can."""
     match reducer:
         case "merge" if not is_object(value):
             return "must be an object"
-        case "counter" if not _is_step(value):
+        case "counter" if not _is_increment(value):
             return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
-        case "votes" if voter(value) is None:
+        case "votes" if vote_key(value) is None:
             return "must be an object with a userId"
         case "message":
-            return _misshapen_message(value)
+            return _message_shape_error(value)
         case _:
             return None
 
 
-def _is_step(value: Any) -> bool:
+def _is_increment(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return math.isfinite(value) and abs(value) <= MAX_INTEGER
 
 
-def voter(value: Any) -> str | None:
+def vote_key(value: Any) -> str | None:
     """Whose vote this is: `userId`, or `voter` where there is no `userId`."""
     user: Any = value.get("userId", value.get("voter")) if is_object(value) else None
     return user if isinstance(user, str) and user else None
 
 
-def message_id(value: Any) -> str | None:
+def message_key(value: Any) -> str | None:
     """The id by which a message is known."""
     given: Any = value.get("messageId") if is_object(value) else None
-    return given if isinstance(given, str) and 0 < len(given) <= MAX_NAME else None
+    return given if isinstance(given, str) and 0 < len(given) <= MAX_CHANNEL_NAME else None
 
 
-KEYS: Final[dict[str, Callable[[Any], str | None]]] = {"votes": voter, "message": message_id}
+ENTRY_KEYS: Final[dict[str, Callable[[Any], str | None]]] = {"votes": vote_key, "message": message_key}
 """Reducers whose list holds one entry per user, or per id."""
 
 
-def _misshapen_message(value: Any) -> str | None:
-    if message_id(value) is None:
-        return f"must be an object with a messageId of 1 to {MAX_NAME} characters"
-    if value.get("role") not in ROLES:
-        return f"must have a role, one of: {', '.join(ROLES)}"
+def _message_shape_error(value: Any) -> str | None:
+    if message_key(value) is None:
+        return f"must be an object with a messageId of 1 to {MAX_CHANNEL_NAME} characters"
+    if value.get("role") not in MESSAGE_ROLES:
+        return f"must have a role, one of: {', '.join(MESSAGE_ROLES)}"
     return None if "content" in value else "must have content"
 
 
-_OF_A_LIST: Final = ANNOTATION_KEYWORDS | {"type", "items", "$defs", "$schema"}
+_LIST_SCHEMA_KEYWORDS: Final = ANNOTATION_KEYWORDS | {"type", "items", "$defs", "$schema"}
 
 Access = str | dict[str, tuple[str, ...]]
 """`public`, `private`, or the lists `readers` and `writers`, of which a missing one lets everybody in."""
@@ -110,13 +110,13 @@ def parse_channels(documents: dict[str, Any]) -> tuple[dict[str, Channel], list[
         at = f"/channels/{printable_token(name)}"
         found = _check_declaration(name, document, at)
         if not found:
-            channels[name] = _channel(name, document)
+            channels[name] = _parse_channel(name, document)
             found = _check_default(channels[name], at)
         violations += found
     return channels, violations
 
 
-def _channel(name: str, document: dict[str, Any]) -> Channel:
+def _parse_channel(name: str, document: dict[str, Any]) -> Channel:
     access: Any = document.get("access", "public")
     return Channel(
         name=name,
@@ -133,14 +133,14 @@ def _channel(name: str, document: dict[str, Any]) -> Channel:
     )
 
 
-def _is_of_list(document: dict[str, Any]) -> bool:
-    return document["reducer"] in LISTS and document.get("schema", {}).get("type") == "array"
+def _has_list_schema(document: dict[str, Any]) -> bool:
+    return document["reducer"] in LIST_REDUCERS and document.get("schema", {}).get("type") == "array"
 
 
 def _write_schema(document: dict[str, Any]) -> dict[str, Any] | None:
     """chan-03 (readings, Channel schemas): what a write must fit; of a schema of the whole list, its `items`."""
     schema: dict[str, Any] | None = document.get("schema")
-    if schema is None or not _is_of_list(document):
+    if schema is None or not _has_list_schema(document):
         return schema
     items: Any = schema.get("items", True)
     if is_object(items):
@@ -154,22 +154,22 @@ def _check_declaration(name: str, document: dict[str, Any], at: str) -> list[Vio
         text = f"this host runs no reducers of vendors, only: {', '.join(REDUCERS)}"
         return [Violation(f"{at}/reducer", "unsupported", text)]
     found: list[Violation] = []
-    if not 0 < len(name) <= MAX_NAME:
-        found.append(Violation(at, "name", f"needs a name of 1 to {MAX_NAME} characters"))
-    if "ttlMs" in document and reducer not in TIMED:
+    if not 0 < len(name) <= MAX_CHANNEL_NAME:
+        found.append(Violation(at, "name", f"needs a name of 1 to {MAX_CHANNEL_NAME} characters"))
+    if "ttlMs" in document and reducer not in EXPIRING_REDUCERS:
         found.append(Violation(f"{at}/ttlMs", "unsupported", f"has no meaning with the reducer {reducer}"))
-    if "maxSize" in document and reducer not in LISTS:
+    if "maxSize" in document and reducer not in LIST_REDUCERS:
         found.append(Violation(f"{at}/maxSize", "unsupported", f"has no meaning with the reducer {reducer}"))
     found += _check_access(document.get("access"), f"{at}/access")
     if "schema" in document:
         found += check_caller_schema(document["schema"], f"{at}/schema")
-        if _is_of_list(document):
+        if _has_list_schema(document):
             found.extend(
                 Violation(
                     f"{at}/schema/{printable_token(keyword)}", "unsupported", "is not checked here: only items is"
                 )
                 for keyword in document["schema"]
-                if keyword not in _OF_A_LIST
+                if keyword not in _LIST_SCHEMA_KEYWORDS
             )
     return found
 
@@ -188,8 +188,8 @@ def _check_default(channel: Channel, at: str) -> list[Violation]:
     if not channel.has_default:
         return []
     at, default = f"{at}/default", channel.default
-    if channel.reducer not in LISTS:
-        fault = misshapen(channel.reducer, default)
+    if channel.reducer not in LIST_REDUCERS:
+        fault = shape_error(channel.reducer, default)
         return [Violation(at, "default", fault)] if fault else _check_schema(channel, default, at)
     if not is_array(default):
         return [Violation(at, "default", "must be of type array")]
@@ -199,10 +199,10 @@ def _check_default(channel: Channel, at: str) -> list[Violation]:
         return [Violation(at, "default", "holds more entries than maxSize allows")]
     found: list[Violation] = []
     for index, entry in enumerate(default):
-        fault = misshapen(channel.reducer, entry)
+        fault = shape_error(channel.reducer, entry)
         here = f"{at}/{index}"
         found += [Violation(here, "default", fault)] if fault else _check_schema(channel, entry, here)
-    key = KEYS.get(channel.reducer)
+    key = ENTRY_KEYS.get(channel.reducer)
     if key is not None and not found and len({key(entry) for entry in default}) < len(default):
         found.append(Violation(at, "unique", "holds two entries of one user or id"))
     return found
@@ -222,7 +222,7 @@ def check_write(channel: Channel | None, reducer: str, value: Any) -> tuple[str,
         fault = "This host has no such reducer."
     elif channel is not None and reducer != channel.reducer:
         fault = f"The channel is declared with the reducer {channel.reducer}."
-    elif text := misshapen(reducer, value):
+    elif text := shape_error(reducer, value):
         fault = f"The value {text}."
     elif channel is not None and (found := _check_schema(channel, value, "")):
         place = f"The value at '{found[0].pointer}'" if found[0].pointer else "The value"
@@ -230,7 +230,7 @@ def check_write(channel: Channel | None, reducer: str, value: Any) -> tuple[str,
     return None if fault is None else ("channel_write_invalid", fault)
 
 
-def schema_conflict(channel: Channel, written_version: int, value: Any = msgspec.UNSET) -> bool:
+def has_schema_conflict(channel: Channel, written_version: int, value: Any = msgspec.UNSET) -> bool:
     """chan-06 (OpenWOP channels-and-reducers): whether an old write cannot be read under the channel's schema now.
 
     An older version must be listed as compatible, and its value, where one is given, must fit the schema; the
@@ -243,7 +243,7 @@ def schema_conflict(channel: Channel, written_version: int, value: Any = msgspec
     return value is not msgspec.UNSET and bool(_check_schema(channel, value, ""))
 
 
-Side = Literal["readers", "writers"]
+AccessSide = Literal["readers", "writers"]
 
 
 def may_write(channel: Channel | None, node_id: str, type_id: str) -> bool:
@@ -251,24 +251,24 @@ def may_write(channel: Channel | None, node_id: str, type_id: str) -> bool:
     return _is_allowed(channel, "writers", node_id, type_id)
 
 
-def denial(channel: Channel, side: Side, node_id: str, type_id: str) -> dict[str, Any]:
+def access_denied_details(channel: Channel, side: AccessSide, node_id: str, type_id: str) -> dict[str, Any]:
     """The details of `channel_access_denied`: which channel, who asked, and who would be let in."""
     requested_by = {"nodeId": node_id, "typeId": type_id}
-    return {"channel": channel.name, "requestedBy": requested_by, "allowed": list(_entries(channel, side) or ())}
+    return {"channel": channel.name, "requestedBy": requested_by, "allowed": list(_access_entries(channel, side) or ())}
 
 
-def _entries(channel: Channel, side: Side) -> tuple[str, ...] | None:
+def _access_entries(channel: Channel, side: AccessSide) -> tuple[str, ...] | None:
     """The list of a side; None where everybody is let in."""
     if isinstance(channel.access, dict):
         return channel.access.get(side)
     return () if channel.access == "private" else None
 
 
-def _is_allowed(channel: Channel | None, side: Side, node_id: str, type_id: str) -> bool:
-    entries = None if channel is None else _entries(channel, side)
-    return entries is None or any(_matches(entry, node_id, type_id) for entry in entries)
+def _is_allowed(channel: Channel | None, side: AccessSide, node_id: str, type_id: str) -> bool:
+    entries = None if channel is None else _access_entries(channel, side)
+    return entries is None or any(_entry_matches(entry, node_id, type_id) for entry in entries)
 
 
-def _matches(entry: str, node_id: str, type_id: str) -> bool:
+def _entry_matches(entry: str, node_id: str, type_id: str) -> bool:
     """A node by its id, or every type below a prefix; a type's whole name without a star names no node."""
     return entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1]))

@@ -9,10 +9,10 @@ from weftwork.protocol.envelopes.kind import Kind
 from weftwork.protocol.expressions.expression import Expression
 from weftwork.protocol.expressions.template import Template
 from weftwork.protocol.workflow.channels import Channel
-from weftwork.protocol.workflow.node_settings import Retry
+from weftwork.protocol.workflow.node_settings import RetryPolicy
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-Formula = tuple[str, frozenset[str]]
+ExpressionKey = tuple[str, frozenset[str]]
 
 
 class Port(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Edge(msgspec.Struct, frozen=True):
     target: str
     source_output: str
     target_input: str
-    rule: str
+    trigger_rule: str
     condition: Condition | None = None
 
 
@@ -56,24 +56,24 @@ class Node(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     ports: dict[str, Port]
     disabled: bool
-    primary: bool
+    is_primary: bool
     sensitive_outputs: frozenset[str]
-    retry: Retry = Retry()
+    retry: RetryPolicy = RetryPolicy()
     timeout_ms: int = 0
     """Of one attempt; 0 is no limit."""
-    formulas: dict[Formula, Expression | Template] = {}
+    config_expressions: dict[ExpressionKey, Expression | Template] = {}
     """Expressions and templates in its config, by their text and the names beside the common ones."""
     agent: dict[str, Any] | None = None
     """The AgentRef that the definition gives it."""
-    reads: tuple[tuple[str, str], ...] = ()
+    output_reads: tuple[tuple[str, str], ...] = ()
     """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
-    outside: bool = False
+    external_content: bool = False
     """Whether what it gives comes from outside, by its type or by that of a node inside it."""
     contract: Contract = OPEN
     """Which envelopes of a model it takes."""
     prompt_refs: dict[str, Any] = {}
     """References to prompt templates by kind, of the workflow, if its type uses such."""
-    composes: bool = False
+    uses_prompt_templates: bool = False
     """Whether prompt templates tell what it asks, which may read any variable."""
 
     @property
@@ -85,9 +85,9 @@ class Node(msgspec.Struct, frozen=True):
         return self.config.get(member, self.declaration.config["properties"][member].get("default"))
 
     @property
-    def shared_key(self) -> str | None:
+    def interrupt_key(self) -> str | None:
         """The key under which this node asks, if its author chose one: all who ask under it get the same answer."""
-        return self.config.get(self.declaration.asks_under) if self.declaration.asks_under else None
+        return self.config.get(self.declaration.interrupt_key_member) if self.declaration.interrupt_key_member else None
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -115,8 +115,8 @@ class Workflow(msgspec.Struct, frozen=True):
     channels: dict[str, Channel] = {}
     configurable_schema: dict[str, Any] | None = None
     max_loopbacks: int = 5
-    supervised_loopbacks: int = 5
+    max_supervised_loopbacks: int = 5
     """Of a loop that leads back to a supervisor, which has limits of its own."""
     log_level: str = "debug"
-    kinds: tuple[Kind, ...] = ()
+    envelope_kinds: tuple[Kind, ...] = ()
     """Kinds of envelopes that its own nodes know beside those of the host."""

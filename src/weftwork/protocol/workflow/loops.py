@@ -23,11 +23,11 @@ class Loop(msgspec.Struct, frozen=True):
     """One loop: where it begins again, the edges that lead back there, and the nodes that a round resets."""
 
     target: str
-    back: tuple[Edge, ...]
+    back_edges: tuple[Edge, ...]
     body: frozenset[str]
 
 
-def back_edges(node_ids: Sequence[str], edges: Sequence[Edge]) -> set[str]:
+def find_back_edges(node_ids: Sequence[str], edges: Sequence[Edge]) -> set[str]:
     """wf-15 (readings, Loops): ids of the edges that lead back, found depth first in document order.
 
     The search starts from the nodes without incoming edges, then from whatever it has not reached.
@@ -99,6 +99,6 @@ def _body(
     return frozenset(body)
 
 
-def exits(loops: Sequence[Loop], edge: Edge) -> tuple[int, ...]:
+def loops_left_by(loops: Sequence[Loop], edge: Edge) -> tuple[int, ...]:
     """wf-16 (readings, Loops): the loops that a forward edge leaves."""
     return tuple(i for i, loop in enumerate(loops) if edge.source in loop.body and edge.target not in loop.body)

@@ -20,7 +20,7 @@ from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.json.pointers import match_pointer_pattern, printable_token
 from weftwork.protocol.json.schema import Violation, check_inline
 from weftwork.protocol.models.prompt_templates import composes
-from weftwork.protocol.workflow.definition import Condition, Formula, Node, Port
+from weftwork.protocol.workflow.definition import Condition, ExpressionKey, Node, Port
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
@@ -29,7 +29,7 @@ def variables_read(node: Node) -> Iterator[str]:
     declaration = node.declaration
     if declaration.reads_variable:
         yield node.config[declaration.reads_variable]
-    for pattern in declaration.maps_in:
+    for pattern in declaration.input_mappings:
         for _, mapped in match_pointer_pattern(node.config, pattern):
             yield from mapped.values()
 
@@ -40,54 +40,56 @@ def variables_written(node: Node) -> Iterator[tuple[str, str]]:
     declaration = node.declaration
     if declaration.sets_variable:
         yield f"/{declaration.sets_variable}", node.config[declaration.sets_variable]
-    for pattern in declaration.maps_out:
+    for pattern in declaration.output_mappings:
         for pointer, mapped in match_pointer_pattern(node.config, pattern):
             yield from ((f"{pointer}/{printable_token(name)}", name) for name in mapped)
 
 
-def comes_from_outside(
+def has_external_content(
     declaration: NodeDeclaration, types: Mapping[str, NodeDeclaration], config: dict[str, Any]
 ) -> bool:
     """trust-02 (RFC 0143): whether what such a node gives comes from outside, by its type or by that of a body."""
-    if declaration.outside:
+    if declaration.external_content:
         return True
     bodies = (body for pattern in declaration.bodies for _, body in match_pointer_pattern(config, pattern))
-    return any((found := types.get(body.get("typeId", ""))) is not None and found.outside for body in bodies)
+    return any((found := types.get(body.get("typeId", ""))) is not None and found.external_content for body in bodies)
 
 
-def formulas_of(node: Node) -> Iterator[References]:
+def config_references(node: Node) -> Iterator[References]:
     """What the expressions and templates in its config read, and what prompt templates can."""
-    for formula in node.formulas.values():
+    for formula in node.config_expressions.values():
         yield formula.references
-    if node.composes:
+    if node.uses_prompt_templates:
         yield References(variables=None)
 
 
-def with_prompts(node: Node, types: Mapping[str, NodeDeclaration], refs: dict[str, Any]) -> Node:
+def with_prompt_refs(node: Node, types: Mapping[str, NodeDeclaration], refs: dict[str, Any]) -> Node:
     """The node as it is told by prompt templates: those of its config, of a body in it, or of the workflow, `refs`."""
     declaration = node.declaration
-    if not declaration.composes and not declaration.bodies:
+    if not declaration.prompt_templates and not declaration.bodies:
         return node
     bodies = [body for pattern in declaration.bodies for _, body in match_pointer_pattern(node.config, pattern)]
     told = [(declaration, node.config, refs)]
     told += [(found, body.get("config", {}), {}) for body in bodies if (found := types.get(body.get("typeId", "")))]
     composing = any(
-        each.composes == "always" or (each.composes == "named" and composes(config, more))
+        each.prompt_templates == "always" or (each.prompt_templates == "named" and composes(config, more))
         for each, config, more in told
     )
-    return msgspec.structs.replace(node, composes=composing, prompt_refs=refs if declaration.composes else {})
+    return msgspec.structs.replace(node, composes=composing, prompt_refs=refs if declaration.prompt_templates else {})
 
 
-Found = dict[Formula, tuple[Expression | Template, str]]
+ConfigExpressions = dict[ExpressionKey, tuple[Expression | Template, str]]
 """Formulas, each with the pointer below the config at which it stands."""
 
-PORTS = "ports"
+PORTS_NAME = "ports"
 """The name under which expressions in a node's config find the node's own inputs."""
 
 
 def parse_port(item: dict[str, Any], at: str, violations: list[Violation]) -> Port:
     """An input port; an expression that cannot be used is a violation."""
-    expression = _expression(item["expression"], (), f"{at}/expression", violations) if "expression" in item else None
+    expression = (
+        _parse_or_report(item["expression"], (), f"{at}/expression", violations) if "expression" in item else None
+    )
     return Port(
         type=item["type"],
         value=item.get("value"),
@@ -106,7 +108,7 @@ def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) 
         if "expression" not in item:
             violations.append(Violation(at, "required", "an expression condition needs `expression`"))
             return None
-        return Condition(kind, expression=_expression(item["expression"], (), f"{at}/expression", violations))
+        return Condition(kind, expression=_parse_or_report(item["expression"], (), f"{at}/expression", violations))
     missing = [name for name in ("left", "right") if name not in item]
     if missing:
         violations.append(Violation(at, "required", f"a condition of type {kind} needs `{missing[0]}`"))
@@ -122,9 +124,9 @@ def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) 
 def check_config(declaration: NodeDeclaration, config: dict[str, Any], at: str) -> list[Violation]:
     """What keeps a config from being used, which stands at the pointer `at`: by its schema, and then beyond it."""
     found = check_inline(declaration.config, config, at)
-    if found or declaration.check is None:
+    if found or declaration.check_config is None:
         return found
-    return [replace(each, pointer=at + each.pointer) for each in declaration.check(config)]
+    return [replace(each, pointer=at + each.pointer) for each in declaration.check_config(config)]
 
 
 def parse_config(
@@ -133,17 +135,17 @@ def parse_config(
     config: dict[str, Any],
     at: str,
     violations: list[Violation],
-) -> Found:
+) -> ConfigExpressions:
     """Every expression and template in a config that fits its schema; those of a node inside it too."""
-    found: Found = {}
+    found: ConfigExpressions = {}
     for pattern, more in declaration.expressions.items():
-        names = (PORTS, *more)
+        names = (PORTS_NAME, *more)
         for pointer, text in match_pointer_pattern(config, pattern):
-            parsed = _expression(text, names, f"{at}{pointer}", violations)
+            parsed = _parse_or_report(text, names, f"{at}{pointer}", violations)
             if parsed is not None:
                 found[text, frozenset(names)] = parsed, pointer
     for pattern, more in declaration.templates.items():
-        names = (PORTS, *more)
+        names = (PORTS_NAME, *more)
         for pointer, text in match_pointer_pattern(config, pattern):
             if not isinstance(text, str):
                 # Where an object may stand as well.
@@ -151,17 +153,17 @@ def parse_config(
             try:
                 found[text, frozenset(names)] = parse_template(text, names), pointer
             except ExpressionFault as fault:
-                violations.append(Violation(f"{at}{pointer}", "template", plain(fault)))
+                violations.append(Violation(f"{at}{pointer}", "template", fault_text(fault)))
     for pattern in declaration.bodies:
         for pointer, body in match_pointer_pattern(config, pattern):
             if "typeId" not in body:
                 continue
-            inside = _body(body, types, f"{at}{pointer}", violations)
+            inside = _parse_body(body, types, f"{at}{pointer}", violations)
             found |= {key: (formula, f"{pointer}/config{below}") for key, (formula, below) in inside.items()}
     return found
 
 
-def reads(ports: Mapping[str, Port], found: Found) -> Iterable[tuple[str, str]]:
+def output_reads(ports: Mapping[str, Port], found: ConfigExpressions) -> Iterable[tuple[str, str]]:
     """Pointer below the node and node id of every output that ports and config read."""
     for name, port in ports.items():
         if port.type == "connection":
@@ -175,9 +177,11 @@ def reads(ports: Mapping[str, Port], found: Found) -> Iterable[tuple[str, str]]:
         yield from ((f"/config{pointer}", each) for each in sorted(formula.references.nodes))
 
 
-def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, violations: list[Violation]) -> Found:
+def _parse_body(
+    body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, violations: list[Violation]
+) -> ConfigExpressions:
     declaration = types.get(body["typeId"])
-    if declaration is None or not _fits_inside(declaration):
+    if declaration is None or not _can_be_body(declaration):
         what = "this host has no such node type" if declaration is None else "this node type cannot be a body"
         violations.append(Violation(f"{at}/typeId", "known", what))
         return {}
@@ -187,21 +191,21 @@ def _body(body: dict[str, Any], types: Mapping[str, NodeDeclaration], at: str, v
     return {} if wrong else parse_config(declaration, types, config, f"{at}/config", violations)
 
 
-def _fits_inside(declaration: NodeDeclaration) -> bool:
+def _can_be_body(declaration: NodeDeclaration) -> bool:
     """Whether a node type can run inside another: not if it reads or writes the run beside its inputs and outputs."""
     reaches_out = declaration.reads_variable or declaration.sets_variable or declaration.writes_channel
-    starts_runs = declaration.maps_in or declaration.maps_out
+    starts_runs = declaration.input_mappings or declaration.output_mappings
     return not (declaration.bodies or declaration.requires or reaches_out or starts_runs)
 
 
-def _expression(source: str, names: tuple[str, ...], at: str, violations: list[Violation]) -> Expression | None:
+def _parse_or_report(source: str, names: tuple[str, ...], at: str, violations: list[Violation]) -> Expression | None:
     try:
         return parse_expression(source, names)
     except ExpressionFault as fault:
-        violations.append(Violation(at, "expression", plain(fault)))
+        violations.append(Violation(at, "expression", fault_text(fault)))
         return None
 
 
-def plain(fault: ExpressionFault) -> str:
+def fault_text(fault: ExpressionFault) -> str:
     """What is wrong, without its full stop: it goes on in a sentence."""
     return fault.message.rstrip(".")

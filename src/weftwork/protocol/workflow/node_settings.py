@@ -8,16 +8,16 @@ from typing import Any, Final
 import msgspec
 
 
-class Retry(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How often a failed node is tried again, and how long the host waits before it does."""
 
-    most: int = 0
+    max_retries: int = 0
     delay_ms: int = 500
-    factor: float = 2.0
+    backoff: float = 2.0
     max_delay_ms: int = 60_000
 
 
-NODE_SETTINGS: Final[dict[str, Any]] = {
+NODE_SETTINGS_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "maxRetries": {"type": "integer", "minimum": 0, "maximum": 100},
@@ -30,24 +30,24 @@ NODE_SETTINGS: Final[dict[str, Any]] = {
 """wf-13 (readings, Node settings): the text leaves a node's settings open; these are ours."""
 
 
-def retry_of(settings: dict[str, Any], most: int) -> Retry:
+def parse_retry_policy(settings: dict[str, Any], most: int) -> RetryPolicy:
     """How often a node is tried again; `most` is what the workflow says."""
     if not most and "maxRetries" not in settings:
-        return Retry()
-    plain = Retry()
-    return Retry(
-        most=settings.get("maxRetries", most),
+        return RetryPolicy()
+    plain = RetryPolicy()
+    return RetryPolicy(
+        max_retries=settings.get("maxRetries", most),
         delay_ms=settings.get("retryDelayMs", plain.delay_ms),
-        factor=settings.get("retryBackoff", plain.factor),
+        backoff=settings.get("retryBackoff", plain.backoff),
         max_delay_ms=settings.get("retryMaxDelayMs", plain.max_delay_ms),
     )
 
 
-def retry_delay(retry: Retry, failures: int, chance: float) -> int:
+def retry_delay(retry: RetryPolicy, failures: int, chance: float) -> int:
     """node-12 (readings, Retries): doubled, or as configured, with each failure, up to a bound; then somewhere in
     the upper half of that, so that nodes that failed together do not come back together."""
     # A large factor overflows long before anybody could wait for it.
     full = retry.delay_ms
     for _ in range(failures):
-        full = min(full * retry.factor, retry.max_delay_ms)
+        full = min(full * retry.backoff, retry.max_delay_ms)
     return int(min(full, retry.max_delay_ms) * (0.5 + 0.5 * chance))

@@ -61,9 +61,9 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     title: str
     effect: Effect = "pure"
     instant: bool = True
-    continued: bool = True
+    resumes_after_crash: bool = True
     concurrency: int = 0
-    plain: bool = False
+    holds_thread: bool = False
     source: str = ""
     version: str = "1.0.0"
     requires: tuple[str, ...] = ()
@@ -71,22 +71,22 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     config: dict[str, Any] = msgspec.field(default_factory=_no_members)
     branching: bool = False
-    gathering: bool = False
+    gathers_edges: bool = False
     expressions: dict[str, tuple[str, ...]] = {}
     templates: dict[str, tuple[str, ...]] = {}
     sets_variable: str = ""
     reads_variable: str = ""
     writes_channel: str = ""
-    maps_in: tuple[str, ...] = ()
-    maps_out: tuple[str, ...] = ()
-    asks_under: str = ""
+    input_mappings: tuple[str, ...] = ()
+    output_mappings: tuple[str, ...] = ()
+    interrupt_key_member: str = ""
     bodies: tuple[str, ...] = ()
-    composes: Literal["", "named", "always"] = ""
-    outside: bool = False
-    alike: tuple[str, ...] = ()
-    spoken: tuple[str, ...] = ()
+    prompt_templates: Literal["", "named", "always"] = ""
+    external_content: bool = False
+    equal_outputs: tuple[str, ...] = ()
+    untainted_outputs: tuple[str, ...] = ()
     role: Literal["", "supervisor", "dispatch"] = ""
-    check: "Callable[[dict[str, Any]], list[Violation]] | None" = None
+    check_config: "Callable[[dict[str, Any]], list[Violation]] | None" = None
     notes: str = ""
 
 
@@ -95,7 +95,7 @@ def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) ->
     return [name for name in requires if name not in provided or name == NEVER_PROVIDED]
 
 
-def describe(declaration: NodeDeclaration) -> dict[str, Any]:
+def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
     """The document of one node type; its schemas are JSON Schemas of the objects that the definition holds."""
     return {
         "typeId": declaration.type_id,
@@ -113,6 +113,6 @@ def describe(declaration: NodeDeclaration) -> dict[str, Any]:
     }
 
 
-def describe_all(declarations: Iterable[NodeDeclaration]) -> list[dict[str, Any]]:
+def describe_node_types(declarations: Iterable[NodeDeclaration]) -> list[dict[str, Any]]:
     """All of them, by type id."""
-    return [describe(each) for each in sorted(declarations, key=lambda each: each.type_id)]
+    return [describe_node_type(each) for each in sorted(declarations, key=lambda each: each.type_id)]

@@ -18,25 +18,25 @@ SUPERVISOR: Final = "core.orchestrator.supervisor"
 HOST_SUPERVISOR: Final = "host:supervisor"
 """Who decides where the definition names no agent."""
 MOCK_AGENT: Final = "core.conformance.mock-agent"
-CHAIN: Final = "core.workflowChain.event"
-ESCALATED: Final = "core.workflowChain.confidence-escalated"
-DISPATCHED: Final = "node.dispatched"
-EXECUTION_MODEL: Final = 2
+CHAIN_EVENT: Final = "core.workflowChain.event"
+ESCALATED_EVENT: Final = "core.workflowChain.confidence-escalated"
+DISPATCHED_EVENT: Final = "node.dispatched"
+EXECUTION_MODEL_VERSION: Final = 2
 """The version of the execution model: its chain events, and the confidence floor."""
-FLOOR: Final = 0.5
+CONFIDENCE_FLOOR: Final = 0.5
 """orch-06 (RFC 0039 A): a decision of less confidence is not carried out before a person has said so."""
 ESCALATION_KIND: Final = "clarification"
 """The kind of interrupt that asks that person."""
-THRESHOLD: Final = 0.7
-WORKER_IDS: Final = "workflow"
+DEFAULT_ESCALATION_THRESHOLD: Final = 0.7
+WORKER_ID_INTERPRETATION: Final = "workflow"
 """What the ids in a decision are ids of."""
-MODELS: Final = ("child-run",)
-ROUTINGS: Final = ("conversation", "clarification", "auto")
+DISPATCH_MODELS: Final = ("child-run",)
+ASK_USER_ROUTINGS: Final = ("conversation", "clarification", "auto")
 FanOut = Literal["sequential", "reject", "parallel"]
-FAN_OUT: Final[tuple[FanOut, ...]] = ("sequential", "reject", "parallel")
+FAN_OUT_POLICIES: Final[tuple[FanOut, ...]] = ("sequential", "reject", "parallel")
 JoinMode = Literal["wait-all", "quorum", "first", "race"]
 JOIN_MODES: Final[tuple[JoinMode, ...]] = ("wait-all", "quorum", "first", "race")
-PARALLEL: Final = 16
+DEFAULT_PARALLEL: Final = 16
 MAX_PARALLEL: Final = 64
 
 
@@ -71,14 +71,14 @@ def check_orchestrators(nodes: Sequence[Node]) -> list[Violation]:
     ]
 
 
-def threshold(configurable: Mapping[str, Any]) -> float:
+def escalation_threshold(configurable: Mapping[str, Any]) -> float:
     """orch-03 (OpenWOP run-options): the confidence below which a decision is asked about."""
-    given = configurable.get("escalationThreshold", THRESHOLD)
+    given = configurable.get("escalationThreshold", DEFAULT_ESCALATION_THRESHOLD)
     sound = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
-    return given if sound else THRESHOLD
+    return given if sound else DEFAULT_ESCALATION_THRESHOLD
 
 
-def ratified(answer: Any, pending: Any) -> Any:
+def ratified_decision(answer: Any, pending: Any) -> Any:
     """orch-03 (OpenWOP interrupt, low-confidence): the decision that a person lets pass, or None for a refusal.
 
     That is the pending one, or another one that the answer is or holds.
@@ -113,14 +113,14 @@ def ratification_schema() -> dict[str, Any]:
     }
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class JoinOutcome(msgspec.Struct, frozen=True):
     """How workers that run side by side came out: those that decide, in order, or the one that failed them all."""
 
     deciding: tuple[int, ...] = ()
     failed: int | None = None
 
 
-def judge(mode: JoinMode, quorum: int, total: int, ends: Sequence[tuple[int, str]]) -> Verdict | None:
+def join_outcome(mode: JoinMode, quorum: int, total: int, ends: Sequence[tuple[int, str]]) -> JoinOutcome | None:
     """orch-07 (readings, Fan-out): what the ends of workers come to, of so many in all; None while it is open.
 
     ends: the place of each worker that has ended, and how, in the order in which they ended. One that was cancelled
@@ -132,22 +132,22 @@ def judge(mode: JoinMode, quorum: int, total: int, ends: Sequence[tuple[int, str
     for index, status in ends:
         (completed if status == "completed" else failed).append(index)
         if len(completed) == needed:
-            return Verdict(tuple(sorted(completed)))
+            return JoinOutcome(tuple(sorted(completed)))
         if mode == "wait-all":
             lost = len(completed) + len(failed) == total
         else:
             lost = mode == "race" or total - len(failed) < needed
         if failed and lost:
-            return Verdict(failed=min(failed))
+            return JoinOutcome(failed=min(failed))
     return None
 
 
-def mapping_for(config: Mapping[str, Any], direction: Literal["Input", "Output"], worker: str) -> dict[str, str]:
+def worker_mapping(config: Mapping[str, Any], direction: Literal["Input", "Output"], worker: str) -> dict[str, str]:
     """orch-08 (RFC 0022): the mapping of a worker; its own one replaces the one for all."""
     own: Mapping[str, dict[str, str]] = config.get(f"perWorker{direction}Mappings", {})
     return own.get(worker, config.get(f"{direction.lower()}Mapping", {}))
 
 
-def harvest(mapping: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
+def map_worker_variables(mapping: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
     """orch-08 (RFC 0022): this run's variables from a worker's; what that one has not set is left as it is."""
     return {name: variables[source] for name, source in mapping.items() if source in variables}

@@ -14,10 +14,10 @@ import msgspec
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.definition import Edge, Node, Workflow
-from weftwork.protocol.workflow.loops import MAX_LOOPS, Loop, back_edges, exits, find_loops
+from weftwork.protocol.workflow.loops import MAX_LOOPS, Loop, find_back_edges, find_loops, loops_left_by
 from weftwork.protocol.workflow.taint import Taint, find_taint
 
-Settled = Literal["completed", "failed", "skipped"]
+EdgeOutcome = Literal["completed", "failed", "skipped"]
 
 
 class PlanNode(msgspec.Struct, frozen=True):
@@ -27,18 +27,18 @@ class PlanNode(msgspec.Struct, frozen=True):
     index: int
     incoming: tuple[Edge, ...]
     outgoing: tuple[Edge, ...]
-    rule: str
-    hides: bool
+    trigger_rule: str
+    hides_outputs: bool
     """Whether something sensitive can reach its inputs, so that whatever it makes of them is hidden."""
-    back: tuple[Edge, ...] = ()
+    back_edges: tuple[Edge, ...] = ()
     """Edges that lead back here; they bring data from the second round on."""
-    exits: dict[str, tuple[int, ...]] = {}
+    loop_exits: dict[str, tuple[int, ...]] = {}
     """Edge id -> the loops that the edge leaves."""
-    inside: tuple[int, ...] = ()
+    loops: tuple[int, ...] = ()
     """The loops around this node, inner ones first."""
-    counts: int | None = None
+    counted_loop: int | None = None
     """The loop whose rounds this node counts: its own, else the innermost around it."""
-    earlier: frozenset[str] = frozenset()
+    reads_previous_round: frozenset[str] = frozenset()
     """Nodes that it can read only as they ended in the round before."""
 
 
@@ -56,20 +56,20 @@ class Plan(msgspec.Struct, frozen=True):
     def max_rounds(self, loop: int) -> int:
         """wf-15 (readings, Loops): how often a loop may go round; one of a supervisor as often as that may decide."""
         supervised = self.nodes[self.loops[loop].target].node.declaration.role == "supervisor"
-        return self.workflow.supervised_loopbacks if supervised else self.workflow.max_loopbacks
+        return self.workflow.max_supervised_loopbacks if supervised else self.workflow.max_loopbacks
 
     @property
-    def sensitive(self) -> frozenset[str]:
+    def sensitive_variables(self) -> frozenset[str]:
         """Names of the variables that nobody may see."""
         return self.taint.variables
 
     @property
-    def guarded(self) -> bool:
+    def has_sensitive_data(self) -> bool:
         """Whether anything in this workflow must be hidden from the log."""
-        return self.taint.guarded
+        return self.taint.has_sensitive_data
 
 
-class Tally(msgspec.Struct):
+class EdgeTally(msgspec.Struct):
     """How the incoming edges of one node have settled so far."""
 
     open: int
@@ -80,7 +80,7 @@ class Tally(msgspec.Struct):
     """Code and message of a condition that could not be judged."""
 
 
-RULES: Final[dict[str, str]] = {
+TRIGGER_RULES: Final[dict[str, str]] = {
     "all_success": "every upstream node completed",
     "any_success": "at least one upstream node completed",
     "all_complete": "every upstream node ended, however it ended",
@@ -90,7 +90,7 @@ RULES: Final[dict[str, str]] = {
 HANDLES_FAILURE: Final[frozenset[str]] = frozenset({"all_complete", "any_failed"})
 
 
-def satisfied(rule: str, tally: Tally) -> bool:
+def is_rule_satisfied(rule: str, tally: EdgeTally) -> bool:
     """wf-05 (OpenWOP workflow-definition): whether a node runs, once all its incoming edges are settled."""
     if rule == "all_success":
         return tally.failed == 0 and tally.skipped == 0
@@ -103,9 +103,9 @@ def satisfied(rule: str, tally: Tally) -> bool:
     return True
 
 
-def rule_of(incoming: Sequence[Edge]) -> str:
+def trigger_rule_of(incoming: Sequence[Edge]) -> str:
     """wf-06 (readings, Data flow): when incoming rules disagree, the first edge by id decides."""
-    return min(incoming, key=lambda edge: edge.id).rule if incoming else "all_success"
+    return min(incoming, key=lambda edge: edge.id).trigger_rule if incoming else "all_success"
 
 
 def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> bool:
@@ -113,59 +113,61 @@ def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> 
     place = nodes[node_id]
     if port in place.node.sensitive_outputs:
         return True
-    return place.hides and port not in place.node.declaration.spoken
+    return place.hides_outputs and port not in place.node.declaration.untainted_outputs
 
 
-class _Graph:
+class _SortedGraph:
     """Edges sorted out, nodes in order, and the loops. Ids are unique and edges lead to nodes that are there."""
 
     def __init__(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
         ids = [node.id for node in nodes]
-        backwards = back_edges(ids, edges)
+        backwards = find_back_edges(ids, edges)
         forward = [edge for edge in edges if edge.id not in backwards]
         back = [edge for edge in edges if edge.id in backwards]
-        self.leading_back: dict[str, list[Edge]] = {}
+        self.back_edges: dict[str, list[Edge]] = {}
         for edge in back:
-            self.leading_back.setdefault(edge.target, []).append(edge)
+            self.back_edges.setdefault(edge.target, []).append(edge)
         self.incoming: dict[str, list[Edge]] = {node_id: [] for node_id in ids}
         self.outgoing: dict[str, list[Edge]] = {node_id: [] for node_id in ids}
         for edge in forward:
             self.incoming[edge.target].append(edge)
             self.outgoing[edge.source].append(edge)
-        self.order = _topological(self.incoming, self.outgoing)
+        self.order = _topological_order(self.incoming, self.outgoing)
         self.index = {node_id: i for i, node_id in enumerate(self.order)}
-        self.above = _above(self.order, self.index, self.incoming)
-        self.crowded = len(self.leading_back) > MAX_LOOPS
-        self.loops = () if self.crowded else find_loops(back, forward, self.index, self.above)
+        self.ancestors = _ancestor_masks(self.order, self.index, self.incoming)
+        self.has_too_many_loops = len(self.back_edges) > MAX_LOOPS
+        self.loops = () if self.has_too_many_loops else find_loops(back, forward, self.index, self.ancestors)
 
 
 def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
     """wf-07 (OpenWOP workflow-definition): the plan with its deterministic order, or what prevents one."""
-    graph = _Graph(workflow.nodes, workflow.edges)
-    if graph.crowded:
+    graph = _SortedGraph(workflow.nodes, workflow.edges)
+    if graph.has_too_many_loops:
         return None, [Violation("/edges", "loops", f"a workflow takes {MAX_LOOPS} or fewer loops")]
     violations, earlier = _check_reads(workflow.nodes, workflow.edges, graph)
     if violations:
         return None, violations
     order, incoming, outgoing, loops = graph.order, graph.incoming, graph.outgoing, graph.loops
-    into = {node_id: [*several, *graph.leading_back.get(node_id, ())] for node_id, several in incoming.items()}
+    into = {node_id: [*several, *graph.back_edges.get(node_id, ())] for node_id, several in incoming.items()}
     taint = find_taint(workflow, into)
     by_id = {node.id: node for node in workflow.nodes}
     nodes: dict[str, PlanNode] = {}
     for i, node_id in enumerate(order):
-        left = {edge.id: several for edge in outgoing[node_id] if (several := exits(loops, edge))} if loops else {}
+        left = (
+            {edge.id: several for edge in outgoing[node_id] if (several := loops_left_by(loops, edge))} if loops else {}
+        )
         nodes[node_id] = PlanNode(
             node=by_id[node_id],
             index=i,
             incoming=tuple(incoming[node_id]),
             outgoing=tuple(outgoing[node_id]),
-            rule=rule_of(incoming[node_id]),
-            hides=node_id in taint.nodes,
-            back=tuple(graph.leading_back.get(node_id, ())),
-            exits=left,
-            inside=tuple(n for n, loop in enumerate(loops) if node_id in loop.body) if loops else (),
-            counts=_counts(loops, node_id),
-            earlier=earlier.get(node_id, frozenset()),
+            trigger_rule=trigger_rule_of(incoming[node_id]),
+            hides_outputs=node_id in taint.nodes,
+            back_edges=tuple(graph.back_edges.get(node_id, ())),
+            loop_exits=left,
+            loops=tuple(n for n, loop in enumerate(loops) if node_id in loop.body) if loops else (),
+            counted_loop=_counted_loop(loops, node_id),
+            reads_previous_round=earlier.get(node_id, frozenset()),
         )
     plan = Plan(
         workflow=workflow,
@@ -179,25 +181,25 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
     return plan, []
 
 
-def _counts(loops: Sequence[Loop], node_id: str) -> int | None:
+def _counted_loop(loops: Sequence[Loop], node_id: str) -> int | None:
     own = next((i for i, loop in enumerate(loops) if loop.target == node_id), None)
     return own if own is not None else next((i for i, loop in enumerate(loops) if node_id in loop.body), None)
 
 
 def check_reads(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[Violation]:
     """wf-03 (readings, Determinism): what is wrong with the reads of a definition that may have other faults."""
-    graph = _Graph(nodes, edges)
-    return [] if graph.crowded else _check_reads(nodes, edges, graph)[0]
+    graph = _SortedGraph(nodes, edges)
+    return [] if graph.has_too_many_loops else _check_reads(nodes, edges, graph)[0]
 
 
 def _check_reads(
-    nodes: Sequence[Node], edges: Sequence[Edge], graph: "_Graph"
+    nodes: Sequence[Node], edges: Sequence[Edge], graph: "_SortedGraph"
 ) -> tuple[list[Violation], dict[str, frozenset[str]]]:
     """wf-03 (readings, Determinism): what is read has ended before, in this round of a loop or in the one before.
 
     Otherwise the value would depend on which of two nodes happened to be faster.
     """
-    index, above, loops = graph.index, graph.above, graph.loops
+    index, above, loops = graph.index, graph.ancestors, graph.loops
     found: list[Violation] = []
     earlier: dict[str, set[str]] = {}
 
@@ -206,13 +208,13 @@ def _check_reads(
             found.append(Violation(pointer, "reference", f"no node has the id {printable_token(node_id)}"))
         elif above[index[reader]] >> index[node_id] & 1 or (itself and reader == node_id):
             return
-        elif _comes_round(loops, reader, node_id):
+        elif _share_loops(loops, reader, node_id):
             earlier.setdefault(reader, set()).add(node_id)
         else:
             found.append(Violation(pointer, "order", f"no edges lead here from the node {printable_token(node_id)}"))
 
     for i, node in enumerate(nodes):
-        for below, node_id in node.reads:
+        for below, node_id in node.output_reads:
             check(node.id, node_id, f"/nodes/{i}{below}", itself=False)
     for i, edge in enumerate(edges):
         if edge.condition is not None and edge.condition.expression is not None:
@@ -221,13 +223,13 @@ def _check_reads(
     return found, {reader: frozenset(several) for reader, several in earlier.items()}
 
 
-def _comes_round(loops: Sequence[Loop], reader: str, node_id: str) -> bool:
+def _share_loops(loops: Sequence[Loop], reader: str, node_id: str) -> bool:
     """Whether each loop around a node is around its reader too, and there is one."""
     around = [loop for loop in loops if node_id in loop.body]
     return bool(around) and all(reader in loop.body for loop in around)
 
 
-def _above(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str, list[Edge]]) -> list[int]:
+def _ancestor_masks(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str, list[Edge]]) -> list[int]:
     """For each node, by index, a bit for every node from which edges lead to it."""
     above: list[int] = []
     for node_id in order:
@@ -239,7 +241,7 @@ def _above(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str
     return above
 
 
-def _topological(incoming: Mapping[str, list[Edge]], outgoing: Mapping[str, list[Edge]]) -> list[str]:
+def _topological_order(incoming: Mapping[str, list[Edge]], outgoing: Mapping[str, list[Edge]]) -> list[str]:
     """Kahn's order, smallest id first among the ready."""
     waiting = {node_id: len(edges) for node_id, edges in incoming.items()}
     ready = [node_id for node_id, count in waiting.items() if count == 0]

@@ -16,7 +16,7 @@ from weftwork.protocol.workflow.validation import parse_workflow
 
 MAX_DEFINITION_BYTES: Final = 16 * 2**20
 
-_ABOUT_THE_NAME: Final = frozenset({"additionalProperties", "unevaluatedProperties", "propertyNames"})
+_NAME_RULES: Final = frozenset({"additionalProperties", "unevaluatedProperties", "propertyNames"})
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ def find_problems(data: bytes, types: Mapping[str, NodeDeclaration]) -> tuple[di
     workflow, violations = parse_workflow(document, types)
     if workflow is not None:
         _, violations = plan_workflow(workflow)
-    return (None, place_problems(data, violations)) if violations else (document, [])
+    return (None, locate_violations(data, violations)) if violations else (document, [])
 
 
 def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
@@ -53,12 +53,12 @@ def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
         line, column = locate(data, [pointer], [pointer])[pointer] if pointer else locate_syntax_error(data)
         return None, [Problem(line, column, pointer, fault.message)]
     violations = schema.check("workflow-definition", document)
-    return (None, place_problems(data, violations)) if violations else (document, [])
+    return (None, locate_violations(data, violations)) if violations else (document, [])
 
 
-def place_problems(data: bytes, violations: list[Violation]) -> list[Problem]:
+def locate_violations(data: bytes, violations: list[Violation]) -> list[Problem]:
     """The violations with their places in the text, in its order."""
-    members = {each.pointer for each in violations if each.rule in _ABOUT_THE_NAME}
+    members = {each.pointer for each in violations if each.rule in _NAME_RULES}
     places = locate(data, (each.pointer for each in violations), members)
     found = [Problem(*places[each.pointer], each.pointer, each.message) for each in violations]
     return sorted(found, key=lambda each: (each.line, each.column))

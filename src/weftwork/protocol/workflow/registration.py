@@ -16,21 +16,21 @@ from weftwork.protocol.json.canonical import digest
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
 
-MAX_VERSION: Final = 128
-MAX_LISTED: Final = 100
-MAX_POINTER: Final = 512
+MAX_VERSION_LENGTH: Final = 128
+MAX_LISTED_VIOLATIONS: Final = 100
+MAX_POINTER_LENGTH: Final = 512
 MAX_DESCRIPTION: Final = 500
 """Characters of a description that lists show."""
 
 
-def refusal(violations: list[Violation], at: str = "") -> ClientFault:
+def registration_refusal(violations: list[Violation], at: str = "") -> ClientFault:
     """wf-10: `validation_error` that points at the first violation and lists up to 100 of them.
 
     wf-09 (OpenWOP capabilities): it names the first capability that is missing.
     """
     listed = [
-        {"pointer": _near(at + each.pointer), "keyword": each.rule, "message": each.message}
-        for each in violations[:MAX_LISTED]
+        {"pointer": _shorten_pointer(at + each.pointer), "keyword": each.rule, "message": each.message}
+        for each in violations[:MAX_LISTED_VIOLATIONS]
     ]
     first = listed[0]
     missing = next((each.capability for each in violations if each.capability is not None), None)
@@ -39,21 +39,21 @@ def refusal(violations: list[Violation], at: str = "") -> ClientFault:
     return invalid(text, first["pointer"], violations=listed, **more)
 
 
-def _near(pointer: str) -> str:
+def _shorten_pointer(pointer: str) -> str:
     """The pointer, or that of the closest value above it: names of members may be as long as a document."""
-    while len(pointer) > MAX_POINTER:
+    while len(pointer) > MAX_POINTER_LENGTH:
         pointer = pointer.rpartition("/")[0]
     return pointer
 
 
-def check_version(version: str) -> list[Violation]:
+def check_version_length(version: str) -> list[Violation]:
     """What keeps a version from being asked for by its name."""
-    if len(version) <= MAX_VERSION:
+    if len(version) <= MAX_VERSION_LENGTH:
         return []
-    return [Violation("/version", "maxLength", f"takes {MAX_VERSION} or fewer characters")]
+    return [Violation("/version", "maxLength", f"takes {MAX_VERSION_LENGTH} or fewer characters")]
 
 
-def read_sample(body: Any) -> tuple[Any, str]:
+def read_test_definition(body: Any) -> tuple[Any, str]:
     """wf-12 (OpenWOP test seams): the definition in the body of the seam, and the pointer to it.
 
     The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`.
@@ -63,18 +63,18 @@ def read_sample(body: Any) -> tuple[Any, str]:
     if "definition" in body:
         return body["definition"], "/definition"
     if "workflowId" in body:
-        return _complete(body), ""
+        return _expand_short_form(body), ""
     return body, ""
 
 
-def _complete(body: dict[str, Any]) -> dict[str, Any]:
+def _expand_short_form(body: dict[str, Any]) -> dict[str, Any]:
     """A definition of the short form. Its version follows from its content, so that another content is no conflict."""
     given = dict(body)
     nodes = given.pop("nodes", [])
     completed: dict[str, Any] = {
         "id": given.pop("workflowId"),
         "version": digest(body)[:16],
-        "nodes": [_node(node) for node in nodes] if is_array(nodes) else nodes,
+        "nodes": [_expand_short_node(node) for node in nodes] if is_array(nodes) else nodes,
         "edges": [],
         "triggers": [],
         "variables": [],
@@ -84,7 +84,7 @@ def _complete(body: dict[str, Any]) -> dict[str, Any]:
     return {"name": completed["id"], **completed, **given}
 
 
-def _node(node: Any) -> Any:
+def _expand_short_node(node: Any) -> Any:
     if not is_object(node) or "nodeId" not in node:
         return node
     given = dict(node)
@@ -93,7 +93,7 @@ def _node(node: Any) -> Any:
     return {"id": node_id, "name": node_id, "position": place, "config": {}, "inputs": {}, **given}
 
 
-GATED: Final[dict[str, str]] = {
+GATED_NODE_TYPES: Final[dict[str, str]] = {
     "core.conversationGate": "conversationPrimitive",
     "core.orchestrator.supervisor": "orchestrator.supported",
     "core.dispatch": "dispatch.supported",
@@ -101,7 +101,7 @@ GATED: Final[dict[str, str]] = {
 """Type -> the capability that a host must have for it."""
 
 
-class Gate(msgspec.Struct, frozen=True):
+class GatedNode(msgspec.Struct, frozen=True):
     """A node that needs what the host does not have."""
 
     index: int
@@ -109,21 +109,21 @@ class Gate(msgspec.Struct, frozen=True):
     node_id: str | None
 
 
-def find_gate(document: Any, types: Container[str]) -> Gate | None:
+def find_gated_node(document: Any, types: Container[str]) -> GatedNode | None:
     """wf-09 (OpenWOP capabilities): the first node of a gated type that is not among the host's; of any document."""
     nodes: Any = document.get("nodes") if is_object(document) else None
     for index, node in enumerate(nodes if is_array(nodes) else ()):
         type_id: Any = node.get("typeId") if is_object(node) else None
-        if isinstance(type_id, str) and type_id in GATED and type_id not in types:
+        if isinstance(type_id, str) and type_id in GATED_NODE_TYPES and type_id not in types:
             node_id: Any = node.get("id")
             named = isinstance(node_id, str) and len(node_id) <= MAX_NODE_ID
-            return Gate(index, type_id, node_id if named else None)
+            return GatedNode(index, type_id, node_id if named else None)
     return None
 
 
-def gated(gate: Gate, at: str = "", pointer: str = "") -> ClientFault:
+def capability_required(gate: GatedNode, at: str = "", pointer: str = "") -> ClientFault:
     """The refusal. `at` is the pointer of the definition in what was sent; `pointer` what named it, if it was not."""
-    capability = GATED[gate.type_id]
+    capability = GATED_NODE_TYPES[gate.type_id]
     details: dict[str, Any] = {
         "pointer": pointer or f"{at}/nodes/{gate.index}/typeId",
         "requiredCapability": capability,

@@ -19,13 +19,13 @@ from weftwork.protocol.workflow.definition import Variable
 
 Verbosity = Literal["summary", "full", "off"]
 VERBOSITIES: Final[tuple[Verbosity, ...]] = ("summary", "full", "off")
-VERBOSITY: Final[Verbosity] = "summary"
+DEFAULT_VERBOSITY: Final[Verbosity] = "summary"
 
 
-def verbosity(configurable: Mapping[str, Any]) -> Verbosity:
+def reasoning_verbosity(configurable: Mapping[str, Any]) -> Verbosity:
     """agent-05 (OpenWOP run-options): what the run asks for, else what discovery says."""
     given: Any = configurable.get("reasoningVerbosity")
-    return given if given in VERBOSITIES else VERBOSITY
+    return given if given in VERBOSITIES else DEFAULT_VERBOSITY
 
 
 MAX_INPUTS: Final = 5000
@@ -37,7 +37,7 @@ MOCK_PROVIDERS: Final[tuple[str, ...]] = tuple(MOCKS)
 _WEB_ADDRESS = re.compile(r"(?=.{1,2048}$)https?://[^\s/?#@]+(?:[/?#]\S*)?", re.IGNORECASE)
 
 
-RESERVED: Final[frozenset[str]] = frozenset(
+RESERVED_OPTIONS: Final[frozenset[str]] = frozenset(
     {
         "recursionLimit",
         "runTimeoutMs",
@@ -61,7 +61,7 @@ def normalise_options(document: Any) -> Any:
     if not is_object(document) or not is_object(document.get("configurable")):
         return document
     given: dict[str, Any] = document["configurable"]
-    kept = {name: value for name, value in given.items() if value is not None or name not in RESERVED}
+    kept = {name: value for name, value in given.items() if value is not None or name not in RESERVED_OPTIONS}
     extras = kept.get("extras")
     if is_object(extras):
         kept = {**extras, **{name: value for name, value in kept.items() if name != "extras"}}
@@ -77,7 +77,7 @@ def check_options(configurable: dict[str, Any], metadata: dict[str, Any]) -> Non
     given = configurable.get("escalationThreshold", 0)
     if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given <= 1:
         raise invalid("escalationThreshold must be a number from 0 to 1.", "/configurable/escalationThreshold")
-    if configurable.get("reasoningVerbosity", VERBOSITY) not in VERBOSITIES:
+    if configurable.get("reasoningVerbosity", DEFAULT_VERBOSITY) not in VERBOSITIES:
         text = f"reasoningVerbosity must be one of: {', '.join(VERBOSITIES)}."
         raise invalid(text, "/configurable/reasoningVerbosity")
     if metadata and len(encode_stored(metadata)) > MAX_METADATA_BYTES:
@@ -124,7 +124,7 @@ def _depth(value: Any) -> int:
     return 0
 
 
-def check_callback(url: str | None) -> None:
+def check_callback_url(url: str | None) -> None:
     """opt-03: a callbackUrl is kept with the run, so it must at least be a web address."""
     if url is not None and _WEB_ADDRESS.fullmatch(url) is None:
         raise invalid("callbackUrl must be an absolute http or https URL of at most 2048 characters.", "/callbackUrl")

@@ -13,7 +13,7 @@ import msgspec
 
 from weftwork.protocol.expressions.reads import References
 from weftwork.protocol.workflow.definition import Edge, Node, Workflow
-from weftwork.protocol.workflow.node_config import formulas_of, variables_read, variables_written
+from weftwork.protocol.workflow.node_config import config_references, variables_read, variables_written
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Taint(msgspec.Struct, frozen=True):
     variables: frozenset[str]
     channels: frozenset[str]
     nodes: frozenset[str]
-    guarded: bool
+    has_sensitive_data: bool
     """Whether there is anything to hide, single outputs included."""
 
 
@@ -33,8 +33,8 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
     declared = any(node.sensitive_outputs for node in workflow.nodes)
     if not (variables or channels or declared):
         return Taint(frozenset(), frozenset(), frozenset(), False)
-    flow = _Flow(workflow, edges, frozenset(variables))
-    tainted = {node.id for node in workflow.nodes if flow.begins(node)}
+    flow = _DataFlowIndex(workflow, edges, frozenset(variables))
+    tainted = {node.id for node in workflow.nodes if flow.is_source(node)}
     rest = list(tainted)
     while rest:
         node = flow.nodes[rest.pop()]
@@ -43,8 +43,8 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
             if written not in variables:
                 variables.add(written)
                 reached += [*flow.variable_readers[written], *flow.any_readers]
-        if node.shared_key is not None:
-            reached += flow.askers[node.shared_key]
+        if node.interrupt_key is not None:
+            reached += flow.interrupt_key_users[node.interrupt_key]
         for node_id in reached:
             if node_id not in tainted:
                 tainted.add(node_id)
@@ -53,7 +53,7 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
     return Taint(frozenset(variables), frozenset(channels), frozenset(tainted), True)
 
 
-class _Flow:
+class _DataFlowIndex:
     """Who reads what."""
 
     def __init__(self, workflow: Workflow, edges: Mapping[str, Sequence[Edge]], sensitive: frozenset[str]) -> None:
@@ -65,32 +65,32 @@ class _Flow:
         self.variable_readers: defaultdict[str, set[str]] = defaultdict(set)
         self.any_readers: set[str] = set()
         """Nodes that can read any variable."""
-        self.askers: defaultdict[str, set[str]] = defaultdict(set)
+        self.interrupt_key_users: defaultdict[str, set[str]] = defaultdict(set)
         self._hidden_answers = {
-            node.shared_key for node in workflow.nodes if node.shared_key is not None and node.sensitive_outputs
+            node.interrupt_key for node in workflow.nodes if node.interrupt_key is not None and node.sensitive_outputs
         }
         for node in workflow.nodes:
-            for source, _ in self._given(node):
+            for source, _ in self._output_reads(node):
                 self.readers[source].add(node.id)
             for name in self._variables(node):
                 if name is None:
                     self.any_readers.add(node.id)
                 else:
                     self.variable_readers[name].add(node.id)
-            if node.shared_key is not None:
-                self.askers[node.shared_key].add(node.id)
+            if node.interrupt_key is not None:
+                self.interrupt_key_users[node.interrupt_key].add(node.id)
 
-    def begins(self, node: Node) -> bool:
+    def is_source(self, node: Node) -> bool:
         """Whether something that is declared sensitive reaches this node at once."""
         if any(name in self._sensitive if name is not None else self._sensitive for name in self._variables(node)):
             return True
-        if any(self._sensitive if read.inputs is None else read.inputs & self._sensitive for read in _formulas(node)):
+        if any(self._sensitive if read.inputs is None else read.inputs & self._sensitive for read in _references(node)):
             return True
-        if node.shared_key in self._hidden_answers:
+        if node.interrupt_key in self._hidden_answers:
             return True
         return any(
             (port in self.nodes[source].sensitive_outputs if port is not None else self.nodes[source].sensitive_outputs)
-            for source, port in self._given(node)
+            for source, port in self._output_reads(node)
         )
 
     def _variables(self, node: Node) -> Iterator[str | None]:
@@ -98,27 +98,27 @@ class _Flow:
         for port in node.ports.values():
             if port.type == "variable":
                 yield port.variable
-        for read in _formulas(node):
+        for read in _references(node):
             if read.variables is None:
                 yield None
             else:
                 yield from read.variables
         yield from variables_read(node)
 
-    def _given(self, node: Node) -> Iterator[tuple[str, str | None]]:
+    def _output_reads(self, node: Node) -> Iterator[tuple[str, str | None]]:
         """Nodes whose outputs reach this one, with the port; None is any."""
         for port in node.ports.values():
             if port.type == "connection":
                 yield port.node_id, port.output_key
-        for read in _formulas(node):
+        for read in _references(node):
             yield from ((node_id, None) for node_id in read.nodes if node_id in self.nodes)
         for edge in self._edges[node.id]:
-            if node.declaration.gathering or edge.target_input not in node.ports:
+            if node.declaration.gathers_edges or edge.target_input not in node.ports:
                 yield edge.source, edge.source_output
 
 
-def _formulas(node: Node) -> Iterator[References]:
+def _references(node: Node) -> Iterator[References]:
     for port in node.ports.values():
         if port.expression is not None:
             yield port.expression.references
-    yield from formulas_of(node)
+    yield from config_references(node)

@@ -26,35 +26,37 @@ from weftwork.protocol.workflow.channels import parse_channels
 from weftwork.protocol.workflow.definition import Edge, Node, Variable, Workflow
 from weftwork.protocol.workflow.node_config import (
     check_config,
-    comes_from_outside,
+    has_external_content,
+    output_reads,
     parse_condition,
     parse_config,
     parse_port,
-    reads,
     variables_written,
-    with_prompts,
+    with_prompt_refs,
 )
-from weftwork.protocol.workflow.node_settings import NODE_SETTINGS, retry_of
+from weftwork.protocol.workflow.node_settings import NODE_SETTINGS_SCHEMA, parse_retry_policy
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import check_orchestrators
 from weftwork.protocol.workflow.plan import check_reads
 
 
-def check_keys(nodes: Sequence[Node]) -> list[Violation]:
+def check_interrupt_keys(nodes: Sequence[Node]) -> list[Violation]:
     """int-20 (OpenWOP interrupt): who asks under one key gets one answer, so they ask the same, of the same people."""
     # A node without a key of its own is known by its id.
     first: dict[str, Node] = {node.id: node for node in nodes}
     violations: list[Violation] = []
     for index, node in enumerate(nodes):
-        known = first.setdefault(node.shared_key, node) if isinstance(node.shared_key, str) else node
+        known = first.setdefault(node.interrupt_key, node) if isinstance(node.interrupt_key, str) else node
         if (known.declaration.type_id, known.config) != (node.declaration.type_id, node.config):
             text = f"is that of the node {known.id}, which asks something else: give it a key of its own"
-            violations.append(Violation(f"/nodes/{index}/config/{node.declaration.asks_under}", "unique", text))
+            violations.append(
+                Violation(f"/nodes/{index}/config/{node.declaration.interrupt_key_member}", "unique", text)
+            )
     return violations
 
 
 MAX_EXPRESSIONS: Final = 4_000
-MAX_ROUNDS: Final = 10_000
+MAX_LOOP_ROUNDS: Final = 10_000
 """Rounds of a loop, whatever a definition asks for."""
 
 
@@ -73,28 +75,28 @@ def parse_workflow(
     # Members in the order of the store, which has its own: which of two mistakes a node meets first must not depend on
     # whether its host was restarted.
     stored = msgspec.json.decode(encode_stored(document["nodes"]))
-    nodes = _nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
+    nodes = _parse_nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
     refs = defaults_of(document)
-    nodes = [with_prompts(node, types, refs) for node in nodes] if not violations else nodes
-    edges = [_edge(index, item, violations) for index, item in enumerate(document["edges"])]
-    variables = [_variable(item) for item in document["variables"]]
+    nodes = [with_prompt_refs(node, types, refs) for node in nodes] if not violations else nodes
+    edges = [_parse_edge(index, item, violations) for index, item in enumerate(document["edges"])]
+    variables = [_parse_variable(item) for item in document["variables"]]
     channels, found = parse_channels(document.get("channels", {}))
     violations += found
     for place, member in (("edges", "id"), ("triggers", "id"), ("variables", "name")):
         violations += _check_unique(place, member, document[place])
     violations += _check_edges(document["edges"], node_ids)
-    violations += [*check_keys(nodes), *check_orchestrators(nodes)] if not pinned else []
+    violations += [*check_interrupt_keys(nodes), *check_orchestrators(nodes)] if not pinned else []
     violations += _check_ports(document["nodes"], node_ids)
     violations += _check_triggers(document["triggers"], node_ids) if not pinned else []
     violations += _check_variables(variables, channels)
     # Only names that fit their schema can be looked up.
-    violations += [] if violations else _check_writes(document["nodes"], nodes, channels)
+    violations += [] if violations else _check_channel_writes(document["nodes"], nodes, channels)
     configurable = document.get("configurableSchema")
     if configurable is not None:
         violations += check_caller_schema(configurable, "/configurableSchema")
     kinds, found = parse_kinds(document["metadata"])
     violations += found if not pinned else []
-    violations += _check_count(nodes, edges)
+    violations += _check_expression_count(nodes, edges)
     violations += _check_outputs(document, nodes, edges) if not pinned else []
     if violations:
         if not any(each.rule in ("unique", "reference") for each in violations):
@@ -111,15 +113,15 @@ def parse_workflow(
         timeout_ms=settings.get("timeout", 0),
         channels=channels,
         configurable_schema=configurable,
-        max_loopbacks=min(settings.get("maxLoopbackIterations", 5), MAX_ROUNDS),
-        supervised_loopbacks=min(settings.get("maxLoopbackIterations", MAX_ROUNDS), MAX_ROUNDS),
+        max_loopbacks=min(settings.get("maxLoopbackIterations", 5), MAX_LOOP_ROUNDS),
+        max_supervised_loopbacks=min(settings.get("maxLoopbackIterations", MAX_LOOP_ROUNDS), MAX_LOOP_ROUNDS),
         log_level=settings.get("logLevel", "debug"),
-        kinds=kinds,
+        envelope_kinds=kinds,
     )
     return workflow, []
 
 
-def _nodes(
+def _parse_nodes(
     documents: list[dict[str, Any]],
     types: Mapping[str, NodeDeclaration],
     retries: int,
@@ -137,12 +139,12 @@ def _nodes(
             violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
         declaration = types.get(item["typeId"])
         if declaration is None:
-            violations.append(Violation(f"{at}/typeId", "known", _unknown(item["typeId"], types)))
+            violations.append(Violation(f"{at}/typeId", "known", _unknown_type_message(item["typeId"], types)))
             # A stand-in, so that what else is wrong is told too.
             declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
         found = check_config(declaration, item["config"], f"{at}/config")
         settings: dict[str, Any] = item.get("settings", {})
-        wrong = schema.check_inline(NODE_SETTINGS, settings, f"{at}/settings") if settings else []
+        wrong = schema.check_inline(NODE_SETTINGS_SCHEMA, settings, f"{at}/settings") if settings else []
         if wrong and pinned:
             settings, wrong = {}, []
         declared = item.get("envelopeContract")
@@ -155,8 +157,8 @@ def _nodes(
             for name, port in item["inputs"].items()
         }
         hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
-        if hidden & {*declaration.alike}:
-            hidden |= {*declaration.alike}
+        if hidden & {*declaration.equal_outputs}:
+            hidden |= {*declaration.equal_outputs}
         nodes.append(
             Node(
                 id=item["id"],
@@ -164,26 +166,28 @@ def _nodes(
                 config=item["config"],
                 ports=ports,
                 disabled=item.get("disabled", False),
-                primary=item.get("outputRole") == "primary",
+                is_primary=item.get("outputRole") == "primary",
                 sensitive_outputs=hidden,
-                retry=retry_of(settings, retries),
+                retry=parse_retry_policy(settings, retries),
                 timeout_ms=settings.get("timeoutMs", 0),
                 agent=item.get("agent"),
-                formulas={key: formula for key, (formula, _) in formulas.items()},
-                reads=tuple(reads(ports, formulas)),
-                outside=comes_from_outside(declaration, types, item["config"]) if not found else declaration.outside,
+                config_expressions={key: formula for key, (formula, _) in formulas.items()},
+                output_reads=tuple(output_reads(ports, formulas)),
+                external_content=has_external_content(declaration, types, item["config"])
+                if not found
+                else declaration.external_content,
                 contract=contract,
             )
         )
     return nodes
 
 
-def _unknown(type_id: str, types: Mapping[str, NodeDeclaration]) -> str:
+def _unknown_type_message(type_id: str, types: Mapping[str, NodeDeclaration]) -> str:
     near = get_close_matches(type_id, types, 1, 0.8)
     return f"this host has no such node type; did you mean {near[0]}?" if near else "this host has no such node type"
 
 
-def _edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge:
+def _parse_edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge:
     condition = item.get("condition")
     return Edge(
         id=item["id"],
@@ -191,12 +195,12 @@ def _edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge
         target=item["targetNodeId"],
         source_output=item.get("sourceOutput", "output"),
         target_input=item.get("targetInput", "input"),
-        rule=item.get("triggerRule", "all_success"),
+        trigger_rule=item.get("triggerRule", "all_success"),
         condition=parse_condition(condition, f"/edges/{index}/condition", violations) if condition else None,
     )
 
 
-def _variable(item: dict[str, Any]) -> Variable:
+def _parse_variable(item: dict[str, Any]) -> Variable:
     return Variable(
         name=item["name"],
         type=item["type"],
@@ -240,9 +244,12 @@ def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Vi
     ]
 
 
-def _check_count(nodes: list[Node], edges: list[Edge]) -> list[Violation]:
+def _check_expression_count(nodes: list[Node], edges: list[Edge]) -> list[Violation]:
     """lim-11 (host): so many expressions as can be parsed in a moment."""
-    count = sum(len(node.formulas) + sum(port.expression is not None for port in node.ports.values()) for node in nodes)
+    count = sum(
+        len(node.config_expressions) + sum(port.expression is not None for port in node.ports.values())
+        for node in nodes
+    )
     count += sum(edge.condition is not None for edge in edges)
     what = f"a workflow takes {MAX_EXPRESSIONS:,} or fewer expressions and conditions"
     return [Violation("/nodes", "expressions", what)] if count > MAX_EXPRESSIONS else []
@@ -295,7 +302,9 @@ def _check_variables(variables: list[Variable], channels: Mapping[str, Any]) -> 
     return violations
 
 
-def _check_writes(documents: list[dict[str, Any]], nodes: list[Node], channels: Mapping[str, Any]) -> list[Violation]:
+def _check_channel_writes(
+    documents: list[dict[str, Any]], nodes: list[Node], channels: Mapping[str, Any]
+) -> list[Violation]:
     """wf-17 (OpenWOP channels): a declared channel is written as a channel, with its own reducer, and never as a
     variable."""
     at = {item["id"]: f"/nodes/{index}/config" for index, item in enumerate(documents)}

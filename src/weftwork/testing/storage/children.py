@@ -8,7 +8,7 @@ from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, Sequen
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import ChildCreate, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -47,7 +47,7 @@ async def children_come_with_the_append(store: Store) -> None:
     full = replace(full, header=replace(full.header, tags=("t", "t")), hidden=(HiddenValue(-1, "/a", b"1"),))
     await bear(store, parent, -1, plain, full)
     for spawn in (plain, full):
-        pending = Stored(spawn.header, Projection("pending"))
+        pending = StoredRun(spawn.header, Projection("pending"))
         assert await state_of(store, spawn.header.key) == (pending, [], list(spawn.hidden))
     assert [item.sequence for item in await store.log.read(parent, -1, 10)] == [0]
     assert await store.log.unfinished(None, 10) == [plain.header.key, full.header.key]

@@ -9,7 +9,7 @@ from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, SequenceConflict, StillLive
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import HiddenValue
-from weftwork.protocol.run.header import STATUSES, TERMINAL, RunKey
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import (
     ACME,
@@ -53,7 +53,7 @@ async def a_live_run_is_not_deleted(store: Store) -> None:
     for status in STATUSES:
         run = await make_run(store, f"run-{status}", status=status)
         before = await state_of(store, run)
-        if status in TERMINAL:
+        if status in TERMINAL_STATUSES:
             assert await store.log.delete(run, NOW) is True
         else:
             assert isinstance(await raised(store.log.delete(run, NOW, record(run.run_id))), StillLive)

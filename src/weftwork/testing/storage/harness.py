@@ -15,7 +15,7 @@ from weftwork.ports.storage.event_log import Created, EventLog
 from weftwork.ports.storage.signing_keys import SigningKeys
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL, Owner, RunHeader, RunKey, Status
+from weftwork.protocol.run.header import TERMINAL_STATUSES, Owner, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow
 
 
@@ -118,7 +118,7 @@ def batch(
 ) -> Batch:
     """`count` events that follow `expected`, with a projection that fits them."""
     events = tuple(event(run, sequence) for sequence in range(expected + 1, expected + 1 + count))
-    ended = NOW + 9 if status in TERMINAL else None
+    ended = NOW + 9 if status in TERMINAL_STATUSES else None
     projection = Projection(status, expected + count, NOW, ended, "node-1", None, expected + count + 1)
     return Batch(events, projection, rows, hidden, record)
 

@@ -17,7 +17,7 @@ from weftwork.ports.storage.event_log import Created, RunQuery, SequenceConflict
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey, Status
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -55,7 +55,7 @@ async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> Non
     small = batch(run, -1, len(sizes))
     events = tuple(event(run, at, payload=b"%*d" % (size, at)) for at, size in enumerate(sizes))
     await store.log.append(run, -1, replace(small, events=events))
-    weights = [item.weight for item in events]
+    weights = [item.size for item in events]
     for budget in (-1, 0, 1, weights[0], weights[0] + 1, 6_000, 100_000, 2**40):
         for limit in (1, 3, 100):
             seen: list[int] = []
@@ -192,7 +192,7 @@ async def runs_are_listed_newest_first(store: Store) -> None:
     page = await store.log.list_runs(ACME, RunQuery())
     projection = batch(header().key, -1).projection
     assert page.runs == tuple(
-        Stored(header(run_id, created_at=created_at, inputs={"of": run_id}), projection)
+        StoredRun(header(run_id, created_at=created_at, inputs={"of": run_id}), projection)
         for run_id, created_at in (("run-a", 2), ("run-c", 1), ("run-b", 3))
     )
 
@@ -271,18 +271,18 @@ def _variety() -> Iterator[tuple[RunHeader, Status]]:
         yield header(f"run-{number:02}", workflow_id=workflow_id, tags=tags), STATUSES[number % len(STATUSES)]
 
 
-async def _fill(store: Store) -> list[Stored]:
+async def _fill(store: Store) -> list[StoredRun]:
     """Store the variety, with another tenant's runs between; returns it as stored, newest first."""
-    made: list[Stored] = []
+    made: list[StoredRun] = []
     for given, status in _variety():
         run = await make_run(store, given.run_id, status=status, workflow_id=given.workflow_id, tags=given.tags)
         await make_run(store, f"theirs-{given.run_id}", OTHER, tags=("all",))
         projection = Projection("pending") if status == "pending" else batch(run, -1, status=status).projection
-        made.append(Stored(given, projection))
+        made.append(StoredRun(given, projection))
     return made[::-1]
 
 
-def _matches(run: Stored, query: RunQuery) -> bool:
+def _matches(run: StoredRun, query: RunQuery) -> bool:
     return (
         (not query.statuses or run.projection.status in query.statuses)
         and query.workflow_id in (None, run.header.workflow_id)
@@ -290,8 +290,8 @@ def _matches(run: Stored, query: RunQuery) -> bool:
     )
 
 
-async def _walk(store: Store, query: RunQuery) -> list[Stored]:
-    found: list[Stored] = []
+async def _walk(store: Store, query: RunQuery) -> list[StoredRun]:
+    found: list[StoredRun] = []
     while True:
         page = await store.log.list_runs(ACME, query)
         assert len(page.runs) <= query.limit

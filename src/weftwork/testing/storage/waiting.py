@@ -20,8 +20,8 @@ from weftwork.ports.storage.event_log import (
     SequenceConflict,
 )
 from weftwork.protocol.run.batch import Batch
-from weftwork.protocol.run.header import STATUSES, TERMINAL, RunKey, Status
-from weftwork.protocol.run.projection import Listed, StateRow
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey, Status
+from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -42,7 +42,7 @@ NONE_OPEN: Final = InterruptPage((), None, False)
 
 def interrupt(name: str, at: int = 0, kind: str = "approval", node: str = "gate", due: int | None = None) -> StateRow:
     """The row of an open interrupt that was requested so many milliseconds after NOW."""
-    return StateRow("interrupt", name, b'{"status":"open"}', Listed(kind, node, NOW + at, due))
+    return StateRow("interrupt", name, b'{"status":"open"}', InterruptListing(kind, node, NOW + at, due))
 
 
 def answered(name: str) -> StateRow:
@@ -52,8 +52,8 @@ def answered(name: str) -> StateRow:
 
 def shown(run: RunKey, row: StateRow, workflow_id: str = "greet") -> OpenInterrupt:
     """How a list shows an open interrupt."""
-    assert row.listed is not None
-    return OpenInterrupt(run.run_id, workflow_id, row.name, row.listed, row.value)
+    assert row.listing is not None
+    return OpenInterrupt(run.run_id, workflow_id, row.name, row.listing, row.value)
 
 
 async def add(store: Store, run: RunKey, expected: int, *rows: StateRow) -> None:
@@ -371,7 +371,7 @@ async def unfinished_runs_are_found(store: Store) -> None:
     for number in range(20):
         status = STATUSES[number % len(STATUSES)]
         run = await make_run(store, f"run-{99 - number}", OTHER if number % 3 else ACME, status)
-        if status not in TERMINAL:
+        if status not in TERMINAL_STATUSES:
             live.append(run)
     assert await store.log.unfinished(None, 100) == live
     await store.log.append(live[0], -1, batch(live[0], -1, status="cancelled"))

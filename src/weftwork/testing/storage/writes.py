@@ -14,7 +14,7 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
-from weftwork.protocol.run.projection import Projection, StateRow, Stored
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -203,7 +203,7 @@ APPEND_CHECKS: Final[tuple[Check, ...]] = (
 async def a_new_run_is_pending_and_empty(store: Store) -> None:
     """A created run has status pending, last sequence -1, no events, no rows and the header it was given."""
     assert await store.log.create(header()) == Created()
-    assert await store.log.stored(header().key) == Stored(header(), Projection("pending", -1))
+    assert await store.log.stored(header().key) == StoredRun(header(), Projection("pending", -1))
     assert await store.log.read(header().key, -1, 10) == []
     assert await store.log.hidden(header().key) == []
 

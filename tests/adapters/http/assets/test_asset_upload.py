@@ -15,7 +15,7 @@ from tests.live.assets import PNG, UPLOADS, fetch, listed, path_of, send, upload
 from weftwork.adapters.http.routes.assets import AT_ONCE
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
-from weftwork.protocol.timestamps import milliseconds
+from weftwork.protocol.timestamps import parse_iso
 
 CAP = 200_000
 DAY = 86_400_000
@@ -49,12 +49,12 @@ def test_an_upload_is_told_what_became_of_it(host: Host) -> None:
     assert holds(host, PNG)
     data = os.urandom(1_000)
     first, last = uploaded(host, data), uploaded(host, data, "?days=3650")
-    days = [round((milliseconds(each["expiresAt"]) or 0) / DAY) for each in (first, last)]
+    days = [round((parse_iso(each["expiresAt"]) or 0) / DAY) for each in (first, last)]
     assert days[1] - days[0] == 3650 - 7
     assert "name" not in first
     # The URL lasts for as long as was asked for; the asset stays as long as anybody wants it.
     short = uploaded(host, data, "?days=1")
-    assert days[0] - round((milliseconds(short["expiresAt"]) or 0) / DAY) == 7 - 1
+    assert days[0] - round((parse_iso(short["expiresAt"]) or 0) / DAY) == 7 - 1
     held = {each["mediaRef"]: each["heldUntil"] for each in listed(host)["assets"]}
     assert held[short["mediaRef"]] == last["expiresAt"]
 

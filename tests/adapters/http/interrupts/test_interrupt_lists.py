@@ -11,7 +11,7 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflo
 from tests.live.steering import asking, cancel, code, flow, register, reply
 from tests.live.tokens import comparable, gate, look
 from weftwork.protocol.json import schema
-from weftwork.protocol.timestamps import iso, milliseconds
+from weftwork.protocol.timestamps import iso, parse_iso
 
 TWO = flow("listed-two", [asking("one"), asking("two"), asking("last")], [edge("one", "last")])
 TIMED = flow("listed-timed", [gate("gate", timeoutMs=3_600_000)])
@@ -115,7 +115,7 @@ def test_the_inbox_finds_what_is_asked_for(crowd: Any) -> None:
     assert sorted(named(inbox(host, runId=runs[1]))) == ["one.1", "two.1"]
     assert set(named(inbox(host, nodeId="two"))) == {"two.1"}
     (row,) = inbox(host, runId=runs[0])["interrupts"]
-    due = milliseconds(row["dueAt"])
+    due = parse_iso(row["dueAt"])
     assert due is not None
     assert named(inbox(host, runId=runs[0], dueBefore=iso(due))) == []
     assert named(inbox(host, runId=runs[0], dueBefore=iso(due + 1))) == ["gate.1"]

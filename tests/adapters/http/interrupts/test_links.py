@@ -13,7 +13,7 @@ from tests.live import OTHER_KEY, Host, start_host, write_workflows
 from tests.live.steering import asking, cancel, code, events, flow, payloads, register, reply
 from tests.live.tokens import ACCEPT, comparable, gate, gated, key_with, link, look, made_link, send, token_of
 from weftwork.protocol.json import schema
-from weftwork.protocol.timestamps import milliseconds
+from weftwork.protocol.timestamps import parse_iso
 
 PLAIN = gated("link-plain")
 NAMED = gated("link-named", approversList=["ada", "bob"], requiredApprovals=2)
@@ -26,7 +26,7 @@ RACERS = 24
 
 def lasts(made: dict[str, Any], shown: dict[str, Any]) -> float:
     """Milliseconds from the question to the end of the link."""
-    ends, begins = milliseconds(made["expiresAt"]), milliseconds(shown["requestedAt"])
+    ends, begins = parse_iso(made["expiresAt"]), parse_iso(shown["requestedAt"])
     assert ends is not None
     assert begins is not None
     return ends - begins
@@ -76,9 +76,9 @@ def test_a_link_lasts_as_long_as_the_question_and_can_be_made_shorter(host: Host
     asked = host.snapshot(plain)["interrupt"]
     longest = made_link(host, plain, {"expiresInSeconds": 3_000_000_000})
     assert 0 <= lasts(longest, asked) - 7 * DAY < 60_000
-    read = milliseconds(look(host, asked["interruptToken"]).document["expiresAt"])
+    read = parse_iso(look(host, asked["interruptToken"]).document["expiresAt"])
     assert read is not None
-    assert 0 <= read - (milliseconds(asked["requestedAt"]) or 0) - 1_800_000 < 60_000
+    assert 0 <= read - (parse_iso(asked["requestedAt"]) or 0) - 1_800_000 < 60_000
 
 
 @pytest.mark.parametrize(

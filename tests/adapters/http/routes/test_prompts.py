@@ -116,12 +116,12 @@ def test_a_sensitive_variable_that_a_template_reads_is_shown_nowhere(prompts: st
 
 def test_a_node_that_may_read_a_sensitive_variable_hides(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the sabotage: a look at formulas that leaves templates out."""
-    assert plan_of(hiding()).nodes["ask"].hides
+    assert plan_of(hiding()).nodes["ask"].hides_outputs
     without = hiding()
     without["variables"][0]["sensitive"] = False
-    assert not plan_of(without).nodes["ask"].hides
+    assert not plan_of(without).nodes["ask"].hides_outputs
     monkeypatch.setattr(node_config, "References", lambda **_: References())
-    assert not plan_of(hiding()).nodes["ask"].hides
+    assert not plan_of(hiding()).nodes["ask"].hides_outputs
 
 
 @pytest.mark.rule("prompt-08")

@@ -12,7 +12,7 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, echoes, s
 from tests.live.in_process_host import open_inside
 from weftwork import app
 from weftwork.protocol.json import schema
-from weftwork.protocol.workflow.registration import GATED
+from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
 from weftwork.wiring.node_types import node_types
 
 LARGE = 1000
@@ -139,7 +139,7 @@ def test_a_refusal_lists_what_is_wrong(host: Host) -> None:
 
 
 @pytest.mark.rule("wf-09", "wf-12")
-@pytest.mark.parametrize("type_id", GATED)
+@pytest.mark.parametrize("type_id", GATED_NODE_TYPES)
 def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_id: str) -> None:
     """By a host that does not have it: when a definition is registered, and when one of older days is started."""
     whole = {**flow("reg-gated", "1"), "nodes": [{**flow("x", "1")["nodes"][0], "typeId": type_id, "config": {}}]}
@@ -147,7 +147,7 @@ def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.
     short = {"workflowId": "reg-gated", "nodes": [{"nodeId": "n0", "typeId": type_id, "config": {}}]}
     seam = "/v1/host/sample/workflows"
     kept = {"store": "sqlite", "data": str(tmp_path), "test_seams": True}
-    said = {"requiredCapability": GATED[type_id], "offendingTypeId": type_id, "nodeId": "n0"}
+    said = {"requiredCapability": GATED_NODE_TYPES[type_id], "offendingTypeId": type_id, "nodeId": "n0"}
 
     async def work() -> None:
         async with open_inside(**kept) as before:
@@ -164,7 +164,7 @@ def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.
             assert (started.status, started.document["error"]) == (422, "capability_required")
             assert started.document["details"] == {**said, "pointer": "/workflowId"}
             shown = (await inside.call("GET", "/.well-known/openwop")).document
-            assert GATED[type_id].split(".")[0] not in shown
+            assert GATED_NODE_TYPES[type_id].split(".")[0] not in shown
 
     asyncio.run(work())
 

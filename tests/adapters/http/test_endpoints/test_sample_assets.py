@@ -9,7 +9,7 @@ import pytest
 from tests.live import Answer, Host, open_inside
 from tests.live.assets import PNG, fetch
 from weftwork.protocol.json import schema
-from weftwork.protocol.timestamps import milliseconds
+from weftwork.protocol.timestamps import parse_iso
 
 
 def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def test_the_seam_keeps_bytes_for_a_while(host: Host) -> None:
     assert (served.status, served.body, served.headers["content-type"]) == (200, PNG, "image/png")
     again = host.call("POST", "/v1/host/sample/media/put", {**body, "ttlSeconds": 100.0}).document
     assert schema.check("media-put-response", again) == []
-    assert milliseconds(again["expiresAt"]) is not None
+    assert parse_iso(again["expiresAt"]) is not None
 
 
 @pytest.mark.rule("media-38")

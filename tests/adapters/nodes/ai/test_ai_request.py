@@ -300,4 +300,4 @@ def test_what_a_provider_says_of_the_end_is_in_one_vocabulary() -> None:
 def test_the_types_are_declared_as_effects_that_may_be_repeated() -> None:
     for kind in ("callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"):
         declaration = TYPES[f"core.ai.{kind}"].declaration
-        assert (declaration.effect, declaration.instant, declaration.continued) == ("idempotent", False, True)
+        assert (declaration.effect, declaration.instant, declaration.resumes_after_crash) == ("idempotent", False, True)

@@ -11,7 +11,7 @@ from weftwork.adapters.nodes.people.approval_gate import MAX_DESCRIPTION, MAX_TI
 from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
 from weftwork.protocol.json.schema import check_inline, document
 from weftwork.protocol.people.approvals import UNREACHED
-from weftwork.protocol.run.interrupts import TIMEOUT, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
 
 GATE = "core.approvalGate"
 SUSPEND = document("suspend-request")["$id"]
@@ -124,7 +124,7 @@ def test_a_wish_for_something_better_completes_the_node_without_approval() -> No
             Resolution({"action": "reject"}, "rejected", UNREACHED, "bob"),
             {"reason": "quorum-not-reached", "decidedBy": "bob"},
         ),
-        (Resolution(None, "rejected", TIMEOUT), {"reason": "timeout"}),
+        (Resolution(None, "rejected", TIMEOUT_REASON), {"reason": "timeout"}),
     ],
 )
 def test_a_rejection_fails_the_node_for_good(

@@ -6,11 +6,11 @@ import pytest
 
 from tests.adapters.nodes.fake_context import RunScope, call, outcome
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
-from weftwork.protocol.run.interrupts import TIMEOUT, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
 
 GATE = "core.clarificationGate"
 ASKED = [{"id": "a", "question": "A?"}, {"id": "b", "question": "B?", "schema": {"type": "integer"}}]
-LATE = {"node": Resolution(reason=TIMEOUT, kind="clarification")}
+LATE = {"node": Resolution(reason=TIMEOUT_REASON, kind="clarification")}
 
 
 def failure(config: dict[str, Any], questions: Any = None, **more: Any) -> tuple[str, Any]:

@@ -8,8 +8,8 @@ from tests.adapters.nodes.fake_context import Context, RunScope, call, outcome
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 from weftwork.ports.node_outcome import Asking, Completed, Failed, Outcome, WriteChannel
 from weftwork.protocol.json.schema import check_inline, document
-from weftwork.protocol.run.interrupts import TIMEOUT, Interrupt, Resolution
-from weftwork.protocol.workflow.channels import misshapen
+from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
+from weftwork.protocol.workflow.channels import shape_error
 
 GATE = "core.conversationGate"
 KIND = {
@@ -92,7 +92,7 @@ def test_a_condition_on_the_answer_ends_it() -> None:
 
 
 def test_time_that_is_up_closes_it_and_fails_the_node() -> None:
-    found, asked = talk({"turnCount": 3, "timeoutMs": 1}, "a", Resolution(reason=TIMEOUT))
+    found, asked = talk({"turnCount": 3, "timeoutMs": 1}, "a", Resolution(reason=TIMEOUT_REASON))
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("interrupt_timeout", False)
     assert [each.kind.rpartition(".")[2] for each in asked] == ["start", "exchange", "exchange", "close"]
@@ -131,7 +131,7 @@ def test_what_was_said_goes_to_a_channel_of_messages() -> None:
     assert isinstance(found, Completed)
     writes = [each for each in found.effects if isinstance(each, WriteChannel)]
     assert {(each.channel, each.reducer) for each in writes} == {("conversation", "message")}
-    assert [misshapen("message", each.value) for each in writes] == [None] * 5
+    assert [shape_error("message", each.value) for each in writes] == [None] * 5
     rows = [
         tuple(each.value[name] for name in ("messageId", "from", "role", "content", "turnIndex")) for each in writes
     ]

@@ -7,7 +7,7 @@ import pytest
 from tests.adapters.nodes.fake_context import call, outcome
 from weftwork.adapters.nodes.people.interrupt import ASKED
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
-from weftwork.protocol.run.interrupts import TIMEOUT, WAITING, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND, TIMEOUT_REASON, Interrupt, Resolution
 
 TYPE = "core.interrupt"
 DATA: dict[str, dict[str, Any]] = {
@@ -20,11 +20,11 @@ DATA: dict[str, dict[str, Any]] = {
 
 
 def late(kind: str) -> dict[str, Resolution]:
-    return {"node": Resolution(reason=TIMEOUT, kind=kind)}
+    return {"node": Resolution(reason=TIMEOUT_REASON, kind=kind)}
 
 
 def test_every_single_question_can_be_asked() -> None:
-    assert set(ASKED) == set(DATA) == set(WAITING) - {"conversation.exchange"}
+    assert set(ASKED) == set(DATA) == set(STATUS_BY_KIND) - {"conversation.exchange"}
 
 
 @pytest.mark.parametrize("kind", DATA)

@@ -7,7 +7,7 @@ import pytest
 from tests.harness.definitions import TYPES, edge, node, workflow
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.protocol.workflow.definition import Node
-from weftwork.protocol.workflow.registration import find_gate
+from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.protocol.workflow.validation import parse_workflow
 
 
@@ -55,7 +55,7 @@ def test_a_question_that_reads_a_node_has_to_come_after_it() -> None:
     assert wrong(ask, late, edges=[edge("late", "ask")]) == []
     parsed, _ = parse_workflow(workflow([ask, late], [edge("late", "ask")]), TYPES)
     assert parsed is not None
-    assert parsed.nodes[0].reads == (("/config/questions/0/question", "late"),)
+    assert parsed.nodes[0].output_reads == (("/config/questions/0/question", "late"),)
 
 
 def test_the_channel_of_a_conversation_is_known_also_if_nobody_names_it() -> None:
@@ -73,5 +73,5 @@ def test_without_conversations_a_workflow_with_one_finds_its_gate_shut() -> None
     document = workflow([node("talk", "core.conversationGate")])
     for conversation in (True, False):
         types = {each.declaration.type_id for each in builtin(conversation=conversation)}
-        assert (find_gate(document, types) is None) == conversation
+        assert (find_gated_node(document, types) is None) == conversation
         assert ("core.approvalGate" in types, "core.clarificationGate" in types) == (True, True)

@@ -11,8 +11,8 @@ from weftwork.ports.node_outcome import Awaits, Completed, EmitEvent, Failed, St
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.node_config import check_config
-from weftwork.protocol.workflow.orchestration import ESCALATED
-from weftwork.protocol.workflow.registration import refusal
+from weftwork.protocol.workflow.orchestration import ESCALATED_EVENT
+from weftwork.protocol.workflow.registration import registration_refusal
 
 PARALLEL = {"fanOutPolicy": "parallel"}
 
@@ -181,7 +181,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
     assert (only["id"], only["schema"]["enum"]) == ("proceed", ["proceed", "stop"])
     assert [(each.type, each.payload) for each in one.events if isinstance(each, EmitEvent)] == [
         (
-            ESCALATED,
+            ESCALATED_EVENT,
             {
                 "confidence": 0.3,
                 "floor": 0.5,
@@ -194,7 +194,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
     ]
     one.answers = {"node:floor": Resolution({"answers": {"proceed": "proceed"}})}
     assert isinstance(one.call(), Awaits)
-    assert one.story()[:5] == [ESCALATED, *begun("a", 0)]
+    assert one.story()[:5] == [ESCALATED_EVENT, *begun("a", 0)]
     other = Dispatch(decision, config)
     other.visit = 2
     assert asked(other).key == "node:2:floor"
@@ -207,7 +207,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
 def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for decision in (workers("a", confidence=0.5), workers("a"), workers("a", confidence=1)):
         assert isinstance(Dispatch(decision).call(), Awaits)
-    monkeypatch.setattr("weftwork.adapters.nodes.runs.confidence.FLOOR", 0)
+    monkeypatch.setattr("weftwork.adapters.nodes.runs.confidence.CONFIDENCE_FLOOR", 0)
     assert isinstance(Dispatch(workers("a", confidence=0.3)).call(), Awaits)
 
 
@@ -235,7 +235,7 @@ def test_a_question_goes_to_a_person(routing: str, conversation: bool, talks: bo
 
 def test_a_host_without_conversations_takes_no_routing_by_them() -> None:
     (found,) = [Dispatch(None, {}, False).type]
-    check = found.declaration.check
+    check = found.declaration.check_config
     assert check is not None
     assert [each.pointer for each in check({"askUserRouting": "conversation"})] == ["/askUserRouting"]
     assert check({"askUserRouting": "auto"}) == []
@@ -251,6 +251,6 @@ def test_a_refused_config_names_the_capability_that_is_missing() -> None:
     ):
         found = check_config(declaration, config, "/nodes/0/config")
         assert [each.rule for each in found] == ["capability"]
-        details = refusal([Violation("", "required", "x"), *found]).details or {}
+        details = registration_refusal([Violation("", "required", "x"), *found]).details or {}
         assert (details["requiredCapability"], details["pointer"]) == (capability, "")
-    assert "requiredCapability" not in (refusal([Violation("", "required", "x")]).details or {})
+    assert "requiredCapability" not in (registration_refusal([Violation("", "required", "x")]).details or {})

@@ -12,7 +12,7 @@ from tests.harness.definitions import examples
 from weftwork.adapters.nodes.runs import dispatch_workers
 from weftwork.adapters.nodes.runs.dispatch_workers import Workers
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.protocol.workflow.orchestration import JOIN_MODES, judge
+from weftwork.protocol.workflow.orchestration import JOIN_MODES, join_outcome
 
 ENDS = ("completed", "completed", "failed", "cancelled")
 MAPPING = {"outputMapping": {"found": "x"}}
@@ -157,7 +157,9 @@ def test_a_join_that_is_judged_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch
     config = {"joinMode": "wait-all", "maxParallel": 2}
     ends = ((0, "completed"), (1, "failed"))
     play_out(config, *ends)
-    monkeypatch.setattr(dispatch_workers, "judge", lambda _, quorum, total, ends: judge("first", 1, total, ends))
+    monkeypatch.setattr(
+        dispatch_workers, "join_outcome", lambda _, quorum, total, ends: join_outcome("first", 1, total, ends)
+    )
     with pytest.raises(AssertionError):
         play_out(config, *ends)
 
@@ -174,7 +176,7 @@ def test_a_join_that_does_not_go_by_who_ended_first_is_seen(
     mode: str, ends: tuple[tuple[int, str], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play_out({"joinMode": mode}, *ends, at_once=True)
-    by_place = "judge", lambda mode, quorum, total, ends: judge(mode, quorum, total, sorted(ends))
+    by_place = "judge", lambda mode, quorum, total, ends: join_outcome(mode, quorum, total, sorted(ends))
     monkeypatch.setattr(dispatch_workers, *by_place)
     with pytest.raises(AssertionError):
         play_out({"joinMode": mode}, *ends, at_once=True)

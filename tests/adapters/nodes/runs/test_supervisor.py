@@ -18,11 +18,11 @@ from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.orchestration import (
-    ESCALATED,
+    ESCALATED_EVENT,
     SUPERVISOR,
     check_decision,
     ratification_schema,
-    ratified,
+    ratified_decision,
 )
 
 WORK = {"kind": "next-worker", "nextWorkerIds": ["a"]}
@@ -177,7 +177,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_an_answer_that_is_taken_is_a_decision_or_a_refusal(answer: Any) -> None:
     if check_value(ratification_schema(), answer, "") == []:
-        found = ratified(answer, WORK)
+        found = ratified_decision(answer, WORK)
         assert found is None or check_decision(found) == []
 
 
@@ -204,8 +204,8 @@ def test_an_end_below_the_floor_is_asked_about_before_it_is_decided() -> None:
     assert isinstance(found, Suspended)
     assert (found.interrupt.kind, found.interrupt.key) == ("clarification", "node:floor")
     ((event,), kinds) = said, [each.type for each in said]
-    assert kinds == [ESCALATED]
-    assert schema.check_payload(ESCALATED, event.payload) == []
+    assert kinds == [ESCALATED_EVENT]
+    assert schema.check_payload(ESCALATED_EVENT, event.payload) == []
     assert "workerId" not in event.payload
     assert decided({"plan": [unsure]}, answers={"node:floor": {"answers": {"proceed": "proceed"}}}) == unsure
     refused, _ = tick({"plan": [unsure]}, answers={"node:floor": {"answers": {"proceed": "stop"}}})

@@ -11,17 +11,17 @@ from tests.adapters.python.calls.asking_nodes import DATA, LATE, Asks, approve, 
 from tests.adapters.python.fake_node_host import Stage
 from weftwork.adapters.python.threads import Threads
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
-from weftwork.protocol.run.interrupts import KINDS, PASSING, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
 
 DAY = 86_400_000
 
 
 def test_there_is_data_for_every_kind() -> None:
-    assert DATA.keys() == KINDS.keys()
+    assert DATA.keys() == INTERRUPT_KINDS.keys()
 
 
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PASSING])
+@pytest.mark.parametrize("kind", [kind for kind in INTERRUPT_KINDS if kind not in NON_BLOCKING_KINDS])
 def test_every_kind_can_be_asked(kind: str, plain: bool) -> None:
     schema = {"type": "object"}
     found = asked(
@@ -34,7 +34,7 @@ def test_every_kind_can_be_asked(kind: str, plain: bool) -> None:
 
 
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("kind", sorted(PASSING))
+@pytest.mark.parametrize("kind", sorted(NON_BLOCKING_KINDS))
 def test_what_nobody_answers_passes_at_once(kind: str, plain: bool) -> None:
     stage = Stage()
     assert stage.run(asking(interrupt(kind), plain)) == Completed({"got": None})

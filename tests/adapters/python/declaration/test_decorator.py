@@ -80,7 +80,7 @@ def test_what_is_declared() -> None:
         ("acme.gpu",),
     )
     assert not found.instant
-    assert not found.continued
+    assert not found.resumes_after_crash
     assert found.source == "tests.adapters.python.declaration.test_decorator:test_what_is_declared.<locals>.score"
     assert found.inputs == {"type": "object", "properties": {"value": {"type": "integer", "default": 0}}}
     assert found.config == {

@@ -14,7 +14,7 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, MAX_TEXT
 from weftwork.protocol.people.interrupt_validation import check_interrupt
 from weftwork.protocol.privacy.secret_matcher import mask
-from weftwork.protocol.run.interrupts import PASSING, Interrupt
+from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt
 from weftwork.protocol.workflow.orchestration import ratification_schema
 
 Tone = Literal["go", "stop", "plain"]
@@ -82,7 +82,12 @@ def is_odd(question: dict[str, Any]) -> bool:
     is worth to whoever has it.
     """
     kind, data, schema = question.get("kind"), question.get("data"), question.get("resumeSchema")
-    if not isinstance(kind, str) or kind in PASSING or not is_object(data) or not (schema is None or is_object(schema)):
+    if (
+        not isinstance(kind, str)
+        or kind in NON_BLOCKING_KINDS
+        or not is_object(data)
+        or not (schema is None or is_object(schema))
+    ):
         return True
     try:
         return bool(check_interrupt(Interrupt(kind, "key", _bare(data))))

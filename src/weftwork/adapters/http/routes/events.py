@@ -87,13 +87,13 @@ class EventRoutes:
 async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
     """The next events and those that are there behind them, up to a limit and to PAGE_BYTES."""
     events = await reader.next(timeout, limit, PAGE_BYTES)
-    size = sum([event.weight for event in events])
+    size = sum([event.size for event in events])
     while events and not reader.ended and len(events) < limit and size < PAGE_BYTES:
         more = await reader.next(0, limit - len(events), PAGE_BYTES - size)
         if not more:
             break
         events += more
-        size += sum([event.weight for event in more])
+        size += sum([event.size for event in more])
     return events
 
 

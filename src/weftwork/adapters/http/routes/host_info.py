@@ -18,7 +18,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.capabilities import etag
 from weftwork.protocol.wire.v1.envelopes import SCHEMA_FILE, SCHEMA_JSON, SERVED
-from weftwork.protocol.workflow.node_types import NodeDeclaration, describe, describe_all
+from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type, describe_node_types
 
 _PUBLIC = (b"cache-control", b"public, max-age=300")
 
@@ -88,10 +88,10 @@ class NodeTypeRoutes:
         self._declarations = declarations
 
     async def list_node_types(self, request: Request) -> Response:
-        return json_response(200, {"nodeTypes": describe_all(self._declarations.values())})
+        return json_response(200, {"nodeTypes": describe_node_types(self._declarations.values())})
 
     async def get_node_type(self, request: Request) -> Response:
         found = self._declarations.get(request.params["typeId"])
         if found is None:
             raise ClientFault("not_found", "This host has no such node type.")
-        return json_response(200, describe(found))
+        return json_response(200, describe_node_type(found))

@@ -11,8 +11,8 @@ from weftwork.engine.api.run_control import Steered
 from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_node_id
-from weftwork.protocol.run.interrupts import WAITING
-from weftwork.protocol.timestamps import milliseconds
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND
+from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.wire.route import MAX_PAGE
 from weftwork.protocol.wire.v1.interrupts import CURSOR_PATTERN, OPEN_OR_ALL
 
@@ -116,8 +116,8 @@ def wants_page(accept: str | None) -> bool:
 
 def _kinds(request: Request) -> tuple[str, ...]:
     wanted = [name for value in request.queries("kind") for name in value.split(",")]
-    if any(name not in WAITING for name in wanted):
-        raise invalid("kind takes kinds that wait for an answer.", parameter="kind", supported=list(WAITING))
+    if any(name not in STATUS_BY_KIND for name in wanted):
+        raise invalid("kind takes kinds that wait for an answer.", parameter="kind", supported=list(STATUS_BY_KIND))
     return tuple(dict.fromkeys(wanted))
 
 
@@ -139,7 +139,7 @@ def _instant(request: Request, name: str) -> int | None:
     text = request.query(name)
     if text is None:
         return None
-    found = milliseconds(text)
+    found = parse_iso(text)
     if found is None:
         raise invalid(f"{name} must be an instant like 2026-01-31T08:00:00Z.", parameter=name)
     return found

@@ -7,7 +7,7 @@ from weftwork.engine.api.workflows import Registering, Workflows
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.route import MAX_PAGE
-from weftwork.protocol.workflow.registration import MAX_VERSION
+from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
 
 class WorkflowRoutes:
@@ -22,8 +22,8 @@ class WorkflowRoutes:
 
     async def get_workflow(self, request: Request) -> Response:
         version = request.query("version")
-        if version is not None and not 0 < len(version) <= MAX_VERSION:
-            raise invalid(f"version takes 1 to {MAX_VERSION} characters.", parameter="version")
+        if version is not None and not 0 < len(version) <= MAX_VERSION_LENGTH:
+            raise invalid(f"version takes 1 to {MAX_VERSION_LENGTH} characters.", parameter="version")
         return Response(200, await self._workflows.get(request.caller, request.params["workflowId"], version))
 
     async def register_workflow(self, request: Request) -> Response:

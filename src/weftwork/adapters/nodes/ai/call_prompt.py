@@ -81,8 +81,8 @@ _DECLARATION: Final = NodeDeclaration(
         }
     ),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
-    composes="named",
-    alike=("text", "content"),
+    prompt_templates="named",
+    equal_outputs=("text", "content"),
     notes=notes(
         """
 The answer comes in pieces, each of them an event `output.chunk`; a subscriber with `streamMode=messages` sees them as

@@ -47,7 +47,7 @@ AI_CHAT: Final[tuple[NodeType, ...]] = (
             ),
             config=closed({**PROMPTS, **MODEL, **MEDIA}),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
-            alike=("content", "message"),
+            equal_outputs=("content", "message"),
             notes=notes(
                 """
 The answer is streamed, recorded and given like that of [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails

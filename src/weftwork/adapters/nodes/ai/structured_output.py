@@ -74,7 +74,7 @@ AI_STRUCTURED: Final[tuple[NodeType, ...]] = (
                 "outputSchema",
             ),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
-            check=_check,
+            check_config=_check,
             notes=notes(
                 """
 What is asked comes from ports and config as with [core.ai.chatCompletion](core.ai.chatCompletion.md). The host tells

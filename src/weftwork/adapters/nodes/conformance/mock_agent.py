@@ -10,8 +10,8 @@ from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.workflow.node_types import NodeDeclaration
-from weftwork.protocol.workflow.orchestration import MOCK_AGENT, threshold
-from weftwork.protocol.workflow.run_options import verbosity
+from weftwork.protocol.workflow.orchestration import MOCK_AGENT, escalation_threshold
+from weftwork.protocol.workflow.run_options import reasoning_verbosity
 
 SUMMARY: Final = "The mock agent has considered what it was asked."
 MAX_LISTED: Final = 1_000
@@ -26,7 +26,7 @@ async def _mock_agent(call: NodeCall, context: NodeContext) -> Outcome:
     agent_id: str = config.get("agentId") or agent.get("agentId") or f"host:mock-agent:{call.node_id}"
     decided = _decided(config)
     confidence: float | None = decided.get("confidence") if decided is not None else None
-    least = threshold(call.configurable)
+    least = escalation_threshold(call.configurable)
     unsure = confidence is not None and confidence < least
     if not unsure:
         return Completed(_outputs(decided), tuple(_events(call, context, agent_id, decided)))
@@ -50,7 +50,7 @@ def _decided(config: dict[str, Any]) -> dict[str, Any] | None:
 
 def _events(call: NodeCall, context: NodeContext, agent_id: str, decided: dict[str, Any] | None) -> list[EmitEvent]:
     config = call.config
-    events = _reasoning(config.get("mockReasoning"), agent_id, verbosity(call.configurable))
+    events = _reasoning(config.get("mockReasoning"), agent_id, reasoning_verbosity(call.configurable))
     for number, tool in enumerate(config.get("mockToolCalls", ())):
         events += _tool_call(tool, agent_id, f"{default_key(call)}:{number}", context.event_id())
     if "mockHandoff" in config:
@@ -200,7 +200,7 @@ MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
                     "mockConfidence": {**_RATIO, "description": "Decides something, and is so sure of it."},
                 }
             ),
-            check=_check,
+            check_config=_check,
             notes=notes(
                 """
 Only a host with `--conformance` has this type. It emits `agent.reasoning.delta`, `agent.reasoned`, pairs of

@@ -81,8 +81,8 @@ def mock_ai_nodes(templates: Templates) -> tuple[NodeType, ...]:
                         "model": {"type": "string", "minLength": 1, "description": "The model."},
                     }
                 ),
-                composes="always",
-                alike=("output", "text"),
+                prompt_templates="always",
+                equal_outputs=("output", "text"),
                 notes=notes(
                     """
 Only a host with `--conformance` has this type. It tells of each template with one `agent.promptResolved`, which says

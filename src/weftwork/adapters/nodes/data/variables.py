@@ -18,7 +18,7 @@ from weftwork.adapters.nodes.schemas import (
 from weftwork.ports.node_outcome import Completed, Failed, Outcome, SetVariable, WriteChannel
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.values import ABSENT
-from weftwork.protocol.workflow.channels import MAX_NAME, REDUCERS, TIMED
+from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, MAX_CHANNEL_NAME, REDUCERS
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MAX_TTL_MS: Final = 365 * 86_400_000
@@ -121,7 +121,7 @@ with `variable_not_set`. A variable that is null has a value.
             outputs=fixed({"output": anything("The value, as it was written.")}),
             config=closed(
                 {
-                    "channelName": name("The channel; it need not be declared.", MAX_NAME),
+                    "channelName": name("The channel; it need not be declared.", MAX_CHANNEL_NAME),
                     "reducer": {
                         "type": "string",
                         "enum": list(REDUCERS),
@@ -133,7 +133,7 @@ with `variable_not_set`. A variable that is null has a value.
                     "value": anything("The value, if no port brings one."),
                 },
                 "channelName",
-                dependentSchemas={"ttlMs": {"properties": {"reducer": {"enum": sorted(TIMED)}}}},
+                dependentSchemas={"ttlMs": {"properties": {"reducer": {"enum": sorted(EXPIRING_REDUCERS)}}}},
             ),
             writes_channel="channelName",
             notes=notes(

@@ -160,7 +160,7 @@ MAP: Final[tuple[NodeType, ...]] = (
                 "body",
             ),
             expressions={"/body/inputs/*/expression": ("item", "index")},
-            check=_check,
+            check_config=_check,
             notes=notes(
                 """
 The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node

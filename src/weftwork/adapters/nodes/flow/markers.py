@@ -87,7 +87,7 @@ Every edge that leaves it begins a branch. Nodes that do not depend on each othe
         NodeDeclaration(
             "core.merge",
             "Brings branches together in one value.",
-            gathering=True,
+            gathers_edges=True,
             outputs=fixed({"output": anything("What the edges brought, put together by the mode.")}),
             config=closed(
                 {

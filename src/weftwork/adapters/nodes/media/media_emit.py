@@ -144,7 +144,7 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
                 "kind",
             ),
             templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
-            check=_check,
+            check_config=_check,
             notes=notes(
                 """
 The bytes are kept as an asset of the tenant, and an envelope `media.image`, `media.audio` or `media.file` tells of it,

@@ -188,8 +188,8 @@ HTTP_REQUEST: Final = NodeDeclaration(
     "Sends an HTTP request and gives the answer.",
     effect="idempotent",
     instant=False,
-    continued=False,
-    outside=True,
+    resumes_after_crash=False,
+    external_content=True,
     inputs=ports(
         {
             "url": {"type": "string", "description": "Where to; wins over the config."},

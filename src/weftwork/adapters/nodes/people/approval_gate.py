@@ -12,7 +12,7 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
 from weftwork.protocol.people.approvals import ACTIONS, AUTH_REQUIRED, GRANTS, MAX_NAME, UNREACHED
 from weftwork.protocol.people.interrupt_validation import MAX_MS
-from weftwork.protocol.run.interrupts import TIMEOUT, Resolution
+from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Resolution
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 TITLE: Final = "Approval needed"
@@ -52,7 +52,7 @@ def rejection(resolution: Resolution) -> Failed | None:
     """node-06 (readings, Timeouts of interrupts): a rejection fails its node, and time that is up is a rejection."""
     if resolution.timed_out:
         message = "It was not decided in time, which counts as a rejection."
-        return Failed("interrupt_rejected", message, {"reason": TIMEOUT}, retryable=False)
+        return Failed("interrupt_rejected", message, {"reason": TIMEOUT_REASON}, retryable=False)
     if resolution.value["action"] != "reject":
         return None
     reason = UNREACHED if resolution.reason == UNREACHED else "rejected"
@@ -146,14 +146,14 @@ APPROVAL: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.approvalGate",
             "Waits until people have decided whether the run goes on.",
-            asks_under="key",
+            interrupt_key_member="key",
             inputs=ports(
                 {
                     "artifactData": anything("What is to be approved; wins over the config."),
                     "artifactId": name("Its id; wins over the config.", MAX_NAME),
                 }
             ),
-            spoken=("action", "approved", "decidedBy", "votes"),
+            untainted_outputs=("action", "approved", "decidedBy", "votes"),
             outputs=fixed(
                 {
                     "action": {"type": "string", "description": "`accept`, `edit-accept` or `refine`."},
@@ -181,7 +181,7 @@ APPROVAL: Final[tuple[NodeType, ...]] = (
                 }
             ),
             templates={"/title": (), "/description": ()},
-            check=_check,
+            check_config=_check,
             notes=notes(
                 f"""
 `accept`, `edit-accept` and `refine` complete the node. `reject` fails it with `interrupt_rejected`, whose details hold

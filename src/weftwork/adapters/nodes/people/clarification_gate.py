@@ -102,7 +102,7 @@ CLARIFICATION: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.clarificationGate",
             "Asks a person one or more questions, and waits for the answers.",
-            asks_under="key",
+            interrupt_key_member="key",
             inputs=ports(
                 {"questions": {**questions_of(name("The question.", MAX_TEXT)), "description": "Win over the config."}}
             ),
@@ -120,7 +120,7 @@ CLARIFICATION: Final[tuple[NodeType, ...]] = (
                 }
             ),
             templates={"/questions/*/question": ()},
-            check=_check,
+            check_config=_check,
             notes=notes(
                 f"""
 Every question has to be answered, and each answer fits the `schema` of its question, if that has one. When the time is

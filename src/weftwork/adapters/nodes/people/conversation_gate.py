@@ -13,7 +13,7 @@ from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
-from weftwork.protocol.workflow.channels import MAX_NAME
+from weftwork.protocol.workflow.channels import MAX_CHANNEL_NAME
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CHANNEL: Final = "conversation"
@@ -185,7 +185,9 @@ CONVERSATION: Final[tuple[NodeType, ...]] = (
                     "outcomeSchema": {"type": "object", "description": "A JSON Schema that every answer must fit."},
                     "endWhen": expression("Asked after each answer; if it is true there are no more turns."),
                     "channel": {
-                        **name("The channel that gets what was said, if it has the reducer `message`.", MAX_NAME),
+                        **name(
+                            "The channel that gets what was said, if it has the reducer `message`.", MAX_CHANNEL_NAME
+                        ),
                         "default": CHANNEL,
                     },
                     "mockAutoResume": {
@@ -203,7 +205,7 @@ CONVERSATION: Final[tuple[NodeType, ...]] = (
                 "/title": (),
                 "/initialPrompt": (),
             },
-            check=_check,
+            check_config=_check,
             notes=notes(
                 f"""
 Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,

@@ -83,7 +83,7 @@ INTERRUPT: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.interrupt",
             "Asks somebody outside, or waits for an event there.",
-            asks_under="key",
+            interrupt_key_member="key",
             inputs=ports(
                 {
                     "payload": anything("Shown with a custom question; wins over the config."),
@@ -106,7 +106,7 @@ INTERRUPT: Final[tuple[NodeType, ...]] = (
                 "kind",
                 "data",
             ),
-            check=_check,
+            check_config=_check,
             notes=notes(
                 f"""
 - `custom`: `data` holds `customKind`, your own word for what is asked, and maybe a `payload` that is shown with it. Any

@@ -7,7 +7,12 @@ from weftwork.adapters.nodes.people.interrupt_request import default_key
 from weftwork.ports.node_outcome import EmitEvent, Failed, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.run.interrupts import Interrupt
-from weftwork.protocol.workflow.orchestration import ESCALATED, ESCALATION_KIND, FLOOR, ratified
+from weftwork.protocol.workflow.orchestration import (
+    CONFIDENCE_FLOOR,
+    ESCALATED_EVENT,
+    ESCALATION_KIND,
+    ratified_decision,
+)
 
 MAX_TEXT: Final = 8_192
 PROCEED: Final = "proceed"
@@ -33,13 +38,13 @@ async def ratify(
     asked = Interrupt("low-confidence", f"{default_key(call)}:confidence", data, resume_schema)
     if asked.key not in call.answers:
         return Suspended(asked, said)
-    found = ratified((await context.ask(asked)).value, decision)
+    found = ratified_decision((await context.ask(asked)).value, decision)
     return REFUSED if found is None else found
 
 
 def is_below_floor(decision: dict[str, Any]) -> bool:
     """orch-06 (RFC 0039 A): whether the decision says that it is less sure than it may be. No word of it is none."""
-    return decision.get("confidence", FLOOR) < FLOOR
+    return decision.get("confidence", CONFIDENCE_FLOOR) < CONFIDENCE_FLOOR
 
 
 async def confirm(
@@ -53,7 +58,7 @@ async def confirm(
     question = {"id": "proceed", "question": cut(text, MAX_TEXT), "schema": schema}
     asked = Interrupt(ESCALATION_KIND, f"{default_key(call)}:floor", {"questions": [question]})
     if asked.key not in call.answers:
-        return Suspended(asked, (EmitEvent(ESCALATED, _escalated(call, decision), cause),))
+        return Suspended(asked, (EmitEvent(ESCALATED_EVENT, _escalated(call, decision), cause),))
     resolution = await context.ask(asked)
     # appr-05: a gate, though it has the form of a question; nothing from outside opens it.
     return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else REFUSED
@@ -62,7 +67,7 @@ async def confirm(
 def _escalated(call: NodeCall, decision: dict[str, Any]) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "confidence": decision["confidence"],
-        "floor": FLOOR,
+        "floor": CONFIDENCE_FLOOR,
         "escalationKind": "clarify",
         "parentRunId": call.run_id,
         "originalDecision": decision,

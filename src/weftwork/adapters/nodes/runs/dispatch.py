@@ -15,13 +15,13 @@ from weftwork.protocol.run.child_runs import DISPATCH
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import (
-    FAN_OUT,
-    FLOOR,
+    ASK_USER_ROUTINGS,
+    CONFIDENCE_FLOOR,
+    DEFAULT_PARALLEL,
+    DISPATCH_MODELS,
+    FAN_OUT_POLICIES,
     JOIN_MODES,
     MAX_PARALLEL,
-    MODELS,
-    PARALLEL,
-    ROUTINGS,
 )
 
 CONVERSATION: Final = "conversationPrimitive"
@@ -110,9 +110,9 @@ def _declared(check: Any) -> NodeDeclaration:
         "Carries out what a supervisor has decided: runs workers, or asks a person.",
         instant=False,
         role="dispatch",
-        maps_in=("/inputMapping", "/perWorkerInputMappings/*"),
-        maps_out=("/outputMapping", "/perWorkerOutputMappings/*"),
-        spoken=("kind", "childRunId", "childStatus", "results"),
+        input_mappings=("/inputMapping", "/perWorkerInputMappings/*"),
+        output_mappings=("/outputMapping", "/perWorkerOutputMappings/*"),
+        untainted_outputs=("kind", "childRunId", "childStatus", "results"),
         outputs=fixed(
             {
                 "kind": {"type": "string", "description": "The kind of the decision."},
@@ -126,19 +126,19 @@ def _declared(check: Any) -> NodeDeclaration:
             {
                 "askUserRouting": {
                     "type": "string",
-                    "enum": list(ROUTINGS),
+                    "enum": list(ASK_USER_ROUTINGS),
                     "default": "auto",
                     "description": "How a person is asked; `auto` is a conversation if the host has them.",
                 },
                 "workerDispatchModel": {
                     "type": "string",
-                    "enum": list(MODELS),
-                    "default": MODELS[0],
+                    "enum": list(DISPATCH_MODELS),
+                    "default": DISPATCH_MODELS[0],
                     "description": "What a worker is: a run of the workflow of that id.",
                 },
                 "fanOutPolicy": {
                     "type": "string",
-                    "enum": list(FAN_OUT),
+                    "enum": list(FAN_OUT_POLICIES),
                     "default": "sequential",
                     "description": "What is done about several workers.",
                 },
@@ -151,7 +151,7 @@ def _declared(check: Any) -> NodeDeclaration:
                 "quorum": whole(1, 10_000, "With the join mode `quorum`: how many have to complete."),
                 "maxParallel": {
                     **whole(1, MAX_PARALLEL, "So many parallel workers at a time."),
-                    "default": PARALLEL,
+                    "default": DEFAULT_PARALLEL,
                 },
                 "iterationCap": whole(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
                 "inputMapping": inward,
@@ -160,7 +160,7 @@ def _declared(check: Any) -> NodeDeclaration:
                 "perWorkerOutputMappings": outward_of,
             }
         ),
-        check=check,
+        check_config=check,
         notes=notes(
             _NOTES, DISPATCH, {"fanOutPolicy": "parallel", "joinMode": "first", "outputMapping": {"found": "answer"}}
         ),
@@ -193,7 +193,7 @@ with `child_output_hidden`. Workers that still run then are cancelled, and the n
 With `maxRetries` in its settings, the node carries out the whole decision again, also with workers that have completed.
 If its time is up, its workers are cancelled, and the next attempt does not wait for their end.
 
-A decision whose own `confidence` is below {FLOOR:g} is not carried out at once: the run waits for a person, who answers
+A decision whose own `confidence` is below {CONFIDENCE_FLOOR:g} is not carried out at once: the run waits for a person, who answers
 the question `proceed` with `{PROCEED}` or `{STOP}`. `{STOP}` fails the node with `interrupt_rejected`.
 
 `ask-user`: a person is asked, by a conversation of one turn, which the agent of the supervisor opens with the question,

@@ -27,14 +27,14 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, JOIN_DECIDED, ChildState
 from weftwork.protocol.workflow.orchestration import (
-    CHAIN,
-    DISPATCHED,
-    PARALLEL,
+    CHAIN_EVENT,
+    DEFAULT_PARALLEL,
+    DISPATCHED_EVENT,
     JoinMode,
-    Verdict,
-    harvest,
-    judge,
-    mapping_for,
+    JoinOutcome,
+    join_outcome,
+    map_worker_variables,
+    worker_mapping,
 )
 
 CANCELLED: Final = {"code": "child_run_cancelled", "message": "The worker was cancelled."}
@@ -85,19 +85,19 @@ class Workers:
             (each.end_sequence, index, each.status) for index, each in enumerate(self._children) if each.has_ended
         )
         ends = [(index, status) for _, index, status in ended]
-        room: int = config.get("maxParallel", PARALLEL)
+        room: int = config.get("maxParallel", DEFAULT_PARALLEL)
         effects: list[NodeEffect] = []
         for index in range(begun, min(room + len(ends), total)):
-            if judge(mode, quorum, total, ends[: max(0, index - room + 1)]) is not None:
+            if join_outcome(mode, quorum, total, ends[: max(0, index - room + 1)]) is not None:
                 break
             started = await self._start(index)
             if isinstance(started, Failed):
                 return self._give_up(started, self._all)
             effects += started
-        verdict = judge(mode, quorum, total, ends)
+        verdict = join_outcome(mode, quorum, total, ends)
         return Awaits(tuple(effects)) if verdict is None else self._decided_by(verdict)
 
-    def _decided_by(self, verdict: Verdict) -> Outcome:
+    def _decided_by(self, verdict: JoinOutcome) -> Outcome:
         if verdict.failed is not None:
             return self._give_up(self._of_worker(verdict.failed, failure(self._children[verdict.failed])), self._all)
         if (failed := next(filter(None, map(self._failure, verdict.deciding)), None)) is not None:
@@ -121,14 +121,14 @@ class Workers:
         fresh = fresh or {}
         worker = self._ids[index]
         began = self._chain("dispatch.began", index)
-        inward = mapping_for(self._config, "Input", worker)
+        inward = worker_mapping(self._config, "Input", worker)
         child = await self._context.child(
             str(index),
             worker,
             {name: source for name, source in inward.items() if source not in fresh},
             {name: fresh[source] for name, source in inward.items() if source in fresh},
             cause=DISPATCH,
-            variables=tuple(dict.fromkeys(mapping_for(self._config, "Output", worker).values())),
+            variables=tuple(dict.fromkeys(worker_mapping(self._config, "Output", worker).values())),
         )
         if isinstance(child, Failed):
             error = {"code": child.code, "message": child.message}
@@ -137,7 +137,7 @@ class Workers:
         return [
             began,
             StartChild(child),
-            self._emit(DISPATCHED, {"childRunId": child.run_id, "childWorkflowId": worker}),
+            self._emit(DISPATCHED_EVENT, {"childRunId": child.run_id, "childWorkflowId": worker}),
             self._chain("dispatch.succeeded", index, childRunId=child.run_id),
         ]
 
@@ -159,7 +159,7 @@ class Workers:
         child = self._children[index]
         if child.status != "completed":
             return self._of_worker(index, failure(child))
-        outward = mapping_for(self._config, "Output", self._ids[index])
+        outward = worker_mapping(self._config, "Output", self._ids[index])
         hidden = [each for each in dict.fromkeys(outward.values()) if each in child.hidden]
         return self._of_worker(index, hidden_failure(child, hidden)) if hidden else None
 
@@ -173,7 +173,7 @@ class Workers:
         taken = set(harvested)
         for index in ended:
             said.append(self._ended(index, self._children[index]))
-            if index in taken and mapping_for(self._config, "Output", self._ids[index]):
+            if index in taken and worker_mapping(self._config, "Output", self._ids[index]):
                 values = self._values(index)
                 said += [SetVariable(name, value) for name, value in values.items()]
                 run_id = self._children[index].run_id
@@ -182,8 +182,8 @@ class Workers:
 
     def _values(self, index: int) -> dict[str, Any]:
         """What the run takes over from a worker, by the names of its own variables."""
-        outward = mapping_for(self._config, "Output", self._ids[index])
-        return harvest(outward, self._children[index].variables)
+        outward = worker_mapping(self._config, "Output", self._ids[index])
+        return map_worker_variables(outward, self._children[index].variables)
 
     def _ended(self, index: int, child: ChildState) -> EmitEvent:
         if child.status == "completed":
@@ -193,7 +193,7 @@ class Workers:
 
     def _chain(self, phase: str, index: int, /, **members: Any) -> EmitEvent:
         known = {"phase": phase, "workerId": self._ids[index], "parentRunId": self._call.run_id}
-        return self._emit(CHAIN, {**known, **members})
+        return self._emit(CHAIN_EVENT, {**known, **members})
 
     def _emit(self, kind: str, payload: dict[str, Any]) -> EmitEvent:
         return EmitEvent(kind, payload, self._decided.event_id)

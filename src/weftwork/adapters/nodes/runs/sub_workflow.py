@@ -105,9 +105,9 @@ SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
             SUB_WORKFLOW,
             "Starts another workflow as a child run, and waits for its end.",
             instant=False,
-            maps_in=("/inputMapping",),
-            maps_out=("/outputMapping",),
-            spoken=("childRunId", "childStatus"),
+            input_mappings=("/inputMapping",),
+            output_mappings=("/outputMapping",),
+            untainted_outputs=("childRunId", "childStatus"),
             outputs=fixed(
                 {
                     "childRunId": {"type": "string", "description": "The id of the child run."},
@@ -153,7 +153,7 @@ SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
                 },
                 "workflowId",
             ),
-            check=_check,
+            check_config=_check,
             notes=notes(
                 """
 The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its

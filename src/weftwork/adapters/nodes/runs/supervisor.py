@@ -12,14 +12,14 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import (
+    DEFAULT_ESCALATION_THRESHOLD,
     HOST_SUPERVISOR,
     SUPERVISOR,
-    THRESHOLD,
     check_decision,
     decision_schema,
+    escalation_threshold,
     orchestrator_id,
     ratification_schema,
-    threshold,
 )
 
 MAX_PLAN: Final = 1_000
@@ -39,7 +39,7 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> Outcome:
         confidence = _confidence(call, decision)
     except ExpressionFault as fault:
         return faulty(fault)
-    least = threshold(call.configurable)
+    least = escalation_threshold(call.configurable)
     if confidence is not None and confidence < least:
         decision = await ratify(call, context, agent_id, (confidence, least), decision, ratification_schema())
         if isinstance(decision, Failed | Suspended):
@@ -104,7 +104,7 @@ SUPERVISORS: Final[tuple[NodeType, ...]] = (
             "Decides what a run does next: which workers, a question, or the end.",
             instant=False,
             role="supervisor",
-            spoken=("kind", "iteration"),
+            untainted_outputs=("kind", "iteration"),
             inputs=ports({"decision": anything("The decision; wins over the config.")}),
             outputs=fixed(
                 {
@@ -135,7 +135,7 @@ SUPERVISORS: Final[tuple[NodeType, ...]] = (
                 }
             ),
             expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
-            check=_check,
+            check_config=_check,
             notes=notes(
                 f"""
 Each time that the run comes to this node is one tick: one decision, which becomes the event `runOrchestrator.decided`.
@@ -154,7 +154,7 @@ It comes from the port `decision`, which a node before this one fills, or from o
 `conformance-noop` once. What is no decision fails the node with `decision_invalid`. How a node in Python decides, and
 how answers come back, is shown in [A supervisor of your own](../../extend/supervisor.md).
 
-If `confidence` gives a number below {THRESHOLD:g}, or below `escalationThreshold` of the run's `configurable`, nothing
+If `confidence` gives a number below {DEFAULT_ESCALATION_THRESHOLD:g}, or below `escalationThreshold` of the run's `configurable`, nothing
 is decided yet: the run waits for a person, who is shown the decision. An answer is that decision or another one, or
 `{{"action": "accept"}}`; `{{"action": "reject"}}` fails the node with `interrupt_rejected`. A `terminate` whose own
 `confidence` is below the floor is asked about as [core.dispatch](core.dispatch.md) asks.

@@ -17,7 +17,7 @@ from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.people.interrupt_validation import MAX_MS, check_interrupt
 from weftwork.protocol.run.events import RESERVED_PREFIXES
-from weftwork.protocol.run.interrupts import KINDS, PASSING, Interrupt, Resolution
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
 
 Seconds = float | timedelta
 
@@ -53,9 +53,9 @@ def interrupt_of(call: NodeCall, asked: Question) -> Interrupt:
     key, kind = asked.key, asked.kind
     if not isinstance(key, str) or _KEY.fullmatch(key) is None:
         raise misused("The key of a question takes 1 to 64 letters, digits, dots, dashes and underscores.")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise misused(f"The question {key} needs one of the kinds {', '.join(KINDS)}.")
-    if kind in PASSING and not _is_bare(asked):
+    if not isinstance(kind, str) or kind not in INTERRUPT_KINDS:
+        raise misused(f"The question {key} needs one of the kinds {', '.join(INTERRUPT_KINDS)}.")
+    if kind in NON_BLOCKING_KINDS and not _is_bare(asked):
         raise misused(f"Nobody answers a {kind}; it takes its key and its data alone.")
     if kind == "approval" and asked.default is not MISSING:
         raise misused(f"The approval {key} takes no default: when its time is over it is rejected.")

@@ -26,7 +26,7 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.run.events import is_author_event_type
-from weftwork.protocol.run.versions import version_problem
+from weftwork.protocol.run.versions import version_error
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
@@ -179,10 +179,10 @@ class Entry:
         self.fate.check_going_on()
         if not isinstance(change_id, str) or not is_storable(change_id):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise misused("The id of a change is a text without NUL.")
-        wrong = version_problem(change_id, least, most, None)
+        wrong = version_error(change_id, least, most, None)
         if wrong is None:
             pinned = await self.host.pin_version(change_id, most)
-            wrong = version_problem(change_id, least, most, pinned)
+            wrong = version_error(change_id, least, most, pinned)
             if wrong is None:
                 return pinned
         raise NodeError(*wrong)

@@ -12,7 +12,7 @@ import msgspec
 from weftwork.cli.console.text import printable
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.workflow.definition import Edge
-from weftwork.protocol.workflow.loops import back_edges
+from weftwork.protocol.workflow.loops import find_back_edges
 
 MAX_PORTS: Final = 6
 _OPERATORS: Final = {"equals": "==", "notEquals": "!=", "contains": "contains", "regex": "matches"}
@@ -148,7 +148,7 @@ def _rules(lines: Iterable[LayoutEdge]) -> dict[str, str]:
 def _back_edges(node_ids: list[str], lines: list[LayoutEdge]) -> set[int]:
     """The lines that lead back, by their number: in a document that breaks other rules, ids may be repeated."""
     edges = [Edge(str(at), line.source, line.target, "", "", "") for at, line in enumerate(lines)]
-    return set(map(int, back_edges(node_ids, edges)))
+    return set(map(int, find_back_edges(node_ids, edges)))
 
 
 def _order(node_ids: list[str], forward: Iterable[LayoutEdge]) -> list[str]:

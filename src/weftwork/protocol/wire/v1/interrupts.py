@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
-from weftwork.protocol.run.interrupts import WAITING
-from weftwork.protocol.timestamps import INSTANT
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND
+from weftwork.protocol.timestamps import INSTANT_PATTERN
 from weftwork.protocol.wire.route import IDEMPOTENCY, MAX_PAGE, Param, Route
 
 TOKENS: Final = "/v1/interrupts/"
@@ -84,14 +84,16 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         params=(
             Param(
                 "kind",
-                {"type": "array", "items": {"type": "string", "enum": list(WAITING)}},
+                {"type": "array", "items": {"type": "string", "enum": list(STATUS_BY_KIND)}},
                 "Only interrupts of this kind; repeated or with commas: one of these.",
             ),
             Param("workflowId", _ID, "Only those of runs of this workflow."),
             Param("runId", _ID, "Only those of this run."),
             Param("nodeId", _NODE, "Only those of nodes of this name."),
             Param(
-                "dueBefore", {"type": "string", "pattern": INSTANT}, "Only those whose time is up before then, in UTC."
+                "dueBefore",
+                {"type": "string", "pattern": INSTANT_PATTERN},
+                "Only those whose time is up before then, in UTC.",
             ),
             Param(
                 "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Interrupts per page, 50 by default."

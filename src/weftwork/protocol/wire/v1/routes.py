@@ -31,7 +31,7 @@ from weftwork.protocol.wire.v1.review import BUNDLE, REVIEW
 from weftwork.protocol.wire.v1.runs import CONTROL, KINSHIP, STEERING
 from weftwork.protocol.wire.v1.test_endpoints import FETCH, MODELS
 from weftwork.protocol.wire.v1.workflows import NODES, WORKFLOWS
-from weftwork.protocol.workflow.registration import MAX_VERSION
+from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
 SCOPES: Final[tuple[str, ...]] = (
     "manifest:read",
@@ -85,7 +85,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(
             Param(
                 "version",
-                {"type": "string", "minLength": 1, "maxLength": MAX_VERSION},
+                {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH},
                 "This version; by default the one that new runs take.",
             ),
         ),
