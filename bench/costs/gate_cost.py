@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from bench.plan import BenchError, Plan
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Rules
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.decoder import decode
@@ -65,12 +65,12 @@ def _cpu_us(count: int, call: Callable[[], object]) -> float:
     return median(times)
 
 
-def _rules() -> Rules:
+def _rules() -> GateRules:
     secrets = Copies()
     for number in range(SECRETS):
         secrets.learn_secret(f"key-{number}", f"sk-{number}f3b2a1908c7d6e5f4a3b2c1d0")
-    return Rules(
-        kinds=BUILTIN,
+    return GateRules(
+        kinds=BUILTIN_KINDS,
         supported=frozenset({SURFACE}),
         counters=Counters(Counter(0, 32), Counter(0, 3), Counter(0, 3)),
         secrets=secrets,

@@ -48,7 +48,7 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import Seat
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
 from weftwork.protocol.wire.capabilities import Offer, discovery
@@ -94,7 +94,7 @@ class Host:
         }
         self.models, self.programs = host_models(settings, self._clock, providers)
         self._feeds = Feeds(self._store.log)
-        self.kinds = host_kinds(settings).showing(MEDIA)
+        self.kinds = host_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
         self.media = HostMedia(settings, self._store.assets, self._signer, self._clock, self._ids)
         ports = self._store.log, self._feeds, self._clock, self._ids

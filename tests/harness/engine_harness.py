@@ -25,8 +25,8 @@ from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.envelopes.kind import MEDIA
-from weftwork.protocol.envelopes.kind_registry import BUILTIN as KINDS
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS as KINDS
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
@@ -160,7 +160,7 @@ class Bench:
         kinds = KINDS
         if blobs is not None:
             self.assets = Assets(self.store.assets, blobs, self.signer, self.clock, limits, "https://flows.example")
-            kinds = KINDS.showing(MEDIA)
+            kinds = KINDS.with_displayed(MEDIA_KINDS)
         more = {"models": models, "assets": self.assets, "kinds": kinds}
         self.runtime = Runtime(*ports, self.types, limits, provided, **more)
         declarations = {type_id: node.declaration for type_id, node in self.types.items()}

@@ -14,8 +14,8 @@ from weftwork.ports.media import MediaSent
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.outcome import document_of
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.outcome import outcome_document
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import ASSETS
 from weftwork.protocol.run.header import RunKey
@@ -65,7 +65,7 @@ async def opened(bench: Bench, url: str) -> bytes:
     return await bench.assets.read(asset)
 
 
-def asking(want: str | None, contract: Contract = OPEN) -> WaitingNode:
+def asking(want: str | None, contract: EnvelopeContract = OPEN_CONTRACT) -> WaitingNode:
     """A node that asks a model for a text, or for an envelope of a kind."""
 
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
@@ -91,7 +91,7 @@ def sending(*documents: Any) -> WaitingNode:
     """A node whose model sends these envelopes."""
 
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
-        found = [document_of(await context.emit(each, Emission("0", at))) for at, each in enumerate(documents)]
+        found = [outcome_document(await context.emit(each, Emission("0", at))) for at, each in enumerate(documents)]
         return Completed({"shown": found})
 
     return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)

@@ -14,8 +14,8 @@ from weftwork.ports.models import Models
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.envelopes.kind import Kinds
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
 
 
@@ -37,5 +37,5 @@ class Runtime(msgspec.Struct, frozen=True):
     assets: Assets | None = None
     outbound: Outbound | None = None
     """The one way out, for what models are shown."""
-    kinds: Kinds = BUILTIN
+    kinds: KindSet = BUILTIN_KINDS
     """Kinds of envelopes that are known; discovery advertises those of them that are shown."""

@@ -20,9 +20,9 @@ from weftwork.ports.node_outcome import (
     NewChild,
     Outcome,
 )
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer
@@ -80,8 +80,8 @@ class Emission(msgspec.Struct, frozen=True):
     """How many envelopes of that answer stand before it."""
     schema_rounds: int = 0
     """Schemas asked for, and answers sent back for correction, for this emission so far."""
-    contract: Contract = OPEN
-    kinds: tuple[Kind, ...] = ()
+    contract: EnvelopeContract = OPEN_CONTRACT
+    kinds: tuple[KindDefinition, ...] = ()
     """Kinds that are known to this node alone."""
 
 
@@ -119,7 +119,7 @@ class NodeCall(msgspec.Struct, frozen=True):
     configurable: Mapping[str, Any] = {}
     untrusted: frozenset[str] = frozenset()
     """Input ports that hold content from outside, or something made of it."""
-    contract: Contract = OPEN
+    contract: EnvelopeContract = OPEN_CONTRACT
     """Which envelopes of a model the node takes."""
     prompt_refs: Mapping[str, Any] = {}
     """References to prompt templates by kind, that the definition has for nodes which name none."""
@@ -218,7 +218,7 @@ class NodeContext(Protocol):
         """
         ...
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> KindDefinition | None:
         """A kind of envelope that this host, or this workflow, knows."""
         ...
 

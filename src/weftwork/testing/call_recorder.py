@@ -21,8 +21,8 @@ from weftwork.ports.node_outcome import (
     StepFailed,
 )
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
@@ -181,7 +181,7 @@ class _Watching:
         self._living.check()
         return await self._host.generate(request, along)
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> KindDefinition | None:
         return self._host.kind(name)
 
     def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from weftwork.ports.outbound import Request
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_author_event_type
 from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso
@@ -190,7 +190,7 @@ async def run_result(story: Story) -> RunResult:
     shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
     logged = await story.events()
     events = run_events(logged)
-    media = [await _shown(story, event) for event in events if event.type in MEDIA]
+    media = [await _shown(story, event) for event in events if event.type in MEDIA_KINDS]
     asked = asked_questions(logged, stored.rows, world.seen, stored.header)
     ended = [event.payload for event in events if event.type == "run.completed"]
     performed, requests = world.seen.performed, world.outbound.requests

@@ -21,8 +21,8 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.outbound import Request, Response
-from weftwork.protocol.envelopes.kind import MEDIA, Kind
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS, KindDefinition
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
 from weftwork.testing.call_recorder import Living, Seen, watched
 from weftwork.testing.deterministic import ManualClock, SequentialIds
@@ -51,7 +51,7 @@ class World:
         limits: Limits,
         model: FakeModel,
         first_attempt: int = 1,
-        kinds: Iterable[Kind] = (),
+        kinds: Iterable[KindDefinition] = (),
     ) -> None:
         self.nodes = [*nodes]
         self.clock = clock
@@ -64,7 +64,7 @@ class World:
         self.blobs = MemoryBlobs(clock, SequentialIds())
         self.seen = Seen()
         self.first_attempt = first_attempt
-        self.kinds = BUILTIN.with_kinds(kinds).showing(MEDIA)
+        self.kinds = BUILTIN_KINDS.with_kinds(kinds).with_displayed(MEDIA_KINDS)
 
 
 class Life:

@@ -6,14 +6,14 @@ from typing import Final
 
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, find_kinds
-from weftwork.protocol.envelopes.kind import Kind, Kinds
+from weftwork.protocol.envelopes.kind import KindDefinition, KindSet
 from weftwork.protocol.envelopes.kind_registry import (
-    BUILTIN,
+    BUILTIN_KINDS,
     MAX_BYTES,
     KindRefused,
-    Registration,
+    KindRegistration,
     check_kind,
-    register,
+    register_kinds,
 )
 from weftwork.protocol.json.values import is_object
 from weftwork.settings import Settings, SettingsError
@@ -24,19 +24,19 @@ VERSION: Final = "x-version"
 """The member of such a file that holds the version of the kind. JSON Schema leaves names like it to its users."""
 
 
-def host_kinds(settings: Settings, given: Iterable[EnvelopeKind] = ()) -> Kinds:
+def host_kinds(settings: Settings, given: Iterable[EnvelopeKind] = ()) -> KindSet:
     """All kinds that this host knows: of the protocol, of the files that the settings name, of the modules that nodes
     come from, and these. Raises SettingsError."""
     found = [each for path in settings.envelope_kinds for each in _of_path(Path(path))]
     try:
         declared = list(dict.fromkeys([*find_kinds(settings.nodes), *given]))
-        found += [Registration(each.kind, each.place) for each in declared]
-        return register(BUILTIN, found, legacy=True)
+        found += [KindRegistration(each.kind, each.place) for each in declared]
+        return register_kinds(BUILTIN_KINDS, found, legacy=True)
     except (NodesUnusable, KindRefused) as error:
         raise SettingsError(str(error)) from None
 
 
-def _of_path(path: Path) -> Iterator[Registration]:
+def _of_path(path: Path) -> Iterator[KindRegistration]:
     place = f"--envelope-kinds {path}"
     if path.is_dir():
         files = sorted(path.glob(f"*{SUFFIX}"))
@@ -50,7 +50,7 @@ def _of_path(path: Path) -> Iterator[Registration]:
         raise SettingsError(f"{place}: name a folder, or a file such as vendor.acme.plan{SUFFIX}")
 
 
-def _of_file(file: Path, place: str) -> Registration:
+def _of_file(file: Path, place: str) -> KindRegistration:
     """The name of the file is the name of the kind. An `$id` is left out: the host serves the schema under its own."""
     try:
         document = read_document(file, MAX_BYTES)
@@ -59,10 +59,10 @@ def _of_file(file: Path, place: str) -> Registration:
     if not is_object(document):
         raise SettingsError(f"{place}: a schema of a kind is an object")
     schema = {name: value for name, value in document.items() if name not in (VERSION, "$id")}
-    kind = Kind(file.name.removesuffix(SUFFIX), document.get(VERSION, 1), schema)
+    kind = KindDefinition(file.name.removesuffix(SUFFIX), document.get(VERSION, 1), schema)
     if wrong := check_kind(kind, legacy=True):
         raise SettingsError(f"{place}: this cannot be a kind:{_at(wrong[0].pointer)} {wrong[0].message}")
-    return Registration(kind, place)
+    return KindRegistration(kind, place)
 
 
 def _at(pointer: str) -> str:

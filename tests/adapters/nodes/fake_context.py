@@ -14,9 +14,9 @@ from weftwork.ports.media import Media, MediaContent, MediaSent
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, Outcome
 from weftwork.ports.nodes import Arrival, Emission, InstantNode, NodeCall, NodeType, WaitingNode
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.kind_registry import BUILTIN as BUILTIN_KINDS
-from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.template import parse_template
@@ -123,7 +123,7 @@ class Unused:
     async def pin_version(self, change_id: str, version: int) -> int:
         raise NotImplementedError
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> KindDefinition | None:
         return BUILTIN_KINDS.find(name)
 
     def event_id(self) -> str:

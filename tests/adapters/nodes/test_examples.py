@@ -27,7 +27,7 @@ from weftwork.ports.node_outcome import (
     WriteChannel,
 )
 from weftwork.ports.nodes import Arrival
-from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.template import parse_template
 from weftwork.protocol.json.pointers import split_pointer
@@ -251,7 +251,7 @@ def test_an_example_does_what_it_says(type_id: str) -> None:
     node = example(TYPES[type_id].declaration)
     assert node["inputs"].keys() <= inputs.keys()
     scope = RunScope({}, RUN)
-    context = Speaking(SPOKEN.get(type_id, ""), scope=scope, kinds=[Kind("vendor.example.ticket", 1, {})])
+    context = Speaking(SPOKEN.get(type_id, ""), scope=scope, kinds=[KindDefinition("vendor.example.ticket", 1, {})])
     context.clock.advance(366 * 86_400_000)
     arrivals = (Arrival("a", "output", 1), Arrival("b", "output", 2))
     assert outcome(type_id, call(node["config"], inputs, scope, arrivals=arrivals), context) == answer

@@ -12,7 +12,7 @@ from tests.live import weftwork
 from tests.live.envelopes import PAYLOADS, UNIVERSAL, VENDOR, envelope
 from weftwork.cli.main import main
 from weftwork.protocol.envelopes import gate as acceptor
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 
 STEPS = [name for name, _ in acceptor.STEPS]
 SECRET = "sk-canary-4711"
@@ -137,13 +137,13 @@ def test_kinds_of_files_are_known_too(tmp_path: Path) -> None:
 
 def test_the_kinds_of_the_package_need_no_host() -> None:
     rows = [line.split()[0] for line in run("kinds").stdout.splitlines()]
-    assert rows == ["kind", *BUILTIN.names]
+    assert rows == ["kind", *BUILTIN_KINDS.names]
     words = [line.split(maxsplit=2)[2] for line in run("kinds").stdout.splitlines()[1:]]
     assert set(words) == {"universal: always taken", "of the protocol: checked"}
     listed = json.loads(run("kinds", "--json").stdout)["kinds"]
     assert [each["kind"] for each in listed if each["universal"]] == list(UNIVERSAL)
-    for name in BUILTIN.names:
-        kind = BUILTIN.find(name)
+    for name in BUILTIN_KINDS.names:
+        kind = BUILTIN_KINDS.find(name)
         assert kind is not None
         assert json.loads(run("schema", name).stdout) == kind.schema
     none = run("schema", EVIL)

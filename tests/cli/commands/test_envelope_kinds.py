@@ -12,7 +12,7 @@ from tests.cli.commands.test_runs_foreign import EVIL, harmless
 from tests.cli.foreign_host import Foreign, Said, command, open_foreign
 from tests.live import Host, start_host
 from weftwork.cli.commands import kinds
-from weftwork.protocol.envelopes.kind import MEDIA, UNIVERSAL
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
 
 PLAN = {
     "description": "What is to be done.",
@@ -46,12 +46,12 @@ def foreign() -> Iterator[Foreign]:
 @pytest.mark.rule("env-44")
 def test_the_kinds_of_a_host(host: Host) -> None:
     discovery = host.call("GET", "/.well-known/openwop").document
-    assert discovery["supportedEnvelopes"] == [*UNIVERSAL, *MEDIA, "vendor.acme.plan"]
-    assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL, *MEDIA), 1), "vendor.acme.plan": 2}
+    assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
+    assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL_KINDS, *MEDIA_KINDS), 1), "vendor.acme.plan": 2}
     listed = asked(host, "kinds", "ls")
     assert [line.split() for line in listed.stdout.splitlines()] == [
         ["kind", "version", "from"],
-        *([name, "1", "the", "protocol"] for name in (*UNIVERSAL, *MEDIA)),
+        *([name, "1", "the", "protocol"] for name in (*UNIVERSAL_KINDS, *MEDIA_KINDS)),
         ["vendor.acme.plan", "2", "the", "host"],
     ]
     rows = json.loads(asked(host, "kinds", "ls", "--json").stdout)["kinds"]

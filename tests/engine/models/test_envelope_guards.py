@@ -7,8 +7,8 @@ from tests.harness.definitions import header_of, node, plan_of, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered
-from weftwork.protocol.envelopes.contract import OPEN
-from weftwork.protocol.envelopes.handling import Judged
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT
+from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
@@ -26,7 +26,7 @@ def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch
         return (await outcomes(bench, key))[0]["status"]
 
     if not guarded:
-        monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_piece", lambda document: False)
+        monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_partial", lambda document: False)
     assert (run(work) == "invalid") is guarded
 
 
@@ -37,7 +37,7 @@ def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
     apply(state, Fact(1, "node.started", {"typeId": "core.noop"}, 1, "a"))
     answered = ModelAnswered("a", {"nodeId": "a", "call": "/0.0"}, (), None)
     accepted = Accepted("error", "e", "c", {"code": "c", "message": "m"})
-    sent = EnvelopeSent("a", Judged("a", "error", "c", "e", accepted), OPEN, None, None)
+    sent = EnvelopeSent("a", JudgedEnvelope("a", "error", "c", "e", accepted), OPEN_CONTRACT, None, None)
     (kept,) = envelopes.keep(state, answered).events
     assert envelopes.send(state, sent).events
     apply(state, Fact(2, kept.type, kept.payload, 1, "a"))

@@ -14,16 +14,16 @@ from weftwork.engine.decide.inputs import EnvelopeSent
 from weftwork.engine.models import envelope_gate
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.handling import lifted
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.outcome import Accepted, document_of
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.handling import clarification_interrupt
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.outcome import Accepted, outcome_document
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-PLAN = Kind("vendor.acme.plan", 1, {"type": "object", "required": ["steps"], "properties": {"steps": {}}})
+PLAN = KindDefinition("vendor.acme.plan", 1, {"type": "object", "required": ["steps"], "properties": {"steps": {}}})
 ASKS = {"type": "clarification.request", "schemaVersion": 1, "payload": {"questions": [{"id": "q", "question": "?"}]}}
 GOOD = {"type": "vendor.acme.plan", "schemaVersion": 1, "payload": {"steps": [1]}}
 ERROR = {"type": "error", "payload": {"code": "no_data", "message": "Nothing there."}}
@@ -31,16 +31,18 @@ WANTS = {"type": "schema.request", "payload": {"envelopeType": "vendor.acme.plan
 ONE = workflow([node("a", "test.send")])
 
 
-def sending(*documents: Any, contract: Contract = OPEN, then: asyncio.Event | None = None) -> WaitingNode:
+def sending(
+    *documents: Any, contract: EnvelopeContract = OPEN_CONTRACT, then: asyncio.Event | None = None
+) -> WaitingNode:
     """A node whose model sends these envelopes in one turn, and which gives what becomes of them."""
 
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
         outcomes: list[Any] = []
         for index, document in enumerate(documents):
             outcome = await context.emit(document, Emission("0", index, 0, contract, (PLAN,)))
-            outcomes.append(document_of(outcome))
+            outcomes.append(outcome_document(outcome))
             if isinstance(outcome, Accepted) and outcome.type == "clarification.request":
-                outcomes.append((await context.ask(lifted(outcome))).value)
+                outcomes.append((await context.ask(clarification_interrupt(outcome))).value)
         if then is not None:
             await then.wait()
         return Completed({"outcomes": outcomes})
@@ -121,7 +123,7 @@ def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
 @pytest.mark.parametrize("mode", ["fail-node", "discard-and-warn"])
 def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
     async def work() -> None:
-        bench = Bench(sending(GOOD, contract=Contract(frozenset({"vendor.acme.other"}), mode)))
+        bench = Bench(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
         key = await bench.start(ONE)
         await bench.end(key)
         (outcome,) = await outcomes(bench, key)
@@ -231,7 +233,7 @@ def test_a_crash_after_the_record_runs_no_handler_again() -> None:
 @pytest.mark.rule("env-23")
 def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
     async def work() -> None:
-        bench = Bench(sending(GOOD, contract=Contract(None, artifacts=frozenset({PLAN.name}))))
+        bench = Bench(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
         key = await bench.start(ONE)
         await bench.end(key)
         (made,) = await bench.payloads(key, "artifact.created")

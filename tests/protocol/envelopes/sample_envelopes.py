@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 from weftwork.protocol.envelopes.gate import accept, explain
-from weftwork.protocol.envelopes.gate_rules import Known, Rules
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
-from weftwork.protocol.envelopes.outcome import Invalid, Outcome, document_of
+from weftwork.protocol.envelopes.gate_rules import GateRules, RecordedOutcome
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid, outcome_document
 from weftwork.protocol.privacy.secret_matcher import Copies
 
 Json = dict[str, Any]
@@ -21,7 +21,7 @@ PLAN_SCHEMA: Json = {
     "properties": {"steps": {"type": "array", "items": {"type": "string"}}, "notes": {"type": "object"}},
     "additionalProperties": False,
 }
-KINDS = BUILTIN.with_kinds([Kind(PLAN, 2, PLAN_SCHEMA)])
+KINDS = BUILTIN_KINDS.with_kinds([KindDefinition(PLAN, 2, PLAN_SCHEMA)])
 """Those of the protocol, and one that a caller has registered."""
 
 COMPONENTS: list[Json] = [
@@ -85,8 +85,8 @@ def with_meta(**more: Any) -> Json:
     return envelope(meta={"source": "ai-generation", "ts": "2026-01-31T08:05:09Z", **more})
 
 
-def rules(**more: Any) -> Rules:
-    return Rules(**{"kinds": KINDS, **more})
+def rules(**more: Any) -> GateRules:
+    return GateRules(**{"kinds": KINDS, **more})
 
 
 def knowing(**secrets: str) -> Copies:
@@ -97,7 +97,7 @@ def knowing(**secrets: str) -> Copies:
     return made
 
 
-def recorded(known: dict[str, Known]) -> Rules:
+def recorded(known: dict[str, RecordedOutcome]) -> GateRules:
     return rules(known=known.get)
 
 
@@ -116,18 +116,18 @@ def edited(document: Any, pointer: str, value: Any) -> Any:
     return changed
 
 
-def judged(document: Any, held: Rules | None = None) -> Outcome:
+def judged(document: Any, held: GateRules | None = None) -> EnvelopeOutcome:
     return accept(document, held or rules()).outcome
 
 
-def again(document: Any, held: Rules) -> Outcome:
+def again(document: Any, held: GateRules) -> EnvelopeOutcome:
     """The outcome of what was recorded before."""
     verdict = accept(document, held)
     assert verdict.repeated
     return verdict.outcome
 
 
-def refused(document: Any, held: Rules | None = None) -> Invalid:
+def refused(document: Any, held: GateRules | None = None) -> Invalid:
     outcome = judged(document, held)
     assert isinstance(outcome, Invalid), outcome
     return outcome
@@ -138,9 +138,9 @@ SECRETS = {"key": CANARY, "token": f"{CANARY}-long", "quoted": f'"{CANARY}\n"', 
 HELD = knowing(**SECRETS)
 
 
-def check_no_canary(document: Any, held: Rules) -> None:
+def check_no_canary(document: Any, held: GateRules) -> None:
     verdict, said = explain(document, held)
-    shown = json.dumps(document_of(verdict.outcome), ensure_ascii=False)
+    shown = json.dumps(outcome_document(verdict.outcome), ensure_ascii=False)
     for each in (shown, str(verdict), str(said)):
         assert CANARY not in each
         assert "♪bell♪" not in each

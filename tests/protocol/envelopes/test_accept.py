@@ -18,11 +18,11 @@ from tests.protocol.envelopes.sample_envelopes import (
     rules,
     with_meta,
 )
-from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import STEPS, accept, explain
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Said
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
-from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, Invalid, Outcome, document_of
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateStep, RecordedOutcome
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid, outcome_document
 
 FULL = Counter(3, 3)
 SURFACE = "ui.a2ui-surface"
@@ -32,11 +32,11 @@ ID = "run-1:node-1:0"
 
 @pytest.mark.rule("env-02")
 @pytest.mark.rule("env-06")
-@pytest.mark.parametrize("kind", [*UNIVERSAL, *SHOWN])
+@pytest.mark.parametrize("kind", [*UNIVERSAL_KINDS, *DISPLAY_KINDS])
 def test_a_good_envelope_is_accepted(kind: str) -> None:
     outcome = judged(envelope(kind))
     assert outcome == Accepted(kind, "env-1", "run-1:node-1:0", PAYLOADS[kind], schema_version=1)
-    assert document_of(outcome) == {
+    assert outcome_document(outcome) == {
         "status": "accepted",
         "recordedEventIds": [],
         "envelopeId": "env-1",
@@ -59,31 +59,33 @@ def test_a_kind_that_the_host_does_not_take() -> None:
         "unknown_envelope_kind",
         "unknown_envelope_kind: this host does not take envelopes of this kind",
         "vendor.other",
-        (*UNIVERSAL, PLAN),
+        (*UNIVERSAL_KINDS, PLAN),
         correlation_id=ID,
     )
-    shown = document_of(outcome)
-    assert (shown["status"], shown["allowedKinds"]) == ("gated", [*UNIVERSAL, PLAN])
+    shown = outcome_document(outcome)
+    assert (shown["status"], shown["allowedKinds"]) == ("gated", [*UNIVERSAL_KINDS, PLAN])
     assert shown["gate"] == {
         "refusedType": "vendor.other",
-        "acceptedTypes": [*UNIVERSAL, PLAN],
+        "acceptedTypes": [*UNIVERSAL_KINDS, PLAN],
         "refusalMode": "fail-node",
         "code": "unknown_envelope_kind",
     }
 
 
 @pytest.mark.rule("env-01")
-@pytest.mark.parametrize("kind", UNIVERSAL)
+@pytest.mark.parametrize("kind", UNIVERSAL_KINDS)
 def test_universal_kinds_pass_both_lists(kind: str) -> None:
-    held = rules(supported=frozenset(), contract=Contract(accepts=frozenset()))
+    held = rules(supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()))
     assert isinstance(judged(envelope(kind), held), Accepted)
 
 
 @pytest.mark.rule("env-12")
-@pytest.mark.parametrize("kind", SHOWN)
+@pytest.mark.parametrize("kind", DISPLAY_KINDS)
 def test_what_nobody_shows_is_kept_and_fails_no_node(kind: str) -> None:
     payload = edited(PAYLOADS[kind], "/alt" if kind != SURFACE else "/reasoning", "it says hush-hush")
-    held = rules(supported=frozenset(), contract=Contract(accepts=frozenset()), secrets=knowing(key="hush-hush"))
+    held = rules(
+        supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()), secrets=knowing(key="hush-hush")
+    )
     outcome = judged({**envelope(kind, payload), "meta": {**with_meta(contentTrust="untrusted")["meta"]}}, held)
     assert isinstance(outcome, Gated)
     assert outcome.refusal_mode == "discard-and-warn"
@@ -95,11 +97,13 @@ def test_what_nobody_shows_is_kept_and_fails_no_node(kind: str) -> None:
 @pytest.mark.rule("env-13")
 @pytest.mark.parametrize("mode", ["fail-node", "discard-and-warn"])
 def test_a_kind_that_the_node_does_not_take(mode: Any) -> None:
-    held = rules(supported=frozenset({PLAN, SURFACE}), contract=Contract(accepts=frozenset({PLAN}), refusal_mode=mode))
+    held = rules(
+        supported=frozenset({PLAN, SURFACE}), contract=EnvelopeContract(accepts=frozenset({PLAN}), refusal_mode=mode)
+    )
     outcome = judged(envelope(SURFACE), held)
     assert isinstance(outcome, Gated)
     assert (outcome.code, outcome.refusal_mode) == ("envelope_contract_violation", mode)
-    assert outcome.allowed == (*UNIVERSAL, PLAN)
+    assert outcome.allowed == (*UNIVERSAL_KINDS, PLAN)
     assert outcome.payload is None
     assert isinstance(judged(envelope(PLAN, {"steps": []}, schemaVersion=2), held), Accepted)
 
@@ -124,7 +128,7 @@ def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
         assert isinstance(outcome, Breached)
         assert outcome.observed > outcome.limit
         shown = {"status": "breached", "reason": f"{name} cap ({cap}) breached", "capKind": counter}
-        assert document_of(outcome) == shown
+        assert outcome_document(outcome) == shown
     others = {each: FULL for each in ("envelopes", "schema", "clarification") if each != counter}
     held = rules(counters=Counters(**{**others, counter: Counter(2, 3)}))
     assert isinstance(judged(envelope(kind), held), Accepted)
@@ -132,7 +136,7 @@ def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
 
 @pytest.mark.rule("env-08")
 def test_what_is_sent_again_is_not_counted() -> None:
-    known = {"run-1:node-1:0": Known("error", Accepted("error", "first", "run-1:node-1:0", {}))}
+    known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
     held = rules(counters=Counters(envelopes=FULL), known=known.get)
     assert again(envelope(), held) == known["run-1:node-1:0"].outcome
     assert isinstance(judged(envelope(correlationId="another"), held), Breached)
@@ -141,7 +145,7 @@ def test_what_is_sent_again_is_not_counted() -> None:
 @pytest.mark.rule("env-15")
 def test_what_was_one_too_many_stays_so() -> None:
     first = Breached("envelopes", 2, 3, "the first time")
-    known = {"run-1:node-1:0": Known("error", first)}
+    known = {"run-1:node-1:0": RecordedOutcome("error", first)}
     held = rules(counters=Counters(envelopes=FULL), known=known.get, trust="untrusted", approval=True)
     assert again(envelope(), held) == first
 
@@ -178,8 +182,8 @@ def test_trust(own: Any, run: Any, found: str) -> None:
         Invalid("envelope_invalid", "r"),
     ],
 )
-def test_what_is_recorded_is_the_outcome(first: Outcome) -> None:
-    held = recorded({"run-1:node-1:0": Known("error", first)})
+def test_what_is_recorded_is_the_outcome(first: EnvelopeOutcome) -> None:
+    held = recorded({"run-1:node-1:0": RecordedOutcome("error", first)})
     assert again(envelope(envelopeId="env-9"), held) == first
     conflict = refused(envelope("clarification.request"), held)
     assert conflict.code == "envelope_correlation_conflict"
@@ -190,9 +194,9 @@ def test_what_is_recorded_is_the_outcome(first: Outcome) -> None:
 @pytest.mark.rule("env-15")
 def test_a_gate_that_was_closed_since_does_not_change_what_is_recorded() -> None:
     first = Accepted(PLAN, "env-0", "run-1:node-1:0", {"steps": []})
-    held = rules(supported=frozenset(), known={"run-1:node-1:0": Known(PLAN, first)}.get)
+    held = rules(supported=frozenset(), known={"run-1:node-1:0": RecordedOutcome(PLAN, first)}.get)
     assert again(envelope(PLAN, {"steps": []}), held) == first
-    other = rules(supported=frozenset(), known={"run-1:node-1:0": Known("error", first)}.get)
+    other = rules(supported=frozenset(), known={"run-1:node-1:0": RecordedOutcome("error", first)}.get)
     assert refused(envelope(PLAN, {"steps": []}), other).code == "envelope_correlation_conflict"
     assert not accept(envelope(PLAN, {"steps": []}), other).repeated
 
@@ -202,10 +206,10 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("shape", {"extra": 1}, {}),
     ("kind", {}, {"supported": frozenset[str]()}),
     ("payload", {"payload": {"steps": 7}}, {}),
-    ("contract", {}, {"contract": Contract(accepts=frozenset())}),
+    ("contract", {}, {"contract": EnvelopeContract(accepts=frozenset())}),
     ("limits", {}, {"counters": Counters(envelopes=FULL)}),
     ("trust", {}, {"trust": "untrusted", "approval": True}),
-    ("dedup", {}, {"known": lambda correlation_id: Known("error", Invalid("c", "r"))}),
+    ("dedup", {}, {"known": lambda correlation_id: RecordedOutcome("error", Invalid("c", "r"))}),
 ]
 """What each step objects to, in the order of the protocol."""
 
@@ -234,7 +238,7 @@ def test_the_steps_are_those_of_the_protocol() -> None:
 
 
 def test_what_is_explained_is_what_is_judged() -> None:
-    known = {"run-1:node-1:0": Known("error", Accepted("error", "e", "c", {}))}
+    known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "e", "c", {}))}
     cases = [
         (envelope(), rules()),
         (envelope(), rules(known=known.get)),
@@ -249,6 +253,8 @@ def test_what_is_explained_is_what_is_judged() -> None:
         assert all(each.note for each in said)
     assert "older" in explain(envelope(schemaVersion=0), rules())[1][3].note
     assert "1" in explain(*cases[2])[1][6].note
-    assert explain(*cases[1])[1][-1] == Said("dedup", True, "The outcome was recorded before; nothing more is done.")
+    assert explain(*cases[1])[1][-1] == GateStep(
+        "dedup", True, "The outcome was recorded before; nothing more is done."
+    )
     assert explain(*cases[0])[1][2].note == "The host takes any kind."
     assert explain(envelope(), rules(supported=frozenset()))[1][2].note == "The host takes this kind."

@@ -24,11 +24,11 @@ from tests.protocol.envelopes.sample_envelopes import (
     envelope,
     rules,
 )
-from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import accept, explain
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
-from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 PIECES = st.sampled_from([*SECRETS.values(), "text", "", "[REDACTED:key]", f"[REDACTED:{CANARY}]", "é\u2028", "a.b"])
 TEXTS = st.lists(PIECES, max_size=3).map(" ".join)
@@ -62,7 +62,7 @@ def contexts() -> st.SearchStrategy[Json]:
 
 def broken() -> st.SearchStrategy[Json]:
     """Documents of which some place was changed to something else, or got a member that nobody knows."""
-    kinds = st.sampled_from([*UNIVERSAL, *SHOWN])
+    kinds = st.sampled_from([*UNIVERSAL_KINDS, *DISPLAY_KINDS])
 
     def change(kind: str, choice: int, name: str, value: Any, how: int) -> Json:
         document = envelope(kind)
@@ -92,7 +92,7 @@ def holders(document: Any) -> list[Any]:
 RULES = st.builds(
     rules,
     supported=st.sampled_from([None, frozenset[str](), frozenset({PLAN, "vendor.any"})]),
-    contract=st.sampled_from([Contract(), Contract(accepts=frozenset({PLAN}))]),
+    contract=st.sampled_from([EnvelopeContract(), EnvelopeContract(accepts=frozenset({PLAN}))]),
     strict=st.booleans(),
     counters=st.sampled_from([Counters(), Counters(Counter(1, 1), Counter(0, 1), Counter(2, 1))]),
     secrets=st.just(HELD),
@@ -105,7 +105,7 @@ RULES = st.builds(
 @pytest.mark.rule("env-17")
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(contexts(), RULES)
-def test_no_secret_in_an_outcome_whatever_the_payload(document: Json, held: Rules) -> None:
+def test_no_secret_in_an_outcome_whatever_the_payload(document: Json, held: GateRules) -> None:
     check_no_canary(document, held)
 
 
@@ -113,7 +113,7 @@ def test_no_secret_in_an_outcome_whatever_the_payload(document: Json, held: Rule
 @pytest.mark.rule("env-17")
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(broken(), RULES)
-def test_no_secret_in_an_outcome_whatever_is_broken(document: Json, held: Rules) -> None:
+def test_no_secret_in_an_outcome_whatever_is_broken(document: Json, held: GateRules) -> None:
     check_no_canary(document, held)
 
 
@@ -150,11 +150,11 @@ class Dice:
                 place[self._chance.choice(["details", "context", "reasoning", self.text()])] = self.value()
         return document
 
-    def rules(self) -> Rules:
+    def rules(self) -> GateRules:
         chance = self._chance
         return rules(
             supported=chance.choice([None, frozenset[str](), frozenset({PLAN, "vendor.any"})]),
-            contract=chance.choice([Contract(), Contract(accepts=frozenset({PLAN}))]),
+            contract=chance.choice([EnvelopeContract(), EnvelopeContract(accepts=frozenset({PLAN}))]),
             counters=chance.choice([Counters(), Counters(Counter(1, 1))]),
             secrets=HELD,
             trust=chance.choice([None, "untrusted"]),
@@ -171,14 +171,14 @@ def test_no_secret_in_ten_thousand_outcomes(seed: int) -> None:
     for _ in range(examples(1_000)):
         document, held = dice.document(), dice.rules()
         check_no_canary(document, held)
-        seen.add(document_of(accept(document, held).outcome)["status"])
+        seen.add(outcome_document(accept(document, held).outcome)["status"])
     assert seen == {"accepted", "invalid", "gated", "breached"}
 
 
 @pytest.mark.rule("env-10")
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(contexts() | broken(), RULES)
-def test_the_gate_says_the_same_again(document: Json, held: Rules) -> None:
+def test_the_gate_says_the_same_again(document: Json, held: GateRules) -> None:
     before = copy.deepcopy(document)
     first = accept(document, held)
     assert document == before
@@ -186,7 +186,7 @@ def test_the_gate_says_the_same_again(document: Json, held: Rules) -> None:
     assert explain(document, held)[0] == first
     if isinstance(first.outcome, Invalid):
         return
-    known = {first.correlation_id: Known(first.type, first.outcome)}
+    known = {first.correlation_id: RecordedOutcome(first.type, first.outcome)}
     again = accept(document, msgspec.structs.replace(held, known=known.get))
     assert (again.outcome, again.repeated) == (first.outcome, True)
     if isinstance(first.outcome, Accepted):
@@ -224,7 +224,7 @@ def test_no_document_makes_it_raise(value: Any, kind: str, member: str) -> None:
     held = rules(secrets=HELD)
     verdict, _ = explain(document, held)
     assert verdict == accept(document, held)
-    json.dumps(document_of(verdict.outcome))
+    json.dumps(outcome_document(verdict.outcome))
 
 
 @pytest.mark.rule("env-10")

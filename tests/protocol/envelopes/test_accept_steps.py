@@ -7,27 +7,27 @@ import pytest
 
 from tests.protocol.envelopes.sample_envelopes import CANARY, HELD, Json, check_no_canary, envelope, rules
 from weftwork.protocol.envelopes import checks, gate
-from weftwork.protocol.envelopes.accept_request import asked
-from weftwork.protocol.envelopes.contract import Contract
-from weftwork.protocol.envelopes.gate import STEPS, Case, accept
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules
-from weftwork.protocol.envelopes.kind import Kinds
-from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
+from weftwork.protocol.envelopes.accept_request import parse_accept_request
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.gate import STEPS, GateContext, accept
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome
+from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 
-def without(name: str) -> tuple[tuple[str, Callable[[Case], Any]], ...]:
+def without(name: str) -> tuple[tuple[str, Callable[[GateContext], Any]], ...]:
     return tuple((each, step) for each, step in STEPS if each != name)
 
 
 def check_step(name: str) -> None:
     """One thing that only this step finds."""
-    known = {"run-1:node-1:0": Known("error", Accepted("error", "first", "run-1:node-1:0", {}))}
-    cases: dict[str, tuple[Json, Rules, str]] = {
+    known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
+    cases: dict[str, tuple[Json, GateRules, str]] = {
         "capability": (envelope(), rules(capable=False), "invalid"),
         "shape": (envelope(extra=1), rules(), "invalid"),
         "kind": (envelope("vendor.any", 1), rules(supported=frozenset()), "gated"),
         "payload": (envelope(payload={}), rules(), "invalid"),
-        "contract": (envelope("vendor.any", 1), rules(contract=Contract(frozenset())), "gated"),
+        "contract": (envelope("vendor.any", 1), rules(contract=EnvelopeContract(frozenset())), "gated"),
         "limits": (envelope(), rules(counters=Counters(Counter(1, 1))), "breached"),
         "redaction": (envelope("vendor.any", CANARY), rules(secrets=HELD), "accepted"),
         "trust": (envelope(), rules(trust="untrusted", approval=True), "invalid"),
@@ -35,7 +35,7 @@ def check_step(name: str) -> None:
     }
     document, held, status = cases[name]
     verdict = accept(document, held)
-    shown = document_of(verdict.outcome)
+    shown = outcome_document(verdict.outcome)
     assert shown["status"] == status
     assert CANARY not in str(shown)
     assert verdict.repeated is (name == "dedup")
@@ -61,7 +61,7 @@ def test_the_canary_is_seen_where_redaction_is_left_out(monkeypatch: pytest.Monk
 def test_the_canary_is_seen_in_a_name_that_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     document = envelope("vendor.any", 1, envelopeId=CANARY)
     check_no_canary(document, rules(secrets=HELD))
-    monkeypatch.setattr(Case, "_masked", lambda self, text, longest: text)
+    monkeypatch.setattr(GateContext, "_masked", lambda self, text, longest: text)
     with pytest.raises(AssertionError):
         check_no_canary(document, rules(secrets=HELD))
 
@@ -84,10 +84,10 @@ def test_a_version_is_a_number_that_every_reader_takes(given: float) -> None:
 @pytest.mark.parametrize("given", [1e308, float("inf"), 2**53, -1, 0.5])
 def test_a_counter_of_the_seam_is_a_number_that_every_reader_takes(given: float) -> None:
     counters = {"envelopesPerTurn": {"current": given, "cap": 1}}
-    assert asked({"counters": counters}, Kinds({}), True).rules.counters == Counters()
+    assert parse_accept_request({"counters": counters}, KindSet({}), True).rules.counters == Counters()
 
 
 def test_what_was_recorded_before_its_id_came_to_hold_a_secret_is_known() -> None:
     name = f"order-{CANARY}"
-    known = {name: Known("error", Accepted("error", "first", name, {}))}
+    known = {name: RecordedOutcome("error", Accepted("error", "first", name, {}))}
     assert accept(envelope(correlationId=name), rules(known=known.get, secrets=HELD)).repeated

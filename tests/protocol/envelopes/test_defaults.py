@@ -8,41 +8,46 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
-from weftwork.protocol.envelopes.defaults import MAX_ID, Origin, correlation_id, filled
+from weftwork.protocol.envelopes.defaults import MAX_ID, EnvelopeOrigin, derive_correlation_id, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Rules
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.gate_rules import GateRules
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
 
-ORIGIN = Origin("run-1", "plan", "0.0.0", 0, 1_700_000_000_000, "trusted")
+ORIGIN = EnvelopeOrigin("run-1", "plan", "0.0.0", 0, 1_700_000_000_000, "trusted")
 UNTRUSTED = msgspec.structs.replace(ORIGIN, trust="untrusted")
 BARE = {"type": "error", "payload": {"code": "c", "message": "m"}}
 
 
 @pytest.mark.rule("env-20")
 def test_a_bare_envelope_is_made_whole() -> None:
-    whole = filled(BARE, ORIGIN)
+    whole = fill_defaults(BARE, ORIGIN)
     assert whole["meta"] == {"source": "ai-generation", "ts": "2023-11-14T22:13:20.000Z"}
     assert whole["nodeId"] == "plan"
-    assert isinstance(accept(whole, Rules(BUILTIN)).outcome, Accepted)
-    assert filled(BARE, ORIGIN) == whole
+    assert isinstance(accept(whole, GateRules(BUILTIN_KINDS)).outcome, Accepted)
+    assert fill_defaults(BARE, ORIGIN) == whole
 
 
 @pytest.mark.rule("env-20")
 def test_what_the_model_says_of_itself_stays_but_for_its_trust() -> None:
     said: dict[str, Any] = {**BARE, "envelopeId": "mine", "correlationId": "c-1", "meta": {"contentTrust": "trusted"}}
-    trusted, untrusted = filled(said, ORIGIN), filled(said, UNTRUSTED)
-    assert trusted["correlationId"] != filled({**said, "correlationId": "c-2"}, ORIGIN)["correlationId"]
-    assert trusted["correlationId"] != filled(said, msgspec.structs.replace(ORIGIN, turn="0.0.1"))["correlationId"]
-    assert trusted["correlationId"] == filled(said, msgspec.structs.replace(ORIGIN, index=1))["correlationId"]
-    assert trusted["envelopeId"] not in ("mine", filled(said, msgspec.structs.replace(ORIGIN, turn="9"))["envelopeId"])
+    trusted, untrusted = fill_defaults(said, ORIGIN), fill_defaults(said, UNTRUSTED)
+    assert trusted["correlationId"] != fill_defaults({**said, "correlationId": "c-2"}, ORIGIN)["correlationId"]
+    assert (
+        trusted["correlationId"] != fill_defaults(said, msgspec.structs.replace(ORIGIN, turn="0.0.1"))["correlationId"]
+    )
+    assert trusted["correlationId"] == fill_defaults(said, msgspec.structs.replace(ORIGIN, index=1))["correlationId"]
+    assert trusted["envelopeId"] not in (
+        "mine",
+        fill_defaults(said, msgspec.structs.replace(ORIGIN, turn="9"))["envelopeId"],
+    )
     assert (trusted["meta"]["contentTrust"], untrusted["meta"]["contentTrust"]) == ("trusted", "untrusted")
 
 
 @pytest.mark.rule("env-20")
 @pytest.mark.parametrize("document", [None, 1, "x", [BARE], {"meta": 1}, {"type": 1, "correlationId": None}])
 def test_what_is_no_envelope_stays_none(document: Any) -> None:
-    assert not isinstance(accept(filled(document, UNTRUSTED), Rules(BUILTIN)).outcome, Accepted)
+    assert not isinstance(accept(fill_defaults(document, UNTRUSTED), GateRules(BUILTIN_KINDS)).outcome, Accepted)
 
 
 @pytest.mark.rule("env-21")
@@ -50,6 +55,6 @@ def test_what_is_no_envelope_stays_none(document: Any) -> None:
 @given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200), st.sampled_from(["error", "a.b"]))
 def test_an_id_fits_and_tells_places_apart(one: str, other: str, kind: str) -> None:
     here, there = (msgspec.structs.replace(ORIGIN, node_id=node_id) for node_id in (one, other))
-    assert 0 < len(correlation_id(here, kind)) <= MAX_ID
-    assert (correlation_id(here, kind) == correlation_id(there, kind)) is (one == other)
-    assert correlation_id(here, kind) != correlation_id(here, f"{kind}x")
+    assert 0 < len(derive_correlation_id(here, kind)) <= MAX_ID
+    assert (derive_correlation_id(here, kind) == derive_correlation_id(there, kind)) is (one == other)
+    assert derive_correlation_id(here, kind) != derive_correlation_id(here, f"{kind}x")

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from weftwork.protocol.envelopes import kind_registry
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Rules
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes.gate_rules import GateRules
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 from weftwork.protocol.envelopes.kind_registry import (
-    BUILTIN,
-    LEGACY,
+    BUILTIN_KINDS,
+    LEGACY_KINDS,
     MAX_NAME,
     KindRefused,
-    Registration,
-    check_name,
-    register,
+    KindRegistration,
+    check_kind_name,
+    register_kinds,
 )
-from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, Outcome
+from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Gated, Invalid
 
 GOOD = [
     *("vendor.acme.plan", "vendor.acme-2.plan_v2", "vendor.a.b.c.d", "vendor.acme.planOfRecord"),
@@ -32,7 +32,7 @@ GOOD = [
 def near_misses() -> list[str]:
     """Names that are one step away from a good one, or from one of the protocol."""
     found: set[str] = set()
-    for name in (*UNIVERSAL, *SHOWN):
+    for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS):
         found |= {name, f"{name}.", f".{name}", f"{name} ", f" {name}", f"{name}\n", name.upper(), name.title()}
         found |= {name.replace(".", ".."), name.replace("e", "\u0435"), f"{name}\u200b"}
         found |= {f"{name}.v2", f"openwop.{name}", f"core.{name}", f"vendor.weftwork.{name}"}
@@ -65,42 +65,54 @@ def near_misses() -> list[str]:
             f"{name}#1",
             f"{name}?x",
         }
-    found |= {f"{taken}{rest}" for taken, rest in product(kind_registry.TAKEN, ("plan", "acme.plan", "a2ui-surface"))}
+    found |= {
+        f"{taken}{rest}"
+        for taken, rest in product(kind_registry.RESERVED_PREFIXES, ("plan", "acme.plan", "a2ui-surface"))
+    }
     found |= {"vendor.acme", "community.ada", "private.host", "local", "", ".", "..", "vendor.Acme.plan", "plan"}
-    found |= {*LEGACY, "prd.creates", "prd", "prd.create.v2", f"local.{'a' * (MAX_NAME - 5)}", "vendor.acme.plan.1"}
+    found |= {
+        *LEGACY_KINDS,
+        "prd.creates",
+        "prd",
+        "prd.create.v2",
+        f"local.{'a' * (MAX_NAME - 5)}",
+        "vendor.acme.plan.1",
+    }
     return sorted(found - {"vendor.acme.plan.v2"})
 
 
 @pytest.mark.rule("env-40")
 @pytest.mark.parametrize("name", GOOD)
 def test_good_names(name: str) -> None:
-    assert check_name(name) is None
+    assert check_kind_name(name) is None
 
 
 @pytest.mark.rule("env-40")
 def test_names_that_almost_are_one() -> None:
     names = near_misses()
     assert len(names) >= 200
-    assert [name for name in names if check_name(name) is None] == []
-    nothing = Kinds({})
+    assert [name for name in names if check_kind_name(name) is None] == []
+    nothing = KindSet({})
     for name in names:
         with pytest.raises(KindRefused, match="cannot be registered"):
-            register(nothing, [Registration(Kind(name, 1, {}), "here")])
+            register_kinds(nothing, [KindRegistration(KindDefinition(name, 1, {}), "here")])
 
 
 @pytest.mark.rule("env-40")
 def test_names_that_almost_are_one_do_not_pass_the_gate() -> None:
     """A host that takes the kinds that they are near to takes none of them."""
-    known = BUILTIN.with_kinds(Kind(name, 1, {}) for name in ("vendor.acme.plan", "community.ada.plan", "local.plan"))
-    rules = Rules(known, frozenset(known.advertised))
+    known = BUILTIN_KINDS.with_kinds(
+        KindDefinition(name, 1, {}) for name in ("vendor.acme.plan", "community.ada.plan", "local.plan")
+    )
+    rules = GateRules(known, frozenset(known.advertised))
     meta = {"source": "ai-generation", "ts": "2026-01-01T00:00:00Z"}
 
-    def outcome(name: str) -> Outcome:
+    def outcome(name: str) -> EnvelopeOutcome:
         sent = {"type": name, "schemaVersion": 1, "envelopeId": "e", "correlationId": "c", "payload": {}, "meta": meta}
         return accept(sent, rules).outcome
 
     assert isinstance(outcome("vendor.acme.plan"), Accepted)
-    near = [name for name in near_misses() if name not in UNIVERSAL]
+    near = [name for name in near_misses() if name not in UNIVERSAL_KINDS]
     assert len(near) >= 200
     assert [name for name in near if not isinstance(outcome(name), Gated | Invalid)] == []
     assert sum(isinstance(outcome(name), Gated) for name in near) >= 200
@@ -108,23 +120,23 @@ def test_names_that_almost_are_one_do_not_pass_the_gate() -> None:
 
 def test_without_the_check_they_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a pattern that takes anything, and a name that is not compared."""
-    monkeypatch.setattr(kind_registry, "_NAME", re.compile(".*", re.DOTALL))
-    monkeypatch.setattr(kind_registry, "TAKEN", ())
-    assert len([name for name in near_misses() if check_name(name) is None]) >= 150
+    monkeypatch.setattr(kind_registry, "_KIND_NAME", re.compile(".*", re.DOTALL))
+    monkeypatch.setattr(kind_registry, "RESERVED_PREFIXES", ())
+    assert len([name for name in near_misses() if check_kind_name(name) is None]) >= 150
 
 
 @pytest.mark.rule("env-40")
 def test_old_names_are_for_operators() -> None:
-    for name in LEGACY:
-        assert check_name(name) is not None
-        assert check_name(name, legacy=True) is None
-    assert check_name("prd.delete", legacy=True) is not None
-    assert check_name("clarification.request", legacy=True) is not None
+    for name in LEGACY_KINDS:
+        assert check_kind_name(name) is not None
+        assert check_kind_name(name, legacy=True) is None
+    assert check_kind_name("prd.delete", legacy=True) is not None
+    assert check_kind_name("clarification.request", legacy=True) is not None
 
 
 @given(st.text(max_size=40))
 def test_no_text_raises_and_what_passes_can_stand_in_a_path(name: str) -> None:
-    if check_name(name) is None:
+    if check_kind_name(name) is None:
         assert re.fullmatch("[A-Za-z0-9._-]+", name)
         assert ".." not in name
 
@@ -132,4 +144,4 @@ def test_no_text_raises_and_what_passes_can_stand_in_a_path(name: str) -> None:
 @given(st.sampled_from(("vendor", "community", "private")), st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True))
 def test_every_organisation_has_its_own(prefix: str, organisation: str) -> None:
     expected = prefix == "vendor" and organisation == "weftwork"
-    assert (check_name(f"{prefix}.{organisation}.plan") is not None) is expected
+    assert (check_kind_name(f"{prefix}.{organisation}.plan") is not None) is expected

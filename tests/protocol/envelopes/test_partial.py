@@ -13,7 +13,7 @@ from tests.protocol.envelopes.sample_envelopes import PAYLOADS, Json, envelope, 
 from weftwork.protocol.envelopes import reassembly
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid
-from weftwork.protocol.envelopes.reassembly import MAX_BYTES, MAX_OPEN, MAX_PIECES, Pieces
+from weftwork.protocol.envelopes.reassembly import MAX_BYTES, MAX_INCOMPLETE, MAX_PIECES, PartialEnvelopes
 
 SURFACE = "ui.a2ui-surface"
 
@@ -32,16 +32,16 @@ def cut(count: int, text: str | None = None, total: int = -1) -> list[Json]:
 
 
 def taken(documents: list[Json]) -> list[Any]:
-    pieces = Pieces()
-    return [pieces.take(each) for each in documents]
+    pieces = PartialEnvelopes()
+    return [pieces.add(each) for each in documents]
 
 
 @pytest.mark.rule("env-16")
 @pytest.mark.parametrize("total", [-1, 3])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_pieces_make_the_whole_in_any_order(order: tuple[int, ...], total: int) -> None:
-    pieces = Pieces()
-    found = [pieces.take(cut(3, total=total)[at]) for at in order]
+    pieces = PartialEnvelopes()
+    found = [pieces.add(cut(3, total=total)[at]) for at in order]
     assert found[:2] == [None, None]
     assert found[2] == envelope(SURFACE)
     assert isinstance(accept(found[2], rules()).outcome, Accepted)
@@ -65,7 +65,7 @@ def test_a_single_piece_is_the_whole(payload: Any) -> None:
 
 @pytest.mark.parametrize("document", [envelope(), {}, None, [], "text", {"partial": "\ud800"}])
 def test_what_is_no_piece_comes_back_as_it_is(document: Any) -> None:
-    assert Pieces().take(document) is document
+    assert PartialEnvelopes().add(document) is document
 
 
 @pytest.mark.rule("env-16")
@@ -89,22 +89,22 @@ def test_what_is_no_piece_comes_back_as_it_is(document: Any) -> None:
     ],
 )
 def test_pieces_that_contradict_each_other(documents: list[Json], keyword: str) -> None:
-    pieces = Pieces()
-    *before, last = [pieces.take(each) for each in documents]
+    pieces = PartialEnvelopes()
+    *before, last = [pieces.add(each) for each in documents]
     assert all(each is None for each in before)
     assert isinstance(last, Invalid)
     assert last.code == "invalid_envelope_shape"
     assert [(each.instance_path, each.keyword) for each in last.details] == [("/partial", keyword)]
-    assert pieces.take(piece(7, "more")) == last
+    assert pieces.add(piece(7, "more")) == last
     assert pieces.close() == {documents[0]["correlationId"]: last}
-    assert pieces.take(piece(0, {}, True)) == {**envelope(SURFACE), "payload": {}}
+    assert pieces.add(piece(0, {}, True)) == {**envelope(SURFACE), "payload": {}}
 
 
 @pytest.mark.rule("env-16")
 def test_pieces_that_never_came() -> None:
-    pieces = Pieces()
-    assert pieces.take(cut(3)[2]) is None
-    assert pieces.take(cut(3)[0]) is None
+    pieces = PartialEnvelopes()
+    assert pieces.add(cut(3)[2]) is None
+    assert pieces.add(cut(3)[0]) is None
     (missing,) = pieces.close().values()
     assert missing.code == "invalid_envelope_shape"
 
@@ -125,7 +125,7 @@ def test_envelopes_are_kept_apart_by_their_ids() -> None:
 
 
 def test_a_piece_is_an_envelope() -> None:
-    found = Pieces().take({**piece(0, "a"), "partial": {"isPartial": True, "index": 0}})
+    found = PartialEnvelopes().add({**piece(0, "a"), "partial": {"isPartial": True, "index": 0}})
     assert isinstance(found, Invalid)
     assert found.code == "invalid_envelope_shape"
 
@@ -150,19 +150,19 @@ def test_one_untrusted_piece_makes_the_whole_untrusted(index: int, last: str | N
 
 
 def test_so_many_envelopes_in_pieces_at_a_time() -> None:
-    pieces = Pieces()
-    for number in range(MAX_OPEN):
-        assert pieces.take(piece(0, "a", correlationId=f"id-{number}")) is None
-    assert isinstance(pieces.take(piece(0, "a", correlationId="one-more")), Invalid)
-    assert pieces.take(piece(1, "b", correlationId="id-0")) is None
-    assert len(pieces.close()) == MAX_OPEN
+    pieces = PartialEnvelopes()
+    for number in range(MAX_INCOMPLETE):
+        assert pieces.add(piece(0, "a", correlationId=f"id-{number}")) is None
+    assert isinstance(pieces.add(piece(0, "a", correlationId="one-more")), Invalid)
+    assert pieces.add(piece(1, "b", correlationId="id-0")) is None
+    assert len(pieces.close()) == MAX_INCOMPLETE
 
 
 @pytest.mark.parametrize("bound", [MAX_PIECES, 5])
 def test_the_bounds_are_the_last_that_is_taken(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reassembly, "MAX_PIECES", bound)
-    assert Pieces().take(piece(0, "a", total=bound)) is None
-    assert isinstance(Pieces().take(piece(0, "a", total=bound + 1)), Invalid)
+    assert PartialEnvelopes().add(piece(0, "a", total=bound)) is None
+    assert isinstance(PartialEnvelopes().add(piece(0, "a", total=bound + 1)), Invalid)
     found = taken([piece(at, "a") for at in range(6)])
     assert [isinstance(each, Invalid) for each in found] == [False] * 5 + [bound == 5]
 
@@ -176,9 +176,9 @@ def test_an_envelope_of_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_judged_before_the_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard is that None stands for an envelope that is not whole; without it pieces would be judged alone."""
     first = cut(2)[0]
-    assert Pieces().take(first) is None
+    assert PartialEnvelopes().add(first) is None
     assert isinstance(accept(first, rules()).outcome, Invalid)
-    monkeypatch.setattr(Pieces, "take", lambda self, document: document)
+    monkeypatch.setattr(PartialEnvelopes, "add", lambda self, document: document)
     assert taken(cut(2))[0] is not None
 
 
@@ -190,8 +190,8 @@ def test_nothing_is_judged_before_the_last_piece(monkeypatch: pytest.MonkeyPatch
     )
 )
 def test_whatever_comes_there_is_an_answer(given: list[tuple[int, bool, int, Any]]) -> None:
-    pieces = Pieces()
+    pieces = PartialEnvelopes()
     for index, last, total, payload in given:
-        found = pieces.take(piece(index, payload, last, total))
+        found = pieces.add(piece(index, payload, last, total))
         assert found is None or isinstance(found, Invalid) or "partial" not in found
     assert len(pieces.close()) <= 1

@@ -15,9 +15,9 @@ from tests.protocol.envelopes.sample_envelopes import (
     refused,
     rules,
 )
-from weftwork.protocol.envelopes.gate import UNCHECKED
-from weftwork.protocol.envelopes.kind import UNIVERSAL, Kind
-from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
+from weftwork.protocol.envelopes.gate import UNCHECKED_WARNING
+from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 SURFACE = "ui.a2ui-surface"
 
@@ -57,7 +57,7 @@ def test_a_payload_of_a_registered_kind() -> None:
 @pytest.mark.rule("env-06")
 def test_a_kind_with_a_broken_schema_takes_nothing() -> None:
     for own in (True, False):
-        broken = rules().kinds.with_kinds([Kind("vendor.broken", 1, {"type": "nothing"}, own)])
+        broken = rules().kinds.with_kinds([KindDefinition("vendor.broken", 1, {"type": "nothing"}, own)])
         outcome = refused(envelope("vendor.broken", {}), rules(kinds=broken))
         assert outcome.reason == "envelope_invalid: /payload does not fit its schema"
 
@@ -68,9 +68,9 @@ def test_a_kind_without_a_schema_passes_with_a_warning(payload: Any) -> None:
     outcome = judged({**envelope("vendor.any"), "payload": payload, "schemaVersion": 9})
     assert isinstance(outcome, Accepted)
     assert outcome.payload == payload
-    assert outcome.warnings == (UNCHECKED,)
-    warning = {"field": "/payload", "reason": UNCHECKED, "originalShape": "unknown"}
-    assert document_of(outcome)["normalizerWarnings"] == [warning]
+    assert outcome.warnings == (UNCHECKED_WARNING,)
+    warning = {"field": "/payload", "reason": UNCHECKED_WARNING, "originalShape": "unknown"}
+    assert outcome_document(outcome)["normalizerWarnings"] == [warning]
 
 
 @pytest.mark.rule("env-07")
@@ -179,6 +179,6 @@ def test_a_schema_is_asked_for_only_of_kinds_that_are_taken() -> None:
     outcome = refused(asking, rules(supported=frozenset({PLAN})))
     assert outcome.code == "unknown_envelope_kind"
     assert outcome.details[0].instance_path == "/payload/envelopeType"
-    for name in (PLAN, *UNIVERSAL):
+    for name in (PLAN, *UNIVERSAL_KINDS):
         held = rules(supported=frozenset({PLAN}))
         assert isinstance(judged(envelope("schema.request", {"envelopeType": name}), held), Accepted)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from tests.protocol.envelopes.sample_envelopes import GONE, envelope, knowing, rules
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Known
-from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, document_of
+from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, outcome_document
 from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, Copies, redact
 
 KEY, TOKEN = "sk-live-1f2e3d", "sk-live-1f2e3d-long"
@@ -138,7 +138,7 @@ def test_the_gate_counts_what_it_takes_out() -> None:
     again = accept(envelope(payload=outcome.payload), held).outcome
     assert isinstance(again, Accepted)
     assert (again.payload, again.redactions) == (outcome.payload, 0)
-    none = document_of(accept(envelope(), held).outcome)
+    none = outcome_document(accept(envelope(), held).outcome)
     assert (none["redactionCount"], none["redactedPayload"]) == (0, envelope()["payload"])
 
 
@@ -159,11 +159,11 @@ def test_a_secret_in_a_name_is_not_shown_either(member: str) -> None:
         verdict = accept(document, held)
         assert isinstance(verdict.outcome, Accepted | Gated)
         assert KEY not in str(verdict)
-        assert KEY not in str(document_of(verdict.outcome))
+        assert KEY not in str(outcome_document(verdict.outcome))
     first = accept(document, rules(secrets=secrets)).outcome
     assert isinstance(first, Accepted)
     assert len(first.correlation_id) <= 128
-    known = {first.correlation_id: Known(first.type, first)}
+    known = {first.correlation_id: RecordedOutcome(first.type, first)}
     again = accept(document, rules(secrets=secrets, known=known.get))
     assert (again.outcome, again.repeated) == (first, True)
 

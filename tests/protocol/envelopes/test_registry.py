@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from tests.harness.definitions import TYPES, examples, node, workflow
 from tests.protocol.json.caller_schemas import schemas
 from weftwork.protocol.envelopes import kind_registry
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 from weftwork.protocol.envelopes.kind_registry import (
-    BUILTIN,
+    BUILTIN_KINDS,
     MAX_BYTES,
     MAX_KINDS,
     MAX_VERSION,
     KindRefused,
-    Registration,
+    KindRegistration,
     check_kind,
     parse_kinds,
-    register,
+    register_kinds,
 )
 from weftwork.protocol.workflow.validation import parse_workflow
 
@@ -26,59 +26,64 @@ NAME = "vendor.acme.plan"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
 
 
-def found(*kinds: Kind) -> list[Registration]:
-    return [Registration(kind, f"place {number}") for number, kind in enumerate(kinds)]
+def found(*kinds: KindDefinition) -> list[KindRegistration]:
+    return [KindRegistration(kind, f"place {number}") for number, kind in enumerate(kinds)]
 
 
-def refusal(*kinds: Kind) -> str:
+def refusal(*kinds: KindDefinition) -> str:
     with pytest.raises(KindRefused) as refused:
-        register(BUILTIN, found(*kinds))
+        register_kinds(BUILTIN_KINDS, found(*kinds))
     return str(refused.value)
 
 
 @pytest.mark.rule("env-41", "env-44")
 def test_the_highest_version_is_the_kind() -> None:
-    versions = [Kind(NAME, number, {"type": "object", "minProperties": number}) for number in (2, 10, 3)]
-    kinds = register(BUILTIN, found(*versions, Kind("local.note", 1, {})))
+    versions = [KindDefinition(NAME, number, {"type": "object", "minProperties": number}) for number in (2, 10, 3)]
+    kinds = register_kinds(BUILTIN_KINDS, found(*versions, KindDefinition("local.note", 1, {})))
     assert kinds.find(NAME) == versions[1]
     assert list(kinds.advertised.items()) == [
-        *((name, 1) for name in UNIVERSAL),
+        *((name, 1) for name in UNIVERSAL_KINDS),
         ("local.note", 1),
         (NAME, 10),
     ]
-    assert all(kinds.find(name) is BUILTIN.find(name) for name in (*UNIVERSAL, *SHOWN))
+    assert all(kinds.find(name) is BUILTIN_KINDS.find(name) for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS))
 
 
 @pytest.mark.rule("env-41")
 def test_a_version_has_one_schema() -> None:
     same = {"required": ["steps"], "type": "object", "properties": {"steps": {"type": "array"}}}
-    assert register(BUILTIN, found(Kind(NAME, 1, SCHEMA), Kind(NAME, 1, same))).find(NAME) is not None
-    said = refusal(Kind(NAME, 1, SCHEMA), Kind(NAME, 1, {**SCHEMA, "required": []}))
+    assert (
+        register_kinds(BUILTIN_KINDS, found(KindDefinition(NAME, 1, SCHEMA), KindDefinition(NAME, 1, same))).find(NAME)
+        is not None
+    )
+    said = refusal(KindDefinition(NAME, 1, SCHEMA), KindDefinition(NAME, 1, {**SCHEMA, "required": []}))
     assert said == (
         "place 1: version 1 of the kind 'vendor.acme.plan' is registered with another schema by place 0; "
         "a schema that changes gets a higher version"
     )
     # Also behind a higher one.
-    assert "version 1" in refusal(Kind(NAME, 1, SCHEMA), Kind(NAME, 2, SCHEMA), Kind(NAME, 1, {}))
+    assert "version 1" in refusal(
+        KindDefinition(NAME, 1, SCHEMA), KindDefinition(NAME, 2, SCHEMA), KindDefinition(NAME, 1, {})
+    )
 
 
 def test_without_the_comparison_the_first_would_win(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: schemas that all look alike."""
     monkeypatch.setattr(kind_registry, "encode_stored", lambda value: b"")
-    kinds = register(BUILTIN, found(Kind(NAME, 1, SCHEMA), Kind(NAME, 1, {})))
-    assert kinds.find(NAME) == Kind(NAME, 1, SCHEMA)
+    kinds = register_kinds(BUILTIN_KINDS, found(KindDefinition(NAME, 1, SCHEMA), KindDefinition(NAME, 1, {})))
+    assert kinds.find(NAME) == KindDefinition(NAME, 1, SCHEMA)
 
 
 @pytest.mark.rule("env-44")
 def test_what_nobody_shows_is_not_advertised() -> None:
-    assert set(BUILTIN.advertised) == set(UNIVERSAL)
-    assert Kinds({}).advertised == {}
+    assert set(BUILTIN_KINDS.advertised) == set(UNIVERSAL_KINDS)
+    assert KindSet({}).advertised == {}
 
 
 @pytest.mark.rule("env-42")
 @pytest.mark.parametrize("version", [0, -1, MAX_VERSION + 1, 1.0, "1", None, True, 2**70])
 def test_versions_that_are_none(version: Any) -> None:
-    assert [each.rule for each in check_kind(Kind(NAME, version, SCHEMA))] == ["version"]
+    assert [each.rule for each in check_kind(KindDefinition(NAME, version, SCHEMA))] == ["version"]
 
 
 HOSTILE: list[Any] = [
@@ -97,14 +102,14 @@ HOSTILE: list[Any] = [
 @pytest.mark.rule("env-42")
 @pytest.mark.parametrize("schema", [*HOSTILE, {"$defs": {"a": {"$ref": "#/$defs/a"}}}, {"$dynamicRef": "#a"}, [], None])
 def test_schemas_of_others_that_cannot_be_used(schema: Any) -> None:
-    assert check_kind(Kind(NAME, 1, schema)) != []
-    assert "cannot be registered" in refusal(Kind(NAME, 1, schema))
+    assert check_kind(KindDefinition(NAME, 1, schema)) != []
+    assert "cannot be registered" in refusal(KindDefinition(NAME, 1, schema))
 
 
 @pytest.mark.rule("env-42")
 @pytest.mark.parametrize("schema", [*HOSTILE, {"enum": ["x" * MAX_BYTES]}])
 def test_schemas_of_packages_that_cannot_be_used(schema: Any) -> None:
-    (wrong,) = check_kind(Kind(NAME, 1, schema, own=True))
+    (wrong,) = check_kind(KindDefinition(NAME, 1, schema, own_schema=True))
     assert wrong.pointer == "/schema"
     assert "example.org" not in wrong.message
 
@@ -112,19 +117,19 @@ def test_schemas_of_packages_that_cannot_be_used(schema: Any) -> None:
 @pytest.mark.rule("env-42")
 def test_a_package_may_be_recursive() -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
-    assert check_kind(Kind(NAME, 1, tree, own=True)) == []
-    assert check_kind(Kind(NAME, 1, tree)) != []
+    assert check_kind(KindDefinition(NAME, 1, tree, own_schema=True)) == []
+    assert check_kind(KindDefinition(NAME, 1, tree)) != []
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(schemas())
 def test_no_schema_raises(schema: Any) -> None:
     if isinstance(schema, dict):
-        check_kind(Kind(NAME, 1, schema))
-        check_kind(Kind(NAME, 1, schema, own=True))
+        check_kind(KindDefinition(NAME, 1, schema))
+        check_kind(KindDefinition(NAME, 1, schema, own_schema=True))
 
 
-def kinds_of(given: Any) -> tuple[tuple[Kind, ...], list[tuple[str, str]]]:
+def kinds_of(given: Any) -> tuple[tuple[KindDefinition, ...], list[tuple[str, str]]]:
     kinds, wrong = parse_kinds({"envelopeKinds": given})
     return kinds, [(each.pointer, each.rule) for each in wrong]
 
@@ -132,7 +137,7 @@ def kinds_of(given: Any) -> tuple[tuple[Kind, ...], list[tuple[str, str]]]:
 @pytest.mark.rule("env-43")
 def test_kinds_of_a_workflow() -> None:
     given = {NAME: {"version": 3, "schema": SCHEMA}, "local.note": {"schema": {}}}
-    assert kinds_of(given) == ((Kind("local.note", 1, {}), Kind(NAME, 3, SCHEMA)), [])
+    assert kinds_of(given) == ((KindDefinition("local.note", 1, {}), KindDefinition(NAME, 3, SCHEMA)), [])
     assert parse_kinds({}) == ((), [])
     document = workflow([node("a")], metadata={"tags": ["x"], "envelopeKinds": given})
     parsed, violations = parse_workflow(document, TYPES)
@@ -185,14 +190,14 @@ def test_without_the_dialect_a_circle_would_pass(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.rule("env-43")
 def test_a_kind_of_the_host_stays_what_it_is() -> None:
-    host = Kinds({NAME: Kind(NAME, 2, {"type": "object"})})
+    host = KindSet({NAME: KindDefinition(NAME, 2, {"type": "object"})})
     for own, taken in (
-        (Kind(NAME, 2, {"type": "object"}), False),
-        (Kind(NAME, 2, {}), True),
-        (Kind(NAME, 3, {"type": "object"}), True),
-        (Kind("local.other", 1, {}), False),
+        (KindDefinition(NAME, 2, {"type": "object"}), False),
+        (KindDefinition(NAME, 2, {}), True),
+        (KindDefinition(NAME, 3, {"type": "object"}), True),
+        (KindDefinition("local.other", 1, {}), False),
     ):
-        found = [(each.pointer, each.rule) for each in kind_registry.check_taken(host, [own])]
+        found = [(each.pointer, each.rule) for each in kind_registry.check_host_kinds(host, [own])]
         assert found == ([(f"/metadata/envelopeKinds/{NAME}", "taken")] if taken else [])
-        assert host.beside([own]).find(NAME) is host.find(NAME)
-        assert host.beside([own]).find(own.name) is not None
+        assert host.with_missing([own]).find(NAME) is host.find(NAME)
+        assert host.with_missing([own]).find(own.name) is not None

@@ -8,12 +8,12 @@ import jsonschema
 import pytest
 
 from tests.protocol.envelopes.sample_envelopes import COMPONENTS, GONE, PAYLOADS, Json, edited, envelope
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.validator import with_tags
 from weftwork.protocol.json import schema
 
-KINDS = (*UNIVERSAL, *SHOWN)
+KINDS = (*UNIVERSAL_KINDS, *DISPLAY_KINDS)
 BRANCHING = frozenset("oneOf allOf not if then else dependencies prefixItems propertyNames anyOf $ref".split())
 ASK, SURFACE = "clarification.request", "ui.a2ui-surface"
 PARTS = "/surface/components"
@@ -35,14 +35,14 @@ def subschemas(document: Any, depth: int = 0) -> Iterator[tuple[int, Json]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_schema_that_takes_a_good_payload(kind: str) -> None:
     assert schema.check(f"envelopes/{kind}", PAYLOADS[kind]) == []
-    found = BUILTIN.find(kind)
+    found = BUILTIN_KINDS.find(kind)
     assert found is not None
     assert found.version == 1
     assert found.schema["$id"] == f"https://openwop.dev/spec/v1/envelopes/{kind}.schema.json"
 
 
 def test_there_are_eight_kinds() -> None:
-    assert set(schema.envelope_kinds()) == set(KINDS) == set(BUILTIN.names)
+    assert set(schema.envelope_kinds()) == set(KINDS) == set(BUILTIN_KINDS.names)
 
 
 @pytest.mark.parametrize("name", ["ai-envelope", *(f"envelopes/{kind}" for kind in KINDS)])
@@ -56,7 +56,7 @@ def test_every_object_is_closed_or_says_that_it_is_open(name: str) -> None:
             assert set(form) == {"$ref"}
 
 
-@pytest.mark.parametrize("kind", UNIVERSAL)
+@pytest.mark.parametrize("kind", UNIVERSAL_KINDS)
 def test_universal_kinds_use_plain_keywords_and_are_shallow(kind: str) -> None:
     for depth, each in subschemas(schema.document(f"envelopes/{kind}")):
         assert not BRANCHING.intersection(each)

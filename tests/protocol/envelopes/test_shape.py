@@ -6,7 +6,7 @@ import pytest
 
 from tests.protocol.envelopes.sample_envelopes import GONE, envelope, judged, refused, with_meta
 from weftwork.protocol.envelopes.checks import is_instant
-from weftwork.protocol.envelopes.outcome import Accepted, Invalid, document_of
+from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 
 @pytest.mark.rule("env-04")
@@ -33,7 +33,7 @@ def test_a_document_that_is_no_envelope(document: Any, place: str, keyword: str)
     assert outcome.code == "invalid_envelope_shape"
     assert outcome.reason.startswith("invalid_envelope_shape: ")
     assert (place, keyword) in [(each.instance_path, each.keyword) for each in outcome.details]
-    shown = document_of(outcome)
+    shown = outcome_document(outcome)
     assert shown["status"] == "invalid"
     assert set(shown["details"][0]) == {"instancePath", "schemaPath", "keyword", "message"}
 

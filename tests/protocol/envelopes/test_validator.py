@@ -7,9 +7,9 @@ import pytest
 from tests.protocol.envelopes.sample_envelopes import CANARY, Json, envelope, rules
 from weftwork.protocol.envelopes import validator as moulds
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
-from weftwork.protocol.envelopes.outcome import document_of
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.outcome import outcome_document
 from weftwork.protocol.envelopes.validator import MAX_DETAILS, Mould, with_tags
 
 ANIMALS: Json = {
@@ -85,21 +85,21 @@ def test_forms_without_one_tag_are_left_as_they_are() -> None:
 
 
 def test_a_schema_is_not_changed_by_being_explained() -> None:
-    found = BUILTIN.find("ui.a2ui-surface")
+    found = BUILTIN_KINDS.find("ui.a2ui-surface")
     assert found is not None
     before = str(found.schema)
-    found.mould.details({}, "")
+    found.validator.details({}, "")
     assert str(found.schema) == before
-    assert found.mould is found.mould
+    assert found.validator is found.validator
 
 
 def test_so_many_places_are_named() -> None:
     many = {"surface": {"components": [{"component": "text"}] * 400}, "catalogVersion": "0.9.1"}
-    found = BUILTIN.find("ui.a2ui-surface")
+    found = BUILTIN_KINDS.find("ui.a2ui-surface")
     assert found is not None
-    assert len(found.mould.details(many, "")) == MAX_DETAILS
+    assert len(found.validator.details(many, "")) == MAX_DETAILS
     many["surface"] = {"components": [{"component": "text"}] * 9_000}
-    assert len(found.mould.details(many, "")) == 1
+    assert len(found.validator.details(many, "")) == 1
 
 
 @pytest.mark.rule("env-17")
@@ -110,9 +110,9 @@ def test_a_name_that_the_sender_chose_is_not_shown(own: bool, monkeypatch: pytes
         "properties": {"list": {"type": "array", "items": {"type": "integer"}}},
         "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
-    held = rules(kinds=BUILTIN.with_kinds([Kind("vendor.x", 1, schema, own)]))
+    held = rules(kinds=BUILTIN_KINDS.with_kinds([KindDefinition("vendor.x", 1, schema, own)]))
     payload = {CANARY: {CANARY: CANARY}, "4711": {"0": "x"}, "list": [1, "x"]}
-    outcome = document_of(accept(envelope("vendor.x", payload), held).outcome)
+    outcome = outcome_document(accept(envelope("vendor.x", payload), held).outcome)
     places = {each["instancePath"] for each in outcome["details"]}
     assert places == {"/payload", "/payload/list/1"}
     assert CANARY not in str(outcome)

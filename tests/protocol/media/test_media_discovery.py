@@ -2,8 +2,8 @@
 
 import pytest
 
-from weftwork.protocol.envelopes.kind import MEDIA, UNIVERSAL
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.wire.capabilities import Offer, discovery
@@ -11,11 +11,11 @@ from weftwork.protocol.wire.capabilities import Offer, discovery
 
 @pytest.mark.rule("disc-09")
 def test_media_are_advertised_by_what_is_served_and_what_models_take() -> None:
-    kinds = BUILTIN.showing(MEDIA)
+    kinds = BUILTIN_KINDS.with_displayed(MEDIA_KINDS)
     limits = Limits(max_inline_media_bytes=7, max_bytes_per_part=9)
     more = {"providers": ("scripted",), "modalities": frozenset[Modality]({"image"})}
     document = discovery(Offer("0.1.0", limits, envelopes=kinds.advertised, **more))
-    assert document["supportedEnvelopes"] == [*UNIVERSAL, *MEDIA]
+    assert document["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS]
     assert document["aiProviders"] == {
         "supported": ["scripted"],
         "byok": [],
@@ -25,5 +25,5 @@ def test_media_are_advertised_by_what_is_served_and_what_models_take() -> None:
     # Served and not perceived, or the other way round: each is said by itself.
     served = discovery(Offer("0.1.0", limits, envelopes=kinds.advertised, providers=("scripted",)))
     assert served["aiProviders"].keys() == {"supported", "byok", "maxInlineMediaBytes"}
-    seen = discovery(Offer("0.1.0", limits, envelopes=BUILTIN.advertised, **more))
+    seen = discovery(Offer("0.1.0", limits, envelopes=BUILTIN_KINDS.advertised, **more))
     assert seen["aiProviders"].keys() == {"supported", "byok", "input"}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
-from weftwork.protocol.envelopes.kind import UNIVERSAL
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
@@ -180,9 +180,11 @@ def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
     assert (document["supportedEnvelopes"], document["schemaVersions"]) == ([], {})
     assert not {"aiEnvelope", "aiProviders", "envelopes", "envelopeContracts", "debugBundle"} & document.keys()
     limits = Limits(max_retry_attempts=5)
-    document = discovery(Offer("0.1.0", limits, envelopes=BUILTIN.advertised, providers=("scripted",), bundles=True))
-    assert document["supportedEnvelopes"] == list(UNIVERSAL)
-    assert document["schemaVersions"] == dict.fromkeys(UNIVERSAL, 1)
+    document = discovery(
+        Offer("0.1.0", limits, envelopes=BUILTIN_KINDS.advertised, providers=("scripted",), bundles=True)
+    )
+    assert document["supportedEnvelopes"] == list(UNIVERSAL_KINDS)
+    assert document["schemaVersions"] == dict.fromkeys(UNIVERSAL_KINDS, 1)
     assert document["aiProviders"] == {"supported": ["scripted"], "byok": []}
     assert document["envelopes"]["reliability"]["maxRetryAttempts"] == 5
     assert document["envelopes"]["reliability"]["events"] == list(RELIABILITY_EVENTS)

@@ -10,9 +10,9 @@ import click
 from weftwork.cli.console.text import say, shown
 
 if TYPE_CHECKING:
-    from weftwork.protocol.envelopes.gate_rules import Said
-    from weftwork.protocol.envelopes.kind import Kinds
-    from weftwork.protocol.envelopes.outcome import Outcome
+    from weftwork.protocol.envelopes.gate_rules import GateStep
+    from weftwork.protocol.envelopes.kind import KindSet
+    from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
     from weftwork.protocol.privacy.secret_matcher import Copies
 
 # What else is needed is imported late: `weftwork --help` needs none of it.
@@ -80,19 +80,19 @@ def accept(
       weftwork envelope accept answer.json
       weftwork envelope accept - --node-accepts vendor.acme.plan --secret token=ACME_TOKEN < answer.json
     """
-    from weftwork.protocol.envelopes.contract import Contract
+    from weftwork.protocol.envelopes.contract import EnvelopeContract
     from weftwork.protocol.envelopes.gate import explain
-    from weftwork.protocol.envelopes.gate_rules import Rules
+    from weftwork.protocol.envelopes.gate_rules import GateRules
     from weftwork.protocol.envelopes.outcome import Accepted
 
-    rules = Rules(
+    rules = GateRules(
         _known(envelope_kinds),
         supported=frozenset(supported) if supported else None,
-        contract=Contract(frozenset(node_accepts) if node_accepts else None),
+        contract=EnvelopeContract(frozenset(node_accepts) if node_accepts else None),
         strict=strict,
         secrets=_learnt(secrets),
         trust="untrusted" if untrusted else None,
-        approval=approval,
+        advances_approval=approval,
     )
     document = _read(file)
     verdict, said = explain(_filled(document, untrusted) if fill else document, rules)
@@ -119,13 +119,16 @@ def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
     Example:
       weftwork envelope kinds --envelope-kinds kinds/
     """
-    from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+    from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 
     versions = _known(envelope_kinds).versions
-    words = {**dict.fromkeys(UNIVERSAL, "universal: always taken"), **dict.fromkeys(SHOWN, "of the protocol: checked")}
+    words = {
+        **dict.fromkeys(UNIVERSAL_KINDS, "universal: always taken"),
+        **dict.fromkeys(DISPLAY_KINDS, "of the protocol: checked"),
+    }
     rows = [(name, version, words.get(name, "of others")) for name, version in versions.items()]
     if as_json:
-        listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL} for name, version, _ in rows]
+        listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL_KINDS} for name, version, _ in rows]
         say(json.dumps({"kinds": listed}, indent=2))
         return
     from weftwork.cli.console.table import print_table
@@ -150,7 +153,7 @@ def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
     say(json.dumps(found.schema, indent=2))
 
 
-def _known(paths: tuple[str, ...]) -> "Kinds":
+def _known(paths: tuple[str, ...]) -> "KindSet":
     from weftwork.settings import Settings, SettingsError
     from weftwork.wiring.envelope_kinds import host_kinds
 
@@ -193,16 +196,16 @@ def _read(name: str) -> Any:
 def _filled(document: Any, untrusted: bool) -> Any:
     import time
 
-    from weftwork.protocol.envelopes.defaults import Origin, filled
+    from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 
     trust = "untrusted" if untrusted else "trusted"
-    return filled(document, Origin("run", "node", "0", 0, int(time.time() * 1000), trust))
+    return fill_defaults(document, EnvelopeOrigin("run", "node", "0", 0, int(time.time() * 1000), trust))
 
 
-def _lines(outcome: "Outcome", said: "list[Said]") -> Iterator[str]:
+def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
     from weftwork.cli.console.table import colour
     from weftwork.protocol.envelopes.gate import STEPS
-    from weftwork.protocol.envelopes.outcome import Invalid, document_of
+    from weftwork.protocol.envelopes.outcome import Invalid, outcome_document
 
     for step in said:
         state = "ok" if step.passed else "fail"
@@ -214,13 +217,13 @@ def _lines(outcome: "Outcome", said: "list[Said]") -> Iterator[str]:
     rest = [name for name, _ in STEPS[len(said) :]]
     if rest:
         yield f"not reached: {', '.join(rest)}"
-    yield str(document_of(outcome)["status"])
+    yield str(outcome_document(outcome)["status"])
 
 
-def _as_json(outcome: "Outcome", said: "list[Said]", with_payload: bool) -> dict[str, Any]:
-    from weftwork.protocol.envelopes.outcome import document_of
+def _as_json(outcome: "EnvelopeOutcome", said: "list[GateStep]", with_payload: bool) -> dict[str, Any]:
+    from weftwork.protocol.envelopes.outcome import outcome_document
 
-    document = document_of(outcome)
+    document = outcome_document(outcome)
     if not with_payload:
         document.pop("redactedPayload", None)
     steps = [{"step": each.step, "passed": each.passed, "note": each.note} for each in said]

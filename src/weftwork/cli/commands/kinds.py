@@ -10,7 +10,7 @@ from weftwork.cli.client.errors import Refused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.options import connected
 from weftwork.cli.console.text import say, shown
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
 
 DISCOVERY: Final = "/.well-known/openwop"
@@ -82,7 +82,7 @@ def _advertised(client: Client) -> dict[str, int | None]:
 
 
 def _origin(name: str) -> str:
-    return "the protocol" if name in UNIVERSAL or name in SHOWN else "the host"
+    return "the protocol" if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS else "the host"
 
 
 def _missing(client: Client, kind: str) -> str:

@@ -21,8 +21,8 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.envelopes.gate_rules import Known
-from weftwork.protocol.envelopes.handling import known_of
+from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.review.debug_bundle import bare_bundle
@@ -189,7 +189,7 @@ class EnvelopeRecords:
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
-    async def find(self, run: RunKey, correlation_id: str) -> Known | None:
+    async def find(self, run: RunKey, correlation_id: str) -> RecordedOutcome | None:
         """The first record, as the fold keeps it; None where there is none among the first events, and for no run."""
         seen = 0
         while seen < MAX_EVENTS_SCANNED and (
@@ -197,6 +197,6 @@ class EnvelopeRecords:
         ):
             for event in page:
                 if event.type == ENVELOPE_RECORDED and event.causation_id == correlation_id:
-                    return known_of(msgspec.json.decode(event.payload), event.content_trust)
+                    return recorded_outcome(msgspec.json.decode(event.payload), event.content_trust)
             seen += len(page)
         return None

@@ -8,9 +8,15 @@ from typing import Final
 from weftwork.engine.decide.decision import NOTHING, Decision, ending, error
 from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered, NodeSuspended
 from weftwork.engine.decide.interrupts import question, suspend
-from weftwork.protocol.envelopes.contract import Contract
-from weftwork.protocol.envelopes.handling import Judged, caused, failure_of, lifted, projected
-from weftwork.protocol.envelopes.kind import CLARIFICATION
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.handling import (
+    JudgedEnvelope,
+    clarification_interrupt,
+    envelope_failure,
+    outcome_events,
+    with_cause,
+)
+from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.people.interrupt_events import misplaced
@@ -37,10 +43,10 @@ def send(state: RunState, given: EnvelopeSent) -> Decision:
     running = _running(state, given.node_id, given.entered)
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
-    drafts = tuple(draft for draft in projected(judged, given.contract) if _is_told(state, draft))
+    drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _is_told(state, draft))
     if question is not None and question.key not in state.resolutions and misplaced(state, question) is None:
         asked = suspend(state, NodeSuspended(given.node_id, question, given.entered))
-        drafts += caused(asked, judged.correlation_id, judged.outcome.content_trust)
+        drafts += with_cause(asked, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
 
 
@@ -55,15 +61,15 @@ def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
     return node if node is not None and entered in (-1, node.entry_sequence) else None
 
 
-def would_record(judged: Judged, contract: Contract, asked_before: int) -> tuple[Draft, ...]:
+def would_record(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:
     """env-32 (RFC 0021, projection): the record, what its handler adds, and the question or the failure that follows.
 
     `asked_before` is how many questions the node has asked.
     """
     outcome, node_id = judged.outcome, judged.node_id
     more: tuple[Draft, ...] = ()
-    if isinstance(outcome, Accepted) and judged.type == CLARIFICATION:
-        more = question(node_id, interrupt_id(node_id, asked_before + 1), lifted(outcome))
-    elif (failure := failure_of(outcome)) is not None:
+    if isinstance(outcome, Accepted) and judged.type == CLARIFICATION_KIND:
+        more = question(node_id, interrupt_id(node_id, asked_before + 1), clarification_interrupt(outcome))
+    elif (failure := envelope_failure(outcome)) is not None:
         more = (ending("node.failed", node_id, error=error(failure.code, failure.message, failure.details)),)
-    return (*projected(judged, contract), *caused(more, judged.correlation_id, outcome.content_trust))
+    return (*outcome_events(judged, contract), *with_cause(more, judged.correlation_id, outcome.content_trust))

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import Contract
-from weftwork.protocol.envelopes.handling import Judged
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.batch import ChildResult
 from weftwork.protocol.run.effects import EffectRef
@@ -142,8 +142,8 @@ class EnvelopeSent(msgspec.Struct, frozen=True):
     """A model has sent a running node an envelope that the gate does not call invalid."""
 
     node_id: str
-    judged: Judged
-    contract: Contract
+    judged: JudgedEnvelope
+    contract: EnvelopeContract
     interrupt: Interrupt | None
     """The question that a clarification is lifted to, if the node as a whole is to wait for its answer."""
     recorded: Any

@@ -17,8 +17,8 @@ import msgspec
 
 from weftwork.ports.storage.definitions import Definitions, Full, Known, Listed, Registered, Registration
 from weftwork.ports.storage.event_log import Recorded
-from weftwork.protocol.envelopes.kind import Kinds
-from weftwork.protocol.envelopes.kind_registry import BUILTIN, check_taken
+from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS, check_host_kinds
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
@@ -70,7 +70,9 @@ _UNKNOWN: Final = ""
 class Catalog:
     """Workflows of files by id; those of tenants in the store; plans by digest, as pinned by runs."""
 
-    def __init__(self, definitions: Definitions, types: Mapping[str, NodeDeclaration], kinds: Kinds = BUILTIN) -> None:
+    def __init__(
+        self, definitions: Definitions, types: Mapping[str, NodeDeclaration], kinds: KindSet = BUILTIN_KINDS
+    ) -> None:
         self.types = types
         self._kinds = kinds
         self._definitions = definitions
@@ -120,7 +122,7 @@ class Catalog:
         """The plan of a definition, or everything that keeps this host from running it."""
         workflow, violations = parse_workflow(document, self.types, pinned)
         if workflow is not None and not pinned:
-            violations = check_taken(self._kinds, workflow.envelope_kinds)
+            violations = check_host_kinds(self._kinds, workflow.envelope_kinds)
         if workflow is None or violations:
             return None, violations
         return plan_workflow(workflow)

@@ -12,7 +12,7 @@ from weftwork.ports.models import MadeMedia
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState
@@ -106,14 +106,14 @@ class EntryMedia:
 
     def by_url(self, document: Any) -> Any:
         """An envelope of media whose base64 was taken out before the answer was recorded."""
-        if not is_object(document) or document.get("type") not in MEDIA or self._runtime.assets is None:
+        if not is_object(document) or document.get("type") not in MEDIA_KINDS or self._runtime.assets is None:
             return document
         return {**document, "payload": by_url(document.get("payload"))}
 
     async def converted(self, document: Any) -> Any:
         """media-86 (RFC 0055 C, inline cap): an envelope of media from a model, kept as an asset: inline if it was sent
         so and is small enough, else by its URL; with its true size and type. Anything else as it is."""
-        payload = document.get("payload") if is_object(document) and document.get("type") in MEDIA else None
+        payload = document.get("payload") if is_object(document) and document.get("type") in MEDIA_KINDS else None
         if not is_object(payload) or self._runtime.assets is None:
             return document
         declared = str(payload.get("mimeType", ""))
@@ -133,7 +133,7 @@ class EntryMedia:
     def is_foreign(self, document: Any) -> bool:
         """media-87 (RFC 0055 C, tenant scope): whether an envelope of media shows an asset URL of this host that opens
         nothing of this tenant."""
-        payload = document.get("payload") if is_object(document) and document.get("type") in MEDIA else None
+        payload = document.get("payload") if is_object(document) and document.get("type") in MEDIA_KINDS else None
         url = payload.get("url") if is_object(payload) else None
         if not isinstance(url, str) or self._runtime.assets is None:
             return False

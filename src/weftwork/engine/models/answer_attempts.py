@@ -15,27 +15,27 @@ from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import NodeContext
 from weftwork.protocol.envelopes.completion import (
     TRUNCATION_MULTIPLIER,
-    Complete,
-    Refused,
-    Truncated,
-    Unfit,
+    CompleteAnswer,
+    MismatchedAnswer,
+    RefusedAnswer,
+    TruncatedAnswer,
     attempts_allowed,
-    judge,
+    judge_answer,
     next_budget,
-    nl_to_format,
-    recovery_applied,
+    nl_to_format_event,
+    recovery_applied_event,
     refusal_event,
-    retry_attempted,
-    retry_exhausted,
+    retry_attempted_event,
+    retry_exhausted_event,
     truncated_event,
 )
-from weftwork.protocol.envelopes.text.extraction import Found
+from weftwork.protocol.envelopes.text.extraction import Extraction
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 
 REFUSED: Final = "The model refused to answer."
 
-Judgement = Complete | Refused | Truncated | Unfit
+Judgement = CompleteAnswer | RefusedAnswer | TruncatedAnswer | MismatchedAnswer
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -43,9 +43,9 @@ class Wish(msgspec.Struct, frozen=True):
 
     name: str
     """Of the kind, or of the shape."""
-    read: Callable[[str], Found | None]
+    read: Callable[[str], Extraction | None]
     check: Callable[[ModelAnswer, Any], Sequence[Violation]]
-    corrective: Callable[[Unfit], str]
+    corrective: Callable[[MismatchedAnswer], str]
     schema: dict[str, Any]
     coercion: str
     """What a model is told once that answers in plain words; empty: it is not asked for that."""
@@ -66,16 +66,16 @@ class Attempts:
         """The judgement of the last answer, which is asked for twice."""
         self.retries = 0
 
-    async def ask(self, request: ModelRequest) -> tuple[Complete, ModelAnswer] | Failed:
+    async def ask(self, request: ModelRequest) -> tuple[CompleteAnswer, ModelAnswer] | Failed:
         """The first answer that can be used, or why there is none."""
         asked, coerces = request, False
         while True:
             attempt = self.retries + 1
             answer = await self._context.generate(asked, partial(self._along, request, attempt, coerces))
             judged = self._judge(answer)
-            if isinstance(judged, Complete):
+            if isinstance(judged, CompleteAnswer):
                 return judged, answer
-            if isinstance(judged, Refused):
+            if isinstance(judged, RefusedAnswer):
                 return Failed("envelope_refusal", REFUSED, retryable=False)
             if coerces or not self._goes_on(judged, attempt):
                 if not coerces and self._coerces(judged):
@@ -85,7 +85,7 @@ class Attempts:
                     continue
                 return self._exhausted(judged, attempt + coerces)
             self.retries += 1
-            if isinstance(judged, Truncated):
+            if isinstance(judged, TruncatedAnswer):
                 # No word about what went before: it would not have been cut off for want of one.
                 budget = next_budget(asked.max_tokens, TRUNCATION_MULTIPLIER, None)
                 asked = msgspec.structs.replace(request, max_tokens=budget)
@@ -95,14 +95,14 @@ class Attempts:
     def _judge(self, answer: ModelAnswer) -> Judgement:
         wish = self._wish
         if self._last is None or self._last[0] != answer:
-            self._last = answer, judge(answer, wish.read, lambda each: wish.check(answer, each), wish.schema)
+            self._last = answer, judge_answer(answer, wish.read, lambda each: wish.check(answer, each), wish.schema)
         return self._last[1]
 
     def _goes_on(self, judged: Judgement, attempt: int) -> bool:
         return attempt < self._allowed
 
     def _coerces(self, judged: Judgement) -> bool:
-        return isinstance(judged, Unfit) and judged.prose and bool(self._wish.coercion)
+        return isinstance(judged, MismatchedAnswer) and judged.is_prose and bool(self._wish.coercion)
 
     def _along(
         self, request: ModelRequest, attempt: int, coerces: bool, answer: ModelAnswer
@@ -112,36 +112,38 @@ class Attempts:
         goes_on = not coerces and self._goes_on(judged, attempt)
         events: list[EmitEvent] = []
         match judged:
-            case Complete(path=path, offset=offset):
+            case CompleteAnswer(path=path, offset=offset):
                 if path != "direct":
-                    events.append(EmitEvent("envelope.recovery.applied", recovery_applied(node_id, path, offset)))
-            case Refused(text=text, category=category):
+                    events.append(EmitEvent("envelope.recovery.applied", recovery_applied_event(node_id, path, offset)))
+            case RefusedAnswer(text=text, category=category):
                 prompts = [request.system, *(message.text for message in request.messages)]
                 said = refusal_event(node_id, answer.provider, answer.model, text, category, prompts)
                 events.append(EmitEvent("envelope.refusal", said))
-            case Truncated():
+            case TruncatedAnswer():
                 events.append(EmitEvent("envelope.truncated", truncated_event(node_id, answer, judged)))
                 if goes_on:
-                    again = retry_attempted(node_id, attempt + 1, "truncation", None)
+                    again = retry_attempted_event(node_id, attempt + 1, "truncation", None)
                     events.append(EmitEvent("envelope.retry.attempted", again))
-            case Unfit(reason=reason, error=error):
+            case MismatchedAnswer(reason=reason, error=error):
                 if goes_on:
-                    again = retry_attempted(node_id, attempt + 1, reason, error)
+                    again = retry_attempted_event(node_id, attempt + 1, reason, error)
                     events.append(EmitEvent("envelope.retry.attempted", again))
                 elif not coerces and self._coerces(judged):
-                    events.append(EmitEvent("envelope.nlToFormat.engaged", nl_to_format(node_id, self._wish.name)))
+                    events.append(
+                        EmitEvent("envelope.nlToFormat.engaged", nl_to_format_event(node_id, self._wish.name))
+                    )
         return tuple(events)
 
-    def _exhausted(self, judged: Truncated | Unfit, total: int) -> Failed:
+    def _exhausted(self, judged: TruncatedAnswer | MismatchedAnswer, total: int) -> Failed:
         """rel-21 (RFC 0032 B.2, RFC 0033): the end of all attempts is said before the node fails."""
         rounds = self._context.limits.schema_rounds
-        reason, error = ("truncation", None) if isinstance(judged, Truncated) else (judged.reason, judged.error)
+        reason, error = ("truncation", None) if isinstance(judged, TruncatedAnswer) else (judged.reason, judged.error)
         breach = {"kind": "schema", "limit": rounds, "observed": max(total, rounds + 1), "nodeId": self._node_id}
         effects = (
-            EmitEvent("envelope.retry.exhausted", retry_exhausted(self._node_id, total, reason, error)),
+            EmitEvent("envelope.retry.exhausted", retry_exhausted_event(self._node_id, total, reason, error)),
             EmitEvent("cap.breached", breach),
         )
-        if isinstance(judged, Truncated):
+        if isinstance(judged, TruncatedAnswer):
             message = "The answer of the model was cut off each time, however much room it had."
             return Failed("envelope_truncation_unrecoverable", message, retryable=False, effects=effects)
         message = f"No answer of the model could be used: {judged.error}"

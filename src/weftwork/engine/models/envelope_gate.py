@@ -8,13 +8,13 @@ import msgspec
 from weftwork.engine.node_events import unaskable
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.nodes import Emission, NodeCall
-from weftwork.protocol.envelopes.defaults import Origin, filled
+from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules, nothing
-from weftwork.protocol.envelopes.handling import Judged, lifted
-from weftwork.protocol.envelopes.kind import CLARIFICATION, MEDIA, Kinds
-from weftwork.protocol.envelopes.outcome import Accepted, Detail, Invalid, Outcome
-from weftwork.protocol.envelopes.reassembly import is_piece
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
+from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt
+from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
+from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, OutcomeDetail
+from weftwork.protocol.envelopes.reassembly import is_partial
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object, is_too_large
 from weftwork.protocol.media.inline_media import decoded
@@ -26,19 +26,21 @@ PIECE = Invalid(
     "invalid_envelope_shape",
     "invalid_envelope_shape: a piece of an envelope came without the others",
     (
-        Detail(
+        OutcomeDetail(
             "/partial", "#/properties/partial", "required", "belongs to an envelope of which other pieces never came"
         ),
     ),
 )
-TOO_LARGE = Invalid("envelope_invalid", "The payload is too large.", (Detail("/payload", "", "size", "is too large"),))
+TOO_LARGE = Invalid(
+    "envelope_invalid", "The payload is too large.", (OutcomeDetail("/payload", "", "size", "is too large"),)
+)
 
 
 class Seen(msgspec.Struct, frozen=True):
     """What the gate made of an envelope."""
 
-    outcome: Outcome
-    judged: Judged | None = None
+    outcome: EnvelopeOutcome
+    judged: JudgedEnvelope | None = None
     """What is to be recorded; None if there is nothing, or it was recorded before."""
     question: Interrupt | None = None
     clarifies: str | None = None
@@ -77,23 +79,23 @@ class Gate:
 
         Without `records` it is judged as if nothing had been sent before: the same whenever it is asked.
         """
-        complete = filled(document, self._origin(emission))
-        if is_object(complete) and complete.get("type") in MEDIA:
+        complete = fill_defaults(document, self._origin(emission))
+        if is_object(complete) and complete.get("type") in MEDIA_KINDS:
             complete = mirrored(complete)
-        if is_piece(complete):
+        if is_partial(complete):
             return Seen(PIECE)
         if is_too_large(document):
             return Seen(TOO_LARGE)
         rules = self._rules(emission)
-        verdict = accept(complete, rules if records else msgspec.structs.replace(rules, known=nothing))
+        verdict = accept(complete, rules if records else msgspec.structs.replace(rules, known=no_record))
         outcome = verdict.outcome
         if isinstance(outcome, Invalid):
             return Seen(outcome)
-        if verdict.type in MEDIA and not verdict.repeated and (fault := self._media_fault(complete)) is not None:
+        if verdict.type in MEDIA_KINDS and not verdict.repeated and (fault := self._media_fault(complete)) is not None:
             return Seen(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
         correlation = verdict.correlation_id
-        clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION else None
-        question = lifted(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
+        clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION_KIND else None
+        question = clarification_interrupt(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
         if verdict.repeated:
             return Seen(outcome, clarifies=clarifies)
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
@@ -101,9 +103,9 @@ class Gate:
             return Seen(TOO_LARGE)
         if question is not None and (wrong := unaskable(question)) is not None:
             pointer = str((wrong.details or {}).get("pointer", ""))
-            detail = Detail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
+            detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
             return Seen(Invalid("envelope_invalid", wrong.message, (detail,)))
-        judged = Judged(
+        judged = JudgedEnvelope(
             self._node_id,
             verdict.type,
             correlation,
@@ -111,27 +113,27 @@ class Gate:
             outcome,
             verdict.schema_version,
             self._floor(verdict.type, emission),
-            self._rendering(complete, outcome) if verdict.type in MEDIA else None,
+            self._rendering(complete, outcome) if verdict.type in MEDIA_KINDS else None,
         )
         # An item of a map waits by way of its map.
         return Seen(outcome, judged, None if self._item else question, clarifies)
 
-    def recorded(self, kind: str, emission: Emission) -> Known | None:
+    def recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
         """What stands in the log for an envelope that names no id of its own."""
-        complete = filled({"type": kind}, self._origin(emission))
+        complete = fill_defaults({"type": kind}, self._origin(emission))
         return self._state.envelopes.get(complete["correlationId"])
 
-    def _media_fault(self, complete: dict[str, Any]) -> Detail | None:
+    def _media_fault(self, complete: dict[str, Any]) -> OutcomeDetail | None:
         payload = complete["payload"]
         if (fault := url_fault(payload)) is not None:
             return fault
         if isinstance(payload.get("base64"), str) and decoded(payload["base64"]) is None:
-            return Detail("/payload/base64", "#/properties/base64", "contentEncoding", "must be base64")
+            return OutcomeDetail("/payload/base64", "#/properties/base64", "contentEncoding", "must be base64")
         if self._is_foreign(complete):
-            return Detail("/payload/url", "#/properties/url", "asset", "is no asset of this run's tenant")
+            return OutcomeDetail("/payload/url", "#/properties/url", "asset", "is no asset of this run's tenant")
         return None
 
-    def _rendering(self, complete: dict[str, Any], outcome: Outcome) -> dict[str, Any] | None:
+    def _rendering(self, complete: dict[str, Any], outcome: EnvelopeOutcome) -> dict[str, Any] | None:
         if not isinstance(outcome, Accepted):
             return None
         title = complete["meta"].get("rendering", {}).get("title", "")
@@ -143,21 +145,21 @@ class Gate:
         if seen.clarifies is not None:
             self._clarified.add(seen.clarifies)
 
-    def _origin(self, emission: Emission) -> Origin:
+    def _origin(self, emission: Emission) -> EnvelopeOrigin:
         node = self._state.nodes[self._node_id]
         turn = f"{self._item}/{self._call.visit}.{node.failures}.{emission.turn}"
         trust = "untrusted" if self._is_untrusted() else "trusted"
-        return Origin(self._call.run_id, self._node_id, turn, emission.index, node.first_started_at, trust)
+        return EnvelopeOrigin(self._call.run_id, self._node_id, turn, emission.index, node.first_started_at, trust)
 
     def _floor(self, name: str, emission: Emission) -> int | None:
         kind = self._kinds(emission).find(name)
         return kind.version if kind is not None else None
 
-    def _kinds(self, emission: Emission) -> Kinds:
-        kinds = self._runtime.kinds.beside(self._state.plan.workflow.envelope_kinds)
+    def _kinds(self, emission: Emission) -> KindSet:
+        kinds = self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds)
         return kinds.with_kinds(emission.kinds) if emission.kinds else kinds
 
-    def _rules(self, emission: Emission) -> Rules:
+    def _rules(self, emission: Emission) -> GateRules:
         limits = self._runtime.limits
         kinds = self._kinds(emission)
         counters = Counters(
@@ -165,11 +167,11 @@ class Gate:
             Counter(emission.schema_rounds, limits.schema_rounds),
             Counter(len(self._clarified), limits.clarification_rounds),
         )
-        return Rules(
+        return GateRules(
             kinds,
-            kinds.taken,
+            kinds.accepted,
             emission.contract,
             counters=counters,
             secrets=self._redactor.copies if self._redactor is not None else None,
-            known=self._state.envelopes.get,
+            find_recorded=self._state.envelopes.get,
         )

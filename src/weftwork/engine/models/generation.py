@@ -9,30 +9,36 @@ from weftwork.engine.models.answer_attempts import REFUSED, Attempts, Wish
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
-from weftwork.protocol.envelopes.completion import Unfit, refusal_event, retry_exhausted
-from weftwork.protocol.envelopes.contract import Contract
-from weftwork.protocol.envelopes.defaults import Origin
-from weftwork.protocol.envelopes.gate import CONFLICT
-from weftwork.protocol.envelopes.handling import failure_of, lifted
+from weftwork.protocol.envelopes.completion import MismatchedAnswer, refusal_event, retry_exhausted_event
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.defaults import EnvelopeOrigin
+from weftwork.protocol.envelopes.gate import CORRELATION_CONFLICT
+from weftwork.protocol.envelopes.handling import clarification_interrupt, envelope_failure
 from weftwork.protocol.envelopes.instructions import (
-    coercion,
-    corrective,
-    discarded,
+    coercion_instructions,
+    correction,
+    discarded_kind_text,
     envelope_directive,
     output_directive,
-    parse_fragment,
-    schema_answer,
-    unknown_kind,
+    schema_response_text,
+    unknown_kind_text,
+    unreadable_correction,
 )
-from weftwork.protocol.envelopes.kind import CLARIFICATION, ERROR, SCHEMA_REQUEST, UNIVERSAL, Kind
+from weftwork.protocol.envelopes.kind import (
+    CLARIFICATION_KIND,
+    ERROR_KIND,
+    SCHEMA_REQUEST_KIND,
+    UNIVERSAL_KINDS,
+    KindDefinition,
+)
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
-from weftwork.protocol.envelopes.reassembly import joined
+from weftwork.protocol.envelopes.reassembly import reassemble
 from weftwork.protocol.envelopes.text.extraction import (
-    Found,
-    envelopes_in,
+    Extraction,
+    extract_envelopes,
+    extract_value,
+    find_envelopes,
     looks_like_envelope,
-    read_envelopes,
-    read_value,
 )
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.canonical import encode_stored
@@ -80,14 +86,14 @@ async def say(
         if answer.stop == "content-filter":
             return Failed("envelope_refusal", REFUSED, retryable=False)
         turn = _Turn(context, call, call.contract, rounds)
-        documents = envelopes_in(answer.text) if answer.stop == "stop" else None
+        documents = find_envelopes(answer.text) if answer.stop == "stop" else None
         for document in documents.documents if documents is not None else ():
             known = context.kind(document["type"]) is not None
             if not known or isinstance(context.judge(document, turn.emission(answer)), Invalid):
                 # It only looks like one: text is text.
                 continue
             failed = await turn.send(document, answer)
-            if failed is not None and failed.code != CONFLICT:
+            if failed is not None and failed.code != CORRELATION_CONFLICT:
                 return failed
         found += turn.others
         rounds = turn.rounds if turn.clarified or turn.rounds > rounds else rounds + 1
@@ -101,14 +107,19 @@ async def fill(
     context: NodeContext, call: NodeCall, request: ModelRequest, schema: dict[str, Any], name: str
 ) -> Filled | Failed:
     """A value that fits a schema, which has passed the check for callers' schemas."""
-    kind = Kind(STRUCTURED, 1, schema)
-    contract = Contract(frozenset({STRUCTURED}))
+    kind = KindDefinition(STRUCTURED, 1, schema)
+    contract = EnvelopeContract(frozenset({STRUCTURED}))
 
     def check(answer: ModelAnswer, document: Any) -> list[Violation]:
         return check_value(schema, document, "")
 
     wish = Wish(
-        name, partial(read_value, clean=True), check, partial(_correct, name, schema), schema, coercion(name, schema)
+        name,
+        partial(extract_value, clean=True),
+        check,
+        partial(_correct, name, schema),
+        schema,
+        coercion_instructions(name, schema),
     )
     asked = _instructed(request, output_directive(schema))
     result = await Attempts(context, call.node_id, wish).ask(asked)
@@ -127,7 +138,7 @@ async def typed(
     call: NodeCall,
     request: ModelRequest,
     envelope_type: str,
-    contract: Contract,
+    contract: EnvelopeContract,
 ) -> Typed | Failed:
     """An envelope of a kind. Questions are asked, schemas given and mistakes sent back on the way there."""
     wanted = context.kind(envelope_type)
@@ -150,16 +161,16 @@ async def typed(
         rounds += attempts.retries
         for document in complete.documents:
             failed = await turn.send(_enveloped(document, wanted), answer)
-            if failed is not None and failed.code != CONFLICT:
+            if failed is not None and failed.code != CORRELATION_CONFLICT:
                 return failed
         if turn.clarified:
             # What the model sent beside its question it made without the answer.
-            others += [each for each in turn.others if each.type not in (wanted.name, ERROR)]
+            others += [each for each in turn.others if each.type not in (wanted.name, ERROR_KIND)]
             asked = _continued(asked, answer, turn.fragments)
             continue
         others += turn.others
         known = next((each for each in others if each.type == wanted.name), None)
-        known = known or next((each for each in others if each.type == ERROR), None)
+        known = known or next((each for each in others if each.type == ERROR_KIND), None)
         if known is not None:
             return Typed(known, answer, tuple(each for each in others if each is not known))
         rounds = turn.rounds if turn.rounds > rounds else rounds + 1
@@ -172,7 +183,7 @@ async def typed(
 class _Turn:
     """The envelopes of one answer, one after the other."""
 
-    def __init__(self, context: NodeContext, call: NodeCall, contract: Contract, rounds: int = 0) -> None:
+    def __init__(self, context: NodeContext, call: NodeCall, contract: EnvelopeContract, rounds: int = 0) -> None:
         self._context = context
         self._call = call
         self._contract = contract
@@ -186,7 +197,7 @@ class _Turn:
     def emission(self, answer: ModelAnswer) -> Emission:
         return Emission(answer.turn, self._sent, self.rounds, self._contract)
 
-    def wish(self, wanted: Kind) -> Wish:
+    def wish(self, wanted: KindDefinition) -> Wish:
         def check(answer: ModelAnswer, document: Any) -> list[Violation]:
             outcome = self._context.judge(_enveloped(document, wanted), self.emission(answer))
             return _violations(outcome) if isinstance(outcome, Invalid) else []
@@ -198,45 +209,49 @@ class _Turn:
             check,
             correct,
             wanted.schema,
-            coercion(wanted.name, wanted.schema),
+            coercion_instructions(wanted.name, wanted.schema),
         )
 
-    def _read(self, text: str) -> Found | None:
-        found = read_envelopes(text, clean=True)
+    def _read(self, text: str) -> Extraction | None:
+        found = extract_envelopes(text, clean=True)
         if found is None:
             return None
-        origin = Origin(self._call.run_id, self._call.node_id, "pieces", 0, self._context.started_at, "trusted")
-        return msgspec.structs.replace(found, documents=joined(found.documents, origin))
+        origin = EnvelopeOrigin(self._call.run_id, self._call.node_id, "pieces", 0, self._context.started_at, "trusted")
+        return msgspec.structs.replace(found, documents=reassemble(found.documents, origin))
 
     async def send(self, document: Any, answer: ModelAnswer) -> Failed | None:
         """Send an envelope through the gate and do what its kind asks for; or why the node fails by it."""
         outcome = await self._context.emit(document, self.emission(answer))
         self._sent += 1
-        if failure_of(outcome) is not None:
+        if envelope_failure(outcome) is not None:
             return _failed(outcome)
         if not isinstance(outcome, Accepted):
             if isinstance(outcome, Gated):
-                self.fragments.append(discarded(outcome.type, outcome.allowed))
+                self.fragments.append(discarded_kind_text(outcome.type, outcome.allowed))
             return None
-        if outcome.type == CLARIFICATION:
-            resolution = await self._context.ask(lifted(outcome))
+        if outcome.type == CLARIFICATION_KIND:
+            resolution = await self._context.ask(clarification_interrupt(outcome))
             self.clarified = True
             said = encode_stored(resolution.value).decode()
             fenced = wrap_untrusted(resolution.value, type="answers") if resolution.untrusted else said
             self.fragments.append(f"Answers to your questions, by id:\n{fenced}")
-        elif outcome.type == SCHEMA_REQUEST:
+        elif outcome.type == SCHEMA_REQUEST_KIND:
             self.rounds += 1
             self.fragments.append(self._schema(outcome.payload["envelopeType"]))
-        elif outcome.type == ERROR or outcome.type not in UNIVERSAL:
+        elif outcome.type == ERROR_KIND or outcome.type not in UNIVERSAL_KINDS:
             self.others.append(outcome)
         return None
 
     def _schema(self, name: str) -> str:
         known = self._context.kind(name)
-        return schema_answer(known.name, known.version, known.schema) if known is not None else unknown_kind(UNIVERSAL)
+        return (
+            schema_response_text(known.name, known.version, known.schema)
+            if known is not None
+            else unknown_kind_text(UNIVERSAL_KINDS)
+        )
 
 
-def _enveloped(document: Any, wanted: Kind) -> Any:
+def _enveloped(document: Any, wanted: KindDefinition) -> Any:
     """A model may send the bare payload of what it was asked for."""
     if not looks_like_envelope(document):
         return {"type": wanted.name, "schemaVersion": wanted.version, "payload": document}
@@ -249,8 +264,8 @@ def _violations(outcome: Invalid) -> list[Violation]:
     return found or [Violation("", outcome.code, outcome.reason)]
 
 
-def _correct(name: str, schema: dict[str, Any], unfit: Unfit) -> str:
-    return corrective(unfit.violations, name, schema) if unfit.violations else parse_fragment(name)
+def _correct(name: str, schema: dict[str, Any], unfit: MismatchedAnswer) -> str:
+    return correction(unfit.violations, name, schema) if unfit.violations else unreadable_correction(name)
 
 
 def _told_along(
@@ -281,7 +296,7 @@ def _continued(request: ModelRequest, answer: ModelAnswer, fragments: list[str])
 
 
 def _failed(outcome: Any) -> Failed:
-    failure = failure_of(outcome)
+    failure = envelope_failure(outcome)
     if failure is None:
         return Failed("envelope_contract_violation", "The model sent nothing that this node takes.", retryable=False)
     return Failed(failure.code, failure.message, failure.details or None, cause=failure.cause)
@@ -291,7 +306,7 @@ def _unfinished(context: NodeContext, node_id: str, rounds: int) -> Failed:
     limit = context.limits.schema_rounds
     breach = {"kind": "schema", "limit": limit, "observed": max(rounds, limit + 1), "nodeId": node_id}
     message = "The model sent no envelope of the wanted kind in as many turns as it has."
-    exhausted = retry_exhausted(node_id, max(rounds, 1), "type-mismatch", message)
+    exhausted = retry_exhausted_event(node_id, max(rounds, 1), "type-mismatch", message)
     effects = EmitEvent("envelope.retry.exhausted", exhausted), EmitEvent("cap.breached", breach)
     return Failed("envelope_invalid", message, effects=effects)
 

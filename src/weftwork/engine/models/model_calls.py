@@ -31,11 +31,11 @@ from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.ports.storage.event_log import AWAY_MS
 from weftwork.protocol.envelopes.completion import usage_event
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.gate_rules import Known
-from weftwork.protocol.envelopes.handling import failure_of
-from weftwork.protocol.envelopes.kind import MEDIA
-from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, Outcome
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.handling import envelope_failure
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Gated, Invalid
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.media.media_types import UNKNOWN
 from weftwork.protocol.models.answers import (
@@ -211,23 +211,23 @@ class Speech:
     def _named(self) -> dict[str, str]:
         return {"runId": self._call.run_id, "nodeId": self._call.node_id}
 
-    def judge(self, document: Any, emission: Emission) -> Outcome:
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         return self._gate.judge(self._media.by_url(document), emission, records=False).outcome
 
-    async def emit(self, document: Any, emission: Emission) -> Outcome:
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         """See ports.nodes.NodeContext."""
         document = self._media.by_url(document)
         seen = self._gate.judge(document, emission)
-        if seen.judged is not None and seen.judged.type in MEDIA and isinstance(seen.outcome, Accepted):
+        if seen.judged is not None and seen.judged.type in MEDIA_KINDS and isinstance(seen.outcome, Accepted):
             seen = self._gate.judge(await self._media.converted(document), emission)
         return await self._recorded(seen, emission)
 
-    async def _recorded(self, seen: Seen, emission: Emission) -> Outcome:
+    async def _recorded(self, seen: Seen, emission: Emission) -> EnvelopeOutcome:
         """What is recorded under the id of an envelope by now."""
         if seen.judged is None:
             self._gate.count(seen)
             return seen.outcome
-        recorded: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+        recorded: asyncio.Future[RecordedOutcome] = asyncio.get_running_loop().create_future()
         sent = EnvelopeSent(self._node_id, seen.judged, emission.contract, seen.question, recorded, self._call.entered)
         self._report(sent)
         known = await recorded
@@ -237,7 +237,7 @@ class Speech:
             return Invalid("envelope_correlation_conflict", "envelope_correlation_conflict")
         return known.outcome
 
-    async def emit_media(self, sent: MediaSent, turn: str, contract: Contract = OPEN) -> Media:
+    async def emit_media(self, sent: MediaSent, turn: str, contract: EnvelopeContract = OPEN_CONTRACT) -> Media:
         """See ports.nodes.NodeContext."""
         if not turn:
             turn = str(self._calls["/media"])
@@ -258,7 +258,7 @@ class Speech:
             return shown_media(outcome, self._state.header.partition, sent.title)
         if isinstance(outcome, Gated) and outcome.refusal_mode == "discard-and-warn":
             raise Discarded
-        failure = failure_of(outcome)
+        failure = envelope_failure(outcome)
         assert failure is not None, "what is not accepted fails"
         raise StepFailed(Failed(failure.code, failure.message, failure.details or None, retryable=False))
 

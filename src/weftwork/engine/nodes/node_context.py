@@ -38,8 +38,8 @@ from weftwork.ports.node_outcome import (
 )
 from weftwork.ports.nodes import Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.outcome import Outcome as EnvelopeOutcome
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.json.values import is_too_large
 from weftwork.protocol.limits import Limits
@@ -292,8 +292,8 @@ class Context:
         await self._spoken.show(answer)
         return answer
 
-    def kind(self, name: str) -> Kind | None:
-        return self._runtime.kinds.beside(self._state.plan.workflow.envelope_kinds).find(name)
+    def kind(self, name: str) -> KindDefinition | None:
+        return self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds).find(name)
 
     def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         return self._spoken.judge(document, emission)

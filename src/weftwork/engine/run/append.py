@@ -14,7 +14,7 @@ import msgspec
 
 from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import NewChild
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
@@ -38,7 +38,7 @@ from weftwork.protocol.run.projection import InterruptListing, Projection, State
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
-_MEDIA: Final = frozenset(MEDIA)
+_MEDIA: Final = frozenset(MEDIA_KINDS)
 _TIMED: Final = {"channel.written": "writtenAt"}
 """evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time."""
 _TURNS: Final = {

@@ -9,12 +9,12 @@ from typing import Any, Final, cast, get_args
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.defaults import MAX_ID
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules, Verdict
-from weftwork.protocol.envelopes.handling import Judged
-from weftwork.protocol.envelopes.kind import Kinds
-from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, RefusalMode, document_of
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, GateVerdict, RecordedOutcome
+from weftwork.protocol.envelopes.handling import JudgedEnvelope
+from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, RefusalMode, outcome_document
 from weftwork.protocol.ids import is_node_id, is_path_id
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.values import is_array, is_object
@@ -22,50 +22,50 @@ from weftwork.protocol.privacy.secret_matcher import Copies, redact
 from weftwork.protocol.run.events import Trust
 
 CAPABILITY: Final = "host.aiEnvelope.supported"
-APPROVAL: Final = "approval"
+APPROVAL_KIND: Final = "approval"
 MAX_SECRETS: Final = 64
 """Of one call; more are not looked for."""
-UNNAMED: Final = "node"
+DEFAULT_NODE_ID: Final = "node"
 """The node of a projection that names none."""
 
 
-Good = Accepted | Gated | Breached
+RecordableOutcome = Accepted | Gated | Breached
 """Outcomes that are recorded."""
 
 
-class Planted(msgspec.Struct, frozen=True):
+class PriorOutcome(msgspec.Struct, frozen=True):
     """An outcome that the caller says there was, whatever it looks like."""
 
     type: str
     document: dict[str, Any]
 
 
-class Projection(msgspec.Struct, frozen=True):
+class ProjectionTarget(msgspec.Struct, frozen=True):
     """Where the events of an outcome go."""
 
     run_id: str
     node_id: str
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AcceptRequest(msgspec.Struct, frozen=True):
     """All that a body says beside the envelope."""
 
-    rules: Rules
-    planted: dict[str, Planted] = {}
+    rules: GateRules
+    prior_outcomes: dict[str, PriorOutcome] = {}
     """By correlation id."""
-    durable: str | None = None
+    dedup_run_id: str | None = None
     """The run whose recorded outcomes count."""
-    projection: Projection | None = None
+    projection: ProjectionTarget | None = None
 
 
-def asked(body: dict[str, Any], kinds: Kinds, capable: bool) -> Asked:
+def parse_accept_request(body: dict[str, Any], kinds: KindSet, capable: bool) -> AcceptRequest:
     """env-31 (RFC 0021, conformance): every field of the body as the rule that it stands for."""
     given = body.get
     target = given("projectTo")
-    contract = Contract(_names(given("nodeAllowedKinds")), _refusal_mode(target))
+    contract = EnvelopeContract(_names(given("nodeAllowedKinds")), _refusal_mode(target))
     floor = given("schemaVersionFloor")
     canaries = given("byokCanaries")
-    rules = Rules(
+    rules = GateRules(
         kinds,
         supported=_names(given("hostSupportedEnvelopes")),
         contract=contract,
@@ -74,49 +74,51 @@ def asked(body: dict[str, Any], kinds: Kinds, capable: bool) -> Asked:
         counters=_counters(given("counters")),
         secrets=_secrets(canaries) if is_array(canaries) else None,
         trust=_one_of(given("runTrustBoundary"), Trust),
-        approval=given("approvalGateContext") is True or given("boundInterruptKind") == APPROVAL,
-        capable=capable,
+        advances_approval=given("approvalGateContext") is True or given("boundInterruptKind") == APPROVAL_KIND,
+        envelopes_supported=capable,
     )
     durable = given("persistedDedup")
-    return Asked(
+    return AcceptRequest(
         rules,
-        _planted(given("priorCorrelations")),
+        _prior_outcomes(given("priorCorrelations")),
         _run_id(durable) if is_object(durable) else None,
         _projection(target, body.get("envelope"), rules),
     )
 
 
-def judged_of(verdict: Verdict, target: Projection, outcome: Good, rules: Rules) -> Judged:
+def judged_envelope(
+    verdict: GateVerdict, target: ProjectionTarget, outcome: RecordableOutcome, rules: GateRules
+) -> JudgedEnvelope:
     """What is to be recorded, and for which envelope."""
     names = (verdict.type, verdict.correlation_id, verdict.envelope_id)
-    return Judged(target.node_id, *names, outcome, verdict.schema_version, rules.advertised(verdict.type))
+    return JudgedEnvelope(target.node_id, *names, outcome, verdict.schema_version, rules.advertised(verdict.type))
 
 
-def masked(text: str, rules: Rules) -> str:
+def mask_name(text: str, rules: GateRules) -> str:
     """A name without secrets, as the gate shows it."""
     return text if rules.secrets is None else rules.secrets.mask(text)[:MAX_ID]
 
 
-def shown(verdict: Verdict, given: Asked) -> dict[str, Any]:
+def outcome_response(verdict: GateVerdict, given: AcceptRequest) -> dict[str, Any]:
     """env-37 (readings, Seam of the gate): the outcome as a document. What secrets have to do with it is told to
     those who gave some; an outcome that was recorded before they were known is shown without them all the same."""
     outcome, secrets = verdict.outcome, given.rules.secrets
     if verdict.repeated and isinstance(outcome, Accepted) and secrets is not None:
         payload, count = redact(outcome.payload, secrets)
         outcome = msgspec.structs.replace(outcome, payload=payload, redactions=outcome.redactions + count)
-    document = document_of(outcome)
+    document = outcome_document(outcome)
     if secrets is None:
         document.pop("redactedPayload", None)
         document.pop("redactionCount", None)
     return document
 
 
-def of_piece(rules: Rules) -> Rules:
+def partial_rules(rules: GateRules) -> GateRules:
     """What can be said of a piece before the others are there: everything but whether the payload fits."""
-    return msgspec.structs.replace(rules, kinds=Kinds({}), versions=rules.versions or rules.kinds.versions)
+    return msgspec.structs.replace(rules, kinds=KindSet({}), versions=rules.versions or rules.kinds.versions)
 
 
-def with_known(rules: Rules, known: Callable[[str], Known | None]) -> Rules:
+def with_recorded(rules: GateRules, known: Callable[[str], RecordedOutcome | None]) -> GateRules:
     return msgspec.structs.replace(rules, known=known)
 
 
@@ -133,14 +135,14 @@ def _refusal_mode(target: Any) -> RefusalMode:
     return cast("RefusalMode", found) if found is not None else "fail-node"
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value <= MAX_INTEGER and value == int(value) else None
 
 
 def _versions(floor: dict[str, Any]) -> dict[str, int]:
-    found = ((name, _whole(each)) for name, each in floor.items())
+    found = ((name, _integer(each)) for name, each in floor.items())
     return {name: version for name, version in found if version is not None}
 
 
@@ -157,7 +159,7 @@ def _counters(value: Any) -> Counters:
 def _counter(value: Any) -> Counter | None:
     if not is_object(value):
         return None
-    current, cap = _whole(value.get("current")), _whole(value.get("cap"))
+    current, cap = _integer(value.get("current")), _integer(value.get("cap"))
     return Counter(current, cap) if current is not None and cap is not None else None
 
 
@@ -171,8 +173,8 @@ def _secrets(canaries: list[Any]) -> Copies:
     return copies
 
 
-def _planted(value: Any) -> dict[str, Planted]:
-    found: dict[str, Planted] = {}
+def _prior_outcomes(value: Any) -> dict[str, PriorOutcome]:
+    found: dict[str, PriorOutcome] = {}
     for each in value if is_array(value) else ():
         if not is_object(each):
             continue
@@ -180,7 +182,7 @@ def _planted(value: Any) -> dict[str, Planted]:
         if not isinstance(name, str) or not isinstance(kind, str):
             continue
         if is_object(outcome) and isinstance(outcome.get("status"), str):
-            found.setdefault(name, Planted(kind, outcome))
+            found.setdefault(name, PriorOutcome(kind, outcome))
     return found
 
 
@@ -189,10 +191,10 @@ def _run_id(value: dict[str, Any]) -> str | None:
     return run_id if isinstance(run_id, str) and is_path_id(run_id) else None
 
 
-def _projection(target: Any, envelope: Any, rules: Rules) -> Projection | None:
+def _projection(target: Any, envelope: Any, rules: GateRules) -> ProjectionTarget | None:
     run_id = _run_id(target) if is_object(target) else None
     if run_id is None:
         return None
     named = (target.get("nodeId"), envelope.get("nodeId") if is_object(envelope) else None)
-    node_id = next((each for each in named if isinstance(each, str) and is_node_id(each)), UNNAMED)
-    return Projection(run_id, masked(node_id, rules))
+    node_id = next((each for each in named if isinstance(each, str) and is_node_id(each)), DEFAULT_NODE_ID)
+    return ProjectionTarget(run_id, mask_name(node_id, rules))

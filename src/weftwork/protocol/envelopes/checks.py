@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.kind import MEDIA, SCHEMA_REQUEST, SURFACE, UNIVERSAL
-from weftwork.protocol.envelopes.outcome import Detail, Invalid
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS, SCHEMA_REQUEST_KIND, SURFACE_KIND, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.validator import Mould
 from weftwork.protocol.json.decoder import MAX_DEPTH
 from weftwork.protocol.json.schema import document as schema_document
 from weftwork.protocol.json.values import is_array, is_object
 
 INVALID_SHAPE: Final = "invalid_envelope_shape"
-ENVELOPE: Final = Mould(schema_document("ai-envelope"))
+ENVELOPE_VALIDATOR: Final = Mould(schema_document("ai-envelope"))
 
 _encode = msgspec.json.Encoder().encode
 _INSTANT: Final = re.compile(
@@ -26,7 +26,7 @@ _INSTANT: Final = re.compile(
 )
 
 
-def encoded(document: Any) -> bytes | None:
+def encode_document(document: Any) -> bytes | None:
     """The document as JSON; None if it is nothing that JSON can say, or is nested deeper than the one decoder takes."""
     try:
         text = _encode(document)
@@ -50,15 +50,17 @@ def is_instant(text: str) -> bool:
 
 def check_shape(document: Any) -> Invalid | None:
     """env-04 (RFC 0021, ai-envelope.schema.json): what keeps a document from being an envelope."""
-    if not ENVELOPE.fits(document):
-        return refused(INVALID_SHAPE, ENVELOPE.details(document, ""))
+    if not ENVELOPE_VALIDATOR.fits(document):
+        return invalid_outcome(INVALID_SHAPE, ENVELOPE_VALIDATOR.details(document, ""))
     if not is_instant(document["meta"]["ts"]):
         message = "must be a time as ISO 8601 writes it, such as 2026-01-31T08:05:09Z"
-        return refused(INVALID_SHAPE, (Detail("/meta/ts", "#/$defs/meta/properties/ts/format", "format", message),))
+        return invalid_outcome(
+            INVALID_SHAPE, (OutcomeDetail("/meta/ts", "#/$defs/meta/properties/ts/format", "format", message),)
+        )
     return None
 
 
-def refused(code: str, details: tuple[Detail, ...]) -> Invalid:
+def invalid_outcome(code: str, details: tuple[OutcomeDetail, ...]) -> Invalid:
     """Invalid for these details; the first of them is the reason."""
     first = details[0]
     return Invalid(code, f"{code}: {first.instance_path or 'the document'} {first.message}", details)
@@ -82,9 +84,9 @@ def _is_deeper(document: Any, depth: int) -> bool:
 INVALID_PAYLOAD: Final = "envelope_invalid"
 UNKNOWN_KIND: Final = "unknown_envelope_kind"
 UNKNOWN_VERSION: Final = "unknown_schema_version"
-AT: Final = "/payload"
-CATALOGS: Final = ("0.9.1",)
-FIELD: Final = "field."
+PAYLOAD_POINTER: Final = "/payload"
+SURFACE_CATALOGS: Final = ("0.9.1",)
+FIELD_PREFIX: Final = "field."
 RESERVED_ID: Final = "action"
 RESERVED_PREFIX: Final = "openwop."
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+", re.ASCII)
@@ -99,58 +101,68 @@ def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None
     else:
         return None
     rule = "maximum" if emitted > advertised else "minimum"
-    return refused(UNKNOWN_VERSION, (Detail("/schemaVersion", "#/properties/schemaVersion", rule, message),))
+    return invalid_outcome(
+        UNKNOWN_VERSION, (OutcomeDetail("/schemaVersion", "#/properties/schemaVersion", rule, message),)
+    )
 
 
 def check_payload(kind: str, payload: Any, mould: Mould, supported: frozenset[str] | None) -> Invalid | None:
     """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind."""
     if not mould.fits(payload):
-        return _unknown_catalog(kind, payload) or refused(INVALID_PAYLOAD, mould.details(payload, AT))
-    if kind == SURFACE:
-        return _reserved_ids(payload["surface"]["components"])
-    if kind in MEDIA:
-        return _sources(payload)
-    if kind == SCHEMA_REQUEST and supported is not None:
+        return _check_catalog(kind, payload) or invalid_outcome(
+            INVALID_PAYLOAD, mould.details(payload, PAYLOAD_POINTER)
+        )
+    if kind == SURFACE_KIND:
+        return _check_surface_ids(payload["surface"]["components"])
+    if kind in MEDIA_KINDS:
+        return _check_media_source(payload)
+    if kind == SCHEMA_REQUEST_KIND and supported is not None:
         asked = payload["envelopeType"]
-        if asked not in supported and asked not in UNIVERSAL:
+        if asked not in supported and asked not in UNIVERSAL_KINDS:
             text = "must be a kind that this host takes"
-            return refused(UNKNOWN_KIND, (Detail(f"{AT}/envelopeType", "#/properties/envelopeType", "enum", text),))
+            return invalid_outcome(
+                UNKNOWN_KIND,
+                (OutcomeDetail(f"{PAYLOAD_POINTER}/envelopeType", "#/properties/envelopeType", "enum", text),),
+            )
     return None
 
 
-def _unknown_catalog(kind: str, payload: Any) -> Invalid | None:
+def _check_catalog(kind: str, payload: Any) -> Invalid | None:
     """A surface for another catalog is a question of versions before it is one of form."""
-    if kind != SURFACE or not is_object(payload):
+    if kind != SURFACE_KIND or not is_object(payload):
         return None
     version = payload.get("catalogVersion")
-    if not isinstance(version, str) or version in CATALOGS:
+    if not isinstance(version, str) or version in SURFACE_CATALOGS:
         return None
-    text = f"must be one of: {', '.join(CATALOGS)}"
+    text = f"must be one of: {', '.join(SURFACE_CATALOGS)}"
     where = "#/properties/catalogVersion/enum"
-    return refused(UNKNOWN_VERSION, (Detail(f"{AT}/catalogVersion", where, "enum", text),))
+    return invalid_outcome(UNKNOWN_VERSION, (OutcomeDetail(f"{PAYLOAD_POINTER}/catalogVersion", where, "enum", text),))
 
 
-def _reserved_ids(components: list[dict[str, Any]]) -> Invalid | None:
+def _check_surface_ids(components: list[dict[str, Any]]) -> Invalid | None:
     """env-19 (RFC 0102, actions): what a form sends has its fields by their ids, and its button under `action`."""
     text = f"must not be `{RESERVED_ID}` and must not begin with `{RESERVED_PREFIX}`"
     found = tuple(
-        Detail(f"{AT}/surface/components/{index}/id", "#/$defs/component/anyOf", "not", text)
+        OutcomeDetail(f"{PAYLOAD_POINTER}/surface/components/{index}/id", "#/$defs/component/anyOf", "not", text)
         for index, component in enumerate(components)
-        if component["component"].startswith(FIELD) and _is_reserved(component["id"])
+        if component["component"].startswith(FIELD_PREFIX) and _is_reserved(component["id"])
     )
-    return refused(INVALID_PAYLOAD, found) if found else None
+    return invalid_outcome(INVALID_PAYLOAD, found) if found else None
 
 
 def _is_reserved(name: str) -> bool:
     return name == RESERVED_ID or name.startswith(RESERVED_PREFIX)
 
 
-def _sources(payload: dict[str, Any]) -> Invalid | None:
+def _check_media_source(payload: dict[str, Any]) -> Invalid | None:
     if ("url" in payload) == ("base64" in payload):
-        return refused(
-            INVALID_PAYLOAD, (Detail(AT, "#/properties", "required", "must have exactly one of url and base64"),)
+        return invalid_outcome(
+            INVALID_PAYLOAD,
+            (OutcomeDetail(PAYLOAD_POINTER, "#/properties", "required", "must have exactly one of url and base64"),),
         )
     if "url" in payload and _URI.fullmatch(payload["url"]) is None:
         text = "must be a whole address, with its scheme"
-        return refused(INVALID_PAYLOAD, (Detail(f"{AT}/url", "#/properties/url/format", "format", text),))
+        return invalid_outcome(
+            INVALID_PAYLOAD, (OutcomeDetail(f"{PAYLOAD_POINTER}/url", "#/properties/url/format", "format", text),)
+        )
     return None

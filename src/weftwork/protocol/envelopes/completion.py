@@ -13,14 +13,14 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.envelopes.instructions import MAX_ERROR, error_of
-from weftwork.protocol.envelopes.text.extraction import Found, Path, holds_document, is_prose
+from weftwork.protocol.envelopes.instructions import MAX_ERROR, violation_summary
+from weftwork.protocol.envelopes.text.extraction import Extraction, ExtractionPath, holds_document, is_prose
 from weftwork.protocol.envelopes.text.prompt_echo import without_echo
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 
-CutReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
-UnfitReason = Literal["schema-violation", "parse-error", "type-drift", "type-mismatch", "unknown"]
+TruncationReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
+MismatchReason = Literal["schema-violation", "parse-error", "type-drift", "type-mismatch", "unknown"]
 
 TRUNCATION_MULTIPLIER: Final = 2
 DEFAULT_BUDGET: Final = 4_096
@@ -35,18 +35,18 @@ NL_TO_FORMAT: Final = "envelope.nlToFormat.engaged"
 RECOVERY_APPLIED: Final = "envelope.recovery.applied"
 RELIABILITY_EVENTS: Final = (RETRY_ATTEMPTED, RETRY_EXHAUSTED, REFUSAL, TRUNCATED, NL_TO_FORMAT, RECOVERY_APPLIED)
 """rel-13 (RFC 0032): the events that tell how an answer came to be."""
-UNREADABLE: Final = "The answer could not be read as JSON."
+UNREADABLE_ANSWER: Final = "The answer could not be read as JSON."
 
 
-class Complete(msgspec.Struct, frozen=True):
+class CompleteAnswer(msgspec.Struct, frozen=True):
     """The answer ended by itself, and every document in it fits."""
 
     documents: tuple[Any, ...]
-    path: Path
+    path: ExtractionPath
     offset: int | None
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedAnswer(msgspec.Struct, frozen=True):
     """The provider, or the model, would not answer. Never tried again."""
 
     text: str | None
@@ -54,32 +54,32 @@ class Refused(msgspec.Struct, frozen=True):
     category: str | None
 
 
-class Truncated(msgspec.Struct, frozen=True):
+class TruncatedAnswer(msgspec.Struct, frozen=True):
     """The answer was cut off."""
 
-    stop_reason: CutReason
+    stop_reason: TruncationReason
     partial: bool
     """Whether a whole document stands in what came."""
     output_tokens: int | None
 
 
-class Unfit(msgspec.Struct, frozen=True):
+class MismatchedAnswer(msgspec.Struct, frozen=True):
     """The answer is whole, but not what was asked for."""
 
-    reason: UnfitReason
+    reason: MismatchReason
     error: str
     """In words of the host, with nothing of the answer in them."""
     violations: tuple[Violation, ...]
-    prose: bool
+    is_prose: bool
     """Whether it was plain words."""
 
 
-Judgement = Complete | Refused | Truncated | Unfit
+Judgement = CompleteAnswer | RefusedAnswer | TruncatedAnswer | MismatchedAnswer
 
 
-def judge(
+def judge_answer(
     answer: ModelAnswer,
-    read: Callable[[str], Found | None],
+    read: Callable[[str], Extraction | None],
     check: Callable[[Any], Sequence[Violation]],
     schema: dict[str, Any] | None = None,
 ) -> Judgement:
@@ -89,40 +89,42 @@ def judge(
     The members that `schema` declares can be named in the error; without it, no member of a payload is.
     """
     if answer.stop == "content-filter" or answer.refusal is not None:
-        return Refused(answer.refusal, answer.safety_category)
-    if answer.stop in ("length", "other") and not _at_sequence(answer):
-        return _truncated(answer)
+        return RefusedAnswer(answer.refusal, answer.safety_category)
+    if answer.stop in ("length", "other") and not _ended_at_stop_sequence(answer):
+        return _truncated_answer(answer)
     judged = _judge_content(answer, read, check, schema)
     # Where a stop sequence ended it, only what fits as it stands shows that nothing is missing.
-    fits = isinstance(judged, Complete) and judged.path != "jsonrepair"
-    return judged if fits or not _at_sequence(answer) else _truncated(answer)
+    fits = isinstance(judged, CompleteAnswer) and judged.path != "jsonrepair"
+    return judged if fits or not _ended_at_stop_sequence(answer) else _truncated_answer(answer)
 
 
-def _at_sequence(answer: ModelAnswer) -> bool:
+def _ended_at_stop_sequence(answer: ModelAnswer) -> bool:
     return answer.detail == "stop_sequence" and answer.stop in ("stop", "other")
 
 
 def _judge_content(
     answer: ModelAnswer,
-    read: Callable[[str], Found | None],
+    read: Callable[[str], Extraction | None],
     check: Callable[[Any], Sequence[Violation]],
     schema: dict[str, Any] | None,
-) -> Complete | Unfit:
+) -> CompleteAnswer | MismatchedAnswer:
     found = read(answer.text)
     if found is None:
-        return Unfit("parse-error", UNREADABLE, (), is_prose(answer.text))
+        return MismatchedAnswer("parse-error", UNREADABLE_ANSWER, (), is_prose(answer.text))
     violations = tuple(islice((each for document in found.documents for each in check(document)), MAX_VIOLATIONS))
     if not violations:
-        return Complete(found.documents, found.path, found.offset)
-    return Unfit("schema-violation", error_of(violations, schema), violations, is_prose(answer.text))
+        return CompleteAnswer(found.documents, found.path, found.offset)
+    return MismatchedAnswer(
+        "schema-violation", violation_summary(violations, schema), violations, is_prose(answer.text)
+    )
 
 
-def _truncated(answer: ModelAnswer) -> Truncated:
+def _truncated_answer(answer: ModelAnswer) -> TruncatedAnswer:
     # Providers say length or max_tokens for the same thing: the budget that the host gave was used up.
     ended = "stop_sequence" if answer.detail == "stop_sequence" else "unknown"
-    reason: CutReason = "max_tokens" if answer.stop == "length" else ended
+    reason: TruncationReason = "max_tokens" if answer.stop == "length" else ended
     tokens = answer.usage.output_tokens
-    return Truncated(reason, holds_document(answer.text), tokens if tokens > 0 else None)
+    return TruncatedAnswer(reason, holds_document(answer.text), tokens if tokens > 0 else None)
 
 
 def attempts_allowed(schema_rounds: int, max_retry_attempts: int) -> int:
@@ -141,13 +143,13 @@ def next_budget(max_tokens: int | None, multiplier: float, ceiling: int | None) 
     return larger if ceiling is None else min(larger, ceiling)
 
 
-def retry_attempted(node_id: str, attempt: int, reason: str, error: str | None) -> dict[str, Any]:
+def retry_attempted_event(node_id: str, attempt: int, reason: str, error: str | None) -> dict[str, Any]:
     """rel-13: goes out before every call but the first; `attempt` is the number of the call, from 2 on."""
     payload: dict[str, Any] = {"nodeId": node_id, "attempt": attempt, "reason": reason}
     return payload if error is None else {**payload, "previousError": error[:MAX_ERROR]}
 
 
-def retry_exhausted(node_id: str, total: int, reason: str, error: str | None) -> dict[str, Any]:
+def retry_exhausted_event(node_id: str, total: int, reason: str, error: str | None) -> dict[str, Any]:
     """rel-13: goes out before the node fails, also if there was one call only."""
     payload: dict[str, Any] = {"nodeId": node_id, "totalAttempts": total, "finalReason": reason}
     return payload if error is None else {**payload, "finalError": error[:MAX_ERROR]}
@@ -161,18 +163,18 @@ def refusal_event(
     return {"nodeId": node_id, "provider": provider, "model": model, **said}
 
 
-def truncated_event(node_id: str, answer: ModelAnswer, cut: Truncated) -> dict[str, Any]:
+def truncated_event(node_id: str, answer: ModelAnswer, cut: TruncatedAnswer) -> dict[str, Any]:
     """rel-13: goes out for every answer that was cut off."""
     payload = {"nodeId": node_id, "provider": answer.provider, "model": answer.model, "stopReason": cut.stop_reason}
     return {**payload, "partialPayloadAvailable": cut.partial, "outputTokenCount": cut.output_tokens}
 
 
-def nl_to_format(node_id: str, kind: str) -> dict[str, Any]:
+def nl_to_format_event(node_id: str, kind: str) -> dict[str, Any]:
     """rel-13: goes out before the one call that puts free text into a form."""
     return {"nodeId": node_id, "originalEnvelopeType": kind, "fallbackCalls": 1}
 
 
-def recovery_applied(node_id: str, path: Path, offset: int | None) -> dict[str, Any]:
+def recovery_applied_event(node_id: str, path: ExtractionPath, offset: int | None) -> dict[str, Any]:
     """rel-13: goes out once for an answer that was not plain JSON. Carries nothing of the answer."""
     return {"nodeId": node_id, "path": path, "byteOffset": offset}
 

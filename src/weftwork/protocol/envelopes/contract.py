@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.kind import UNIVERSAL
+from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import RefusalMode
 from weftwork.protocol.json.schema import Violation, check_inline
 
@@ -13,7 +13,7 @@ MAX_KIND: Final = 256
 """Characters in the name of a kind."""
 
 
-class Contract(msgspec.Struct, frozen=True):
+class EnvelopeContract(msgspec.Struct, frozen=True):
     """RFC 0021, Envelope Contract. The universal kinds are always taken and need not be listed."""
 
     accepts: frozenset[str] | None = None
@@ -23,30 +23,34 @@ class Contract(msgspec.Struct, frozen=True):
     """Kinds that become artifacts of the run; every other one becomes an output of the node."""
 
 
-OPEN = Contract()
+OPEN_CONTRACT = EnvelopeContract()
 
-_KIND: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": MAX_KIND}
-_SHAPE: Final[dict[str, Any]] = {
+_KIND_SCHEMA: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": MAX_KIND}
+_CONTRACT_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
-        "accepts": {"type": "array", "maxItems": MAX_KINDS, "items": _KIND},
+        "accepts": {"type": "array", "maxItems": MAX_KINDS, "items": _KIND_SCHEMA},
         "refusalMode": {"enum": ["fail-node", "discard-and-warn"]},
-        "alwaysAccepted": {"type": "array", "maxItems": MAX_KINDS, "items": {"enum": list(UNIVERSAL)}},
-        "artifacts": {"type": "array", "maxItems": MAX_KINDS, "items": {**_KIND, "not": {"enum": list(UNIVERSAL)}}},
+        "alwaysAccepted": {"type": "array", "maxItems": MAX_KINDS, "items": {"enum": list(UNIVERSAL_KINDS)}},
+        "artifacts": {
+            "type": "array",
+            "maxItems": MAX_KINDS,
+            "items": {**_KIND_SCHEMA, "not": {"enum": list(UNIVERSAL_KINDS)}},
+        },
     },
     "additionalProperties": False,
 }
 
 
-def parse_contract(document: Any, at: str) -> tuple[Contract, list[Violation]]:
+def parse_contract(document: Any, at: str) -> tuple[EnvelopeContract, list[Violation]]:
     """ai-01 (RFC 0021, Envelope Contract): the contract that stands at the pointer `at`, or what is wrong with it.
 
     The text leaves its members open; a member that nobody would heed is refused. One without `accepts` takes whatever
     the host takes.
     """
-    violations = check_inline(_SHAPE, document, at)
+    violations = check_inline(_CONTRACT_SCHEMA, document, at)
     if violations:
-        return OPEN, violations
+        return OPEN_CONTRACT, violations
     accepts: list[str] | None = document.get("accepts")
     artifacts: list[str] = document.get("artifacts", [])
     violations = [
@@ -55,6 +59,6 @@ def parse_contract(document: Any, at: str) -> tuple[Contract, list[Violation]]:
         if accepts is not None and kind not in accepts
     ]
     if violations:
-        return OPEN, violations
+        return OPEN_CONTRACT, violations
     taken = frozenset(accepts) if accepts is not None else None
-    return Contract(taken, document.get("refusalMode", "fail-node"), frozenset(artifacts)), []
+    return EnvelopeContract(taken, document.get("refusalMode", "fail-node"), frozenset(artifacts)), []

@@ -16,7 +16,7 @@ from weftwork.protocol.timestamps import iso
 MAX_ID: Final = 128
 
 
-class Origin(msgspec.Struct, frozen=True):
+class EnvelopeOrigin(msgspec.Struct, frozen=True):
     """Where in a run an envelope was sent."""
 
     run_id: str
@@ -29,7 +29,7 @@ class Origin(msgspec.Struct, frozen=True):
     trust: Trust
 
 
-def filled(document: Any, origin: Origin) -> Any:
+def fill_defaults(document: Any, origin: EnvelopeOrigin) -> Any:
     """env-20 (RFC 0021, engine-filled fields): the envelope with what its author left out.
 
     Ids of a model tell apart the envelopes of one answer and no more: models like to call everything they send "1".
@@ -38,7 +38,7 @@ def filled(document: Any, origin: Origin) -> Any:
     """
     if not is_object(document):
         return document
-    correlation = _correlation(document, origin)
+    correlation = _fill_correlation_id(document, origin)
     meta: Any = document.get("meta", {})
     if is_object(meta):
         meta = {"source": "ai-generation", "ts": iso(origin.at), **meta}
@@ -50,17 +50,17 @@ def filled(document: Any, origin: Origin) -> Any:
     return complete if len(str(complete["nodeId"])) <= MAX_ID else {**complete, "nodeId": origin.node_id[:MAX_ID]}
 
 
-def _correlation(document: dict[str, Any], origin: Origin) -> Any:
+def _fill_correlation_id(document: dict[str, Any], origin: EnvelopeOrigin) -> Any:
     """What is no id stays as it is, for the gate to refuse."""
     given, kind = document.get("correlationId"), document.get("type")
     if given is None and "correlationId" not in document:
-        return correlation_id(origin, f"{origin.index}:{_digest(kind if isinstance(kind, str) else '')[:8]}")
+        return derive_correlation_id(origin, f"{origin.index}:{_digest(kind if isinstance(kind, str) else '')[:8]}")
     if isinstance(given, str) and 0 < len(given) <= MAX_ID:
-        return correlation_id(origin, f"id:{_digest(given)[:16]}")
+        return derive_correlation_id(origin, f"id:{_digest(given)[:16]}")
     return given
 
 
-def correlation_id(origin: Origin, name: str) -> str:
+def derive_correlation_id(origin: EnvelopeOrigin, name: str) -> str:
     """env-21 (RFC 0021, correlation): the run, the node, the turn and the name of the envelope in it; shortened where
     that is too long."""
     whole = f"{origin.run_id}:{origin.node_id}:{origin.turn}:{name}"

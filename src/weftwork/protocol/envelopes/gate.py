@@ -11,17 +11,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weftwork.protocol.envelopes import checks as payloads
-from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encoded, refused
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Known, Rules, Said, Verdict
-from weftwork.protocol.envelopes.kind import CLARIFICATION, SCHEMA_REQUEST, SHOWN, UNIVERSAL
+from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encode_document, invalid_outcome
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, GateStep, GateVerdict, RecordedOutcome
+from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND, DISPLAY_KINDS, SCHEMA_REQUEST_KIND, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import (
     Accepted,
     Breached,
     CapKind,
-    Detail,
+    EnvelopeOutcome,
     Gated,
     Invalid,
-    Outcome,
+    OutcomeDetail,
     RefusalMode,
 )
 from weftwork.protocol.json.decoder import MAX_INTEGER
@@ -33,12 +33,12 @@ MAX_ID: Final = 128
 """Characters that the schema allows, and that are left when a marker has made a name longer."""
 
 
-class Case:
+class GateContext:
     """A document, the rules that hold for it, and what the steps have found out about it."""
 
     __slots__ = (
-        "_clean",
-        "_known",
+        "_is_clean",
+        "_recorded",
         "correlation_id",
         "document",
         "drift",
@@ -48,27 +48,27 @@ class Case:
         "redactions",
         "repeated",
         "rules",
-        "shown",
         "trust",
         "type",
         "version",
+        "visible_type",
         "warnings",
     )
 
-    def __init__(self, document: Any, rules: Rules) -> None:
+    def __init__(self, document: Any, rules: GateRules) -> None:
         self.document = document
         self.rules = rules
         self.encoded = b""
-        self.type = self.shown = self.envelope_id = self.correlation_id = ""
+        self.type = self.visible_type = self.envelope_id = self.correlation_id = ""
         self.payload: Any = None
         self.version = self.redactions = 0
         self.drift = self.repeated = False
         self.trust: Trust = "trusted"
         self.warnings: tuple[str, ...] = ()
-        self._clean: bool | None = None
-        self._known: Known | bool | None = False
+        self._is_clean: bool | None = None
+        self._recorded: RecordedOutcome | bool | None = False
 
-    def read(self, document: dict[str, Any]) -> None:
+    def read_members(self, document: dict[str, Any]) -> None:
         """Take what every envelope has, with secrets taken out of all names that may be shown or recorded.
 
         env-14 (RFC 0021, trust): the envelope's own tag wins over that of the run.
@@ -81,97 +81,99 @@ class Case:
         self.trust = meta.get("contentTrust") or self.rules.trust or "trusted"
         # A kind that is known is a word of its author, whatever a secret happens to be spelled like.
         known = self.rules.kinds.find(self.type) is not None
-        self.shown = self.type if known else self._masked(self.type, MAX_TYPE)
+        self.visible_type = self.type if known else self._masked(self.type, MAX_TYPE)
         self.envelope_id = self._masked(document["envelopeId"], MAX_ID)
         self.correlation_id = self._masked(document["correlationId"], MAX_ID)
 
     def redact(self) -> None:
         """Take the secrets out of the payload."""
         secrets = self.rules.secrets
-        if secrets is not None and not self.clean:
+        if secrets is not None and not self.is_clean:
             self.payload, self.redactions = redact(self.payload, secrets)
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether there is surely no secret anywhere in the document."""
-        if self._clean is None:
-            self._clean = self.rules.secrets is None or self.rules.secrets.unmentioned(self.encoded)
-        return self._clean
+        if self._is_clean is None:
+            self._is_clean = self.rules.secrets is None or self.rules.secrets.unmentioned(self.encoded)
+        return self._is_clean
 
     @property
-    def known(self) -> Known | None:
+    def recorded(self) -> RecordedOutcome | None:
         """What is recorded under the correlation id."""
-        if self._known is False:
+        if self._recorded is False:
             # It may have been recorded before something in it came to be a secret.
             sent = str(self.document["correlationId"])
-            self._known = self.rules.known(sent) or self.rules.known(self.correlation_id)
-        return self._known if isinstance(self._known, Known) else None
+            self._recorded = self.rules.find_recorded(sent) or self.rules.find_recorded(self.correlation_id)
+        return self._recorded if isinstance(self._recorded, RecordedOutcome) else None
 
     @property
-    def again(self) -> Outcome | None:
+    def prior_outcome(self) -> EnvelopeOutcome | None:
         """What was recorded of this envelope before."""
-        known = self.known
-        return known.outcome if known is not None and known.type in (self.type, self.shown) else None
+        known = self.recorded
+        return known.outcome if known is not None and known.type in (self.type, self.visible_type) else None
 
     @property
     def identity(self) -> tuple[str, str, str, int]:
         """Kind, id, correlation id and version, as they may be recorded."""
-        return self.shown, self.envelope_id, self.correlation_id, self.version
+        return self.visible_type, self.envelope_id, self.correlation_id, self.version
 
     def _masked(self, text: str, longest: int) -> str:
-        if self.rules.secrets is None or self.clean:
+        if self.rules.secrets is None or self.is_clean:
             return text
         return self.rules.secrets.mask(text)[:longest]
 
 
-CONFLICT: Final = "envelope_correlation_conflict"
-UNCHECKED: Final = "no schema is known for this kind, so its payload was not checked"
+CORRELATION_CONFLICT: Final = "envelope_correlation_conflict"
+UNCHECKED_WARNING: Final = "no schema is known for this kind, so its payload was not checked"
 
 Cap = tuple[CapKind, str, Callable[[Counters], Counter | None]]
-_ENVELOPES: Final[Cap] = ("envelopes", "envelopesPerTurn", lambda counters: counters.envelopes)
-_CAPS: Final[dict[str, Cap]] = {
-    CLARIFICATION: ("clarification", "clarificationRounds", lambda counters: counters.clarification),
-    SCHEMA_REQUEST: ("schema", "schemaRounds", lambda counters: counters.schema),
+_ENVELOPE_CAP: Final[Cap] = ("envelopes", "envelopesPerTurn", lambda counters: counters.envelopes)
+_KIND_CAPS: Final[dict[str, Cap]] = {
+    CLARIFICATION_KIND: ("clarification", "clarificationRounds", lambda counters: counters.clarification),
+    SCHEMA_REQUEST_KIND: ("schema", "schemaRounds", lambda counters: counters.schema),
 }
 
 
-def capability(case: Case) -> Outcome | None:
+def capability_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-18 (RFC 0021, host.aiEnvelope): a host that offers no envelopes takes none."""
-    if case.rules.capable:
+    if case.rules.envelopes_supported:
         return None
     return Invalid("capability_required", "capability_required")
 
 
-def shape(case: Case) -> Outcome | None:
+def shape_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-04: an envelope has its members, and a time that is one."""
-    text = encoded(case.document)
+    text = encode_document(case.document)
     if text is None:
-        return refused(INVALID_SHAPE, (Detail("", "#", "type", "must be JSON, and not nested too deep"),))
+        return invalid_outcome(
+            INVALID_SHAPE, (OutcomeDetail("", "#", "type", "must be JSON, and not nested too deep"),)
+        )
     invalid = check_shape(case.document)
     if invalid is None:
         case.encoded = text
-        case.read(case.document)
+        case.read_members(case.document)
     return invalid
 
 
-def kind(case: Case) -> Outcome | None:
+def kind_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-12 (RFC 0021, supportedEnvelopes): a kind that the host does not take. The universal ones it does."""
     supported = case.rules.supported
-    if supported is None or case.type in supported or case.type in UNIVERSAL:
+    if supported is None or case.type in supported or case.type in UNIVERSAL_KINDS:
         return None
     mode: RefusalMode = case.rules.contract.refusal_mode
     kept: Any = None
-    if case.type in SHOWN:
+    if case.type in DISPLAY_KINDS:
         # Not shown is no fault of the run: what was said is kept, and the run goes on.
         mode = "discard-and-warn"
         case.redact()
         kept = case.payload
     text = "unknown_envelope_kind: this host does not take envelopes of this kind"
     identity = case.trust, case.correlation_id
-    return Gated("unknown_envelope_kind", text, case.shown, _allowed(supported), mode, kept, *identity)
+    return Gated("unknown_envelope_kind", text, case.visible_type, _allowed_kinds(supported), mode, kept, *identity)
 
 
-def payload(case: Case) -> Outcome | None:
+def payload_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-06, env-07: the version first, then the form."""
     rules = case.rules
     known = rules.kinds.find(case.type)
@@ -182,101 +184,101 @@ def payload(case: Case) -> Outcome | None:
             return drifted
         case.drift = case.version < advertised
     if known is None:
-        case.warnings = (UNCHECKED,)
+        case.warnings = (UNCHECKED_WARNING,)
         return None
-    return payloads.check_payload(case.type, case.payload, known.mould, rules.supported)
+    return payloads.check_payload(case.type, case.payload, known.validator, rules.supported)
 
 
-def contract(case: Case) -> Outcome | None:
+def contract_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-13 (RFC 0021, Envelope Contract): a kind that the node does not take. The universal ones it does."""
     taken = case.rules.contract
-    if taken.accepts is None or case.type in taken.accepts or case.type in UNIVERSAL:
+    if taken.accepts is None or case.type in taken.accepts or case.type in UNIVERSAL_KINDS:
         return None
     text = "envelope_contract_violation: this node does not take envelopes of this kind"
-    allowed = _allowed(taken.accepts)
+    allowed = _allowed_kinds(taken.accepts)
     code = "envelope_contract_violation"
-    return Gated(code, text, case.shown, allowed, taken.refusal_mode, None, case.trust, case.correlation_id)
+    return Gated(code, text, case.visible_type, allowed, taken.refusal_mode, None, case.trust, case.correlation_id)
 
 
-def limits(case: Case) -> Outcome | None:
+def limits_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-08: one too many. What is sent again was counted the first time."""
-    cap, name, counted = _CAPS.get(case.type, _ENVELOPES)
+    cap, name, counted = _KIND_CAPS.get(case.type, _ENVELOPE_CAP)
     counter = counted(case.rules.counters)
     if counter is None or counter.current < counter.cap:
         return None
-    if case.again is not None and not isinstance(case.again, Breached):
+    if case.prior_outcome is not None and not isinstance(case.prior_outcome, Breached):
         return None
     observed = max(counter.current, counter.cap) + 1
     reason = f"{name} cap ({counter.cap}) breached"
     return Breached(cap, counter.cap, observed, reason, case.trust, case.correlation_id)
 
 
-def redaction(case: Case) -> Outcome | None:
+def redaction_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-11: after the checks, so that a marker never breaks one."""
     case.redact()
     return None
 
 
-def trust(case: Case) -> Outcome | None:
+def trust_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-14 (RFC 0021, trust): no approval moves on untrusted content."""
-    if case.rules.approval and case.trust == "untrusted":
+    if case.rules.advances_approval and case.trust == "untrusted":
         return Invalid("untrusted_content_blocks_approval", "untrusted_content_blocks_approval")
     return None
 
 
-def dedup(case: Case) -> Outcome | None:
+def dedup_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-15 (RFC 0021, correlation): what is recorded under the id is the outcome; another kind is refused."""
-    if case.known is None:
+    if case.recorded is None:
         return None
-    if case.again is None:
-        return _conflict()
+    if case.prior_outcome is None:
+        return _correlation_conflict()
     case.repeated = True
-    return case.again
+    return case.prior_outcome
 
 
-Step = Callable[[Case], Outcome | None]
+Step = Callable[[GateContext], EnvelopeOutcome | None]
 STEPS: Final[tuple[tuple[str, Step], ...]] = (
-    ("capability", capability),
-    ("shape", shape),
-    ("kind", kind),
-    ("payload", payload),
-    ("contract", contract),
-    ("limits", limits),
-    ("redaction", redaction),
-    ("trust", trust),
-    ("dedup", dedup),
+    ("capability", capability_step),
+    ("shape", shape_step),
+    ("kind", kind_step),
+    ("payload", payload_step),
+    ("contract", contract_step),
+    ("limits", limits_step),
+    ("redaction", redaction_step),
+    ("trust", trust_step),
+    ("dedup", dedup_step),
 )
 """env-09 (RFC 0021, production flow): the order is part of the protocol."""
 
 
-def accept(document: Any, rules: Rules) -> Verdict:
+def accept(document: Any, rules: GateRules) -> GateVerdict:
     """env-10: what the gate says of a document. The same for the same document and rules, whatever they are."""
-    case = Case(document, rules)
+    case = GateContext(document, rules)
     for _, step in STEPS:
         outcome = step(case)
         if outcome is not None:
-            return _settled(case, outcome)
-    return _accepted(case)
+            return _final_verdict(case, outcome)
+    return _accepted_verdict(case)
 
 
-def explain(document: Any, rules: Rules) -> tuple[Verdict, list[Said]]:
+def explain(document: Any, rules: GateRules) -> tuple[GateVerdict, list[GateStep]]:
     """The same verdict, with what every step said up to the one that ended it."""
-    case = Case(document, rules)
-    said: list[Said] = []
+    case = GateContext(document, rules)
+    said: list[GateStep] = []
     for name, step in STEPS:
         outcome = step(case)
         if outcome is not None:
-            verdict = _settled(case, outcome)
-            said.append(_said_last(name, verdict))
+            verdict = _final_verdict(case, outcome)
+            said.append(_last_step(name, verdict))
             return verdict, said
-        said.append(Said(name, True, _PASSED[name](case)))
-    return _accepted(case), said
+        said.append(GateStep(name, True, _PASS_NOTES[name](case)))
+    return _accepted_verdict(case), said
 
 
-def _accepted(case: Case) -> Verdict:
-    return Verdict(
+def _accepted_verdict(case: GateContext) -> GateVerdict:
+    return GateVerdict(
         Accepted(
-            case.shown,
+            case.visible_type,
             case.envelope_id,
             case.correlation_id,
             case.payload,
@@ -292,45 +294,47 @@ def _accepted(case: Case) -> Verdict:
     )
 
 
-def _settled(case: Case, outcome: Outcome) -> Verdict:
+def _final_verdict(case: GateContext, outcome: EnvelopeOutcome) -> GateVerdict:
     """What is recorded under the id stays: a gate that was closed since does not change it."""
-    if isinstance(outcome, Gated | Breached) and not case.repeated and case.known is not None:
-        if case.again is None:
-            return Verdict(_conflict(), False, *case.identity)
+    if isinstance(outcome, Gated | Breached) and not case.repeated and case.recorded is not None:
+        if case.prior_outcome is None:
+            return GateVerdict(_correlation_conflict(), False, *case.identity)
         case.repeated = True
-        outcome = case.again
-    return Verdict(outcome, case.repeated, *case.identity)
+        outcome = case.prior_outcome
+    return GateVerdict(outcome, case.repeated, *case.identity)
 
 
-def _conflict() -> Invalid:
-    where = Detail("/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind")
-    return refused(CONFLICT, (where,))
+def _correlation_conflict() -> Invalid:
+    where = OutcomeDetail(
+        "/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind"
+    )
+    return invalid_outcome(CORRELATION_CONFLICT, (where,))
 
 
-def _allowed(more: frozenset[str]) -> tuple[str, ...]:
-    return (*UNIVERSAL, *sorted(more.difference(UNIVERSAL)))
+def _allowed_kinds(more: frozenset[str]) -> tuple[str, ...]:
+    return (*UNIVERSAL_KINDS, *sorted(more.difference(UNIVERSAL_KINDS)))
 
 
-def _said_last(name: str, verdict: Verdict) -> Said:
+def _last_step(name: str, verdict: GateVerdict) -> GateStep:
     outcome = verdict.outcome
     if verdict.repeated or isinstance(outcome, Accepted):
-        return Said(name, True, "The outcome was recorded before; nothing more is done.")
-    return Said(name, False, outcome.reason)
+        return GateStep(name, True, "The outcome was recorded before; nothing more is done.")
+    return GateStep(name, False, outcome.reason)
 
 
-def _checked(case: Case) -> str:
+def _payload_note(case: GateContext) -> str:
     if case.warnings:
         return f"Passed, but {case.warnings[0]}."
     return "The payload fits an older version of its kind." if case.drift else "The payload fits its kind."
 
 
-_PASSED: Final[dict[str, Callable[[Case], str]]] = {
+_PASS_NOTES: Final[dict[str, Callable[[GateContext], str]]] = {
     "capability": lambda case: "The host takes envelopes.",
     "shape": lambda case: "The document is an envelope.",
     "kind": lambda case: (
         "The host takes this kind." if case.rules.supported is not None else "The host takes any kind."
     ),
-    "payload": _checked,
+    "payload": _payload_note,
     "contract": lambda case: "The node takes this kind.",
     "limits": lambda case: "No limit is reached.",
     "redaction": lambda case: f"Secrets replaced in the payload: {case.redactions}.",

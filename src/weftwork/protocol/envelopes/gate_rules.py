@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.kind import Kinds
-from weftwork.protocol.envelopes.outcome import Outcome
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.privacy.secret_matcher import Copies
 from weftwork.protocol.run.events import Trust
 
@@ -26,26 +26,26 @@ class Counters(msgspec.Struct, frozen=True):
     clarification: Counter | None = None
 
 
-class Known(msgspec.Struct, frozen=True):
+class RecordedOutcome(msgspec.Struct, frozen=True):
     """What is recorded under a correlation id."""
 
     type: str
-    outcome: Outcome
+    outcome: EnvelopeOutcome
 
 
-def nothing(correlation_id: str) -> Known | None:
+def no_record(correlation_id: str) -> RecordedOutcome | None:
     """Nothing is recorded under any id."""
     return None
 
 
-class Rules(msgspec.Struct, frozen=True):
+class GateRules(msgspec.Struct, frozen=True):
     """What holds for this envelope, here and now."""
 
-    kinds: Kinds
+    kinds: KindSet
     """Kinds whose payloads can be checked, with their schemas and versions."""
     supported: frozenset[str] | None = None
     """Kinds that the host takes beside the universal ones. None: any."""
-    contract: Contract = OPEN
+    contract: EnvelopeContract = OPEN_CONTRACT
     versions: dict[str, int] | None = None
     """Advertised versions by kind. None: those of `kinds`."""
     strict: bool = False
@@ -55,11 +55,11 @@ class Rules(msgspec.Struct, frozen=True):
     """What must not stand in a payload."""
     trust: Trust | None = None
     """Of the run as a whole, for an envelope that says nothing itself."""
-    approval: bool = False
+    advances_approval: bool = False
     """Whether the envelope is to advance an approval."""
-    capable: bool = True
+    envelopes_supported: bool = True
     """Whether the host offers envelopes at all."""
-    known: Callable[[str], Known | None] = nothing
+    find_recorded: Callable[[str], RecordedOutcome | None] = no_record
 
     def advertised(self, kind: str) -> int | None:
         """The version that envelopes of this kind are measured by; None where there is none."""
@@ -67,10 +67,10 @@ class Rules(msgspec.Struct, frozen=True):
         return (self.versions or {}).get(kind, None if found is None else found.version)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class GateVerdict(msgspec.Struct, frozen=True):
     """The outcome, and whether it is one that was recorded before: then nothing more is to be done."""
 
-    outcome: Outcome
+    outcome: EnvelopeOutcome
     repeated: bool = False
     type: str = ""
     envelope_id: str = ""
@@ -79,7 +79,7 @@ class Verdict(msgspec.Struct, frozen=True):
     schema_version: int = 0
 
 
-class Said(msgspec.Struct, frozen=True):
+class GateStep(msgspec.Struct, frozen=True):
     """One step of the judgement, for those who want to see how it went."""
 
     step: str

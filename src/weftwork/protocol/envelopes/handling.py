@@ -9,20 +9,26 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import Contract
-from weftwork.protocol.envelopes.gate_rules import Known
-from weftwork.protocol.envelopes.kind import ERROR, MEDIA, SCHEMA_REQUEST, SCHEMA_RESPONSE, UNIVERSAL
-from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, Invalid, Outcome
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.kind import (
+    ERROR_KIND,
+    MEDIA_KINDS,
+    SCHEMA_REQUEST_KIND,
+    SCHEMA_RESPONSE_KIND,
+    UNIVERSAL_KINDS,
+)
+from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft, Trust
 from weftwork.protocol.run.interrupts import Interrupt
 
-CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
+NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
 """Kinds of breaches that fail a node, and not the run as a whole."""
 _NODE_SCOPED: Final = frozenset({"schema", "clarification"})
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedEnvelope(msgspec.Struct, frozen=True):
     """An outcome that is to be recorded, and for which envelope."""
 
     node_id: str
@@ -37,7 +43,7 @@ class Judged(msgspec.Struct, frozen=True):
     """Of media: the hint for those who show it."""
 
 
-class Failure(msgspec.Struct, frozen=True):
+class EnvelopeFailure(msgspec.Struct, frozen=True):
     """Why a node fails because of an envelope."""
 
     code: str
@@ -47,46 +53,46 @@ class Failure(msgspec.Struct, frozen=True):
     """The correlation id of an envelope that is recorded."""
 
 
-def projected(judged: Judged, contract: Contract) -> tuple[Draft, ...]:
+def outcome_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:
     """env-23 (RFC 0021, projection): the record of an outcome and the events of its handler, all of them caused by it.
 
     Not among them: the question of a clarification, and the failure of the node, which whoever runs the node adds.
     """
-    drafts = (Draft(ENVELOPE_RECORDED, _record(judged), judged.node_id), *_handled(judged, contract))
-    return caused(drafts, judged.correlation_id, judged.outcome.content_trust)
+    drafts = (Draft(ENVELOPE_RECORDED, _record_payload(judged), judged.node_id), *_handler_events(judged, contract))
+    return with_cause(drafts, judged.correlation_id, judged.outcome.content_trust)
 
 
-def caused(drafts: tuple[Draft, ...], correlation_id: str, trust: Trust) -> tuple[Draft, ...]:
+def with_cause(drafts: tuple[Draft, ...], correlation_id: str, trust: Trust) -> tuple[Draft, ...]:
     """env-24 (RFC 0021, projection): events that follow from an envelope name it as their cause and carry its trust."""
     return tuple(msgspec.structs.replace(draft, causation_id=correlation_id, content_trust=trust) for draft in drafts)
 
 
-def failure_of(outcome: Outcome) -> Failure | None:
+def envelope_failure(outcome: EnvelopeOutcome) -> EnvelopeFailure | None:
     """env-25 (RFC 0021, outcomes): how a node fails by an outcome; None if it goes on."""
     match outcome:
         case Accepted():
             return None
         case Invalid(code, reason, details):
             places = [each.instance_path for each in details]
-            return Failure(code, f"The envelope was refused: {reason}", {"pointers": places} if places else {})
+            return EnvelopeFailure(code, f"The envelope was refused: {reason}", {"pointers": places} if places else {})
         case Gated():
             if outcome.refusal_mode == "discard-and-warn":
                 return None
             details = {"refusedType": outcome.type, "acceptedTypes": list(outcome.allowed)}
             message = "The model sent an envelope of a kind that is not taken here."
-            return Failure("envelope_contract_violation", message, details, outcome.correlation_id or None)
+            return EnvelopeFailure("envelope_contract_violation", message, details, outcome.correlation_id or None)
         case Breached(kind, limit, observed, reason):
             details = {"kind": kind, "limit": limit, "observed": observed}
-            return Failure("cap_breached", reason, details, outcome.correlation_id or None)
+            return EnvelopeFailure("cap_breached", reason, details, outcome.correlation_id or None)
 
 
-def known_of(payload: dict[str, Any], trust: Trust | None) -> Known:
+def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOutcome:
     """The record again, from the event."""
     kind: str = payload["type"]
     stands = trust or "trusted"
     match payload["status"]:
         case "accepted":
-            outcome: Outcome = Accepted(
+            outcome: EnvelopeOutcome = Accepted(
                 kind,
                 payload["envelopeId"],
                 payload["correlationId"],
@@ -103,10 +109,10 @@ def known_of(payload: dict[str, Any], trust: Trust | None) -> Known:
         case _:
             counted = payload["capKind"], payload["limit"], payload["observed"]
             outcome = Breached(*counted, payload["reason"], stands, payload["correlationId"])
-    return Known(kind, outcome)
+    return RecordedOutcome(kind, outcome)
 
 
-def _record(judged: Judged) -> dict[str, Any]:
+def _record_payload(judged: JudgedEnvelope) -> dict[str, Any]:
     record: dict[str, Any] = {
         "nodeId": judged.node_id,
         "correlationId": judged.correlation_id,
@@ -133,7 +139,7 @@ def _record(judged: Judged) -> dict[str, Any]:
     return record
 
 
-def _handled(judged: Judged, contract: Contract) -> tuple[Draft, ...]:
+def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:
     node_id = judged.node_id
     match judged.outcome:
         case Breached(kind, limit, observed):
@@ -146,33 +152,33 @@ def _handled(judged: Judged, contract: Contract) -> tuple[Draft, ...]:
             if gated.refusal_mode == "fail-node":
                 return ()
             fields = {"refusedType": gated.type, "acceptedTypes": list(gated.allowed)}
-            return (_log(node_id, "warn", "An envelope of a kind that is not taken here was set aside.", fields),)
+            return (_log_event(node_id, "warn", "An envelope of a kind that is not taken here was set aside.", fields),)
         case Accepted(payload=content):
-            if judged.type == ERROR:
+            if judged.type == ERROR_KIND:
                 fields = {"code": content["code"], "message": content["message"]}
-                return (_log(node_id, "error", "The model reports that it could not do what was asked.", fields),)
-            if judged.type in (SCHEMA_REQUEST, SCHEMA_RESPONSE):
-                word = "asks for" if judged.type == SCHEMA_REQUEST else "has understood"
+                return (_log_event(node_id, "error", "The model reports that it could not do what was asked.", fields),)
+            if judged.type in (SCHEMA_REQUEST_KIND, SCHEMA_RESPONSE_KIND):
+                word = "asks for" if judged.type == SCHEMA_REQUEST_KIND else "has understood"
                 fields = {"envelopeType": content["envelopeType"]}
-                return (_log(node_id, "debug", f"The model {word} the schema of a kind.", fields),)
-            if judged.type in MEDIA:
-                return _shown(judged, content)
-            if judged.type in contract.artifacts and judged.type not in UNIVERSAL:
-                return (_artifact(judged, content),)
+                return (_log_event(node_id, "debug", f"The model {word} the schema of a kind.", fields),)
+            if judged.type in MEDIA_KINDS:
+                return _media_events(judged, content)
+            if judged.type in contract.artifacts and judged.type not in UNIVERSAL_KINDS:
+                return (_artifact_event(judged, content),)
             return ()
 
 
-def _shown(judged: Judged, content: dict[str, Any]) -> tuple[Draft, ...]:
+def _media_events(judged: JudgedEnvelope, content: dict[str, Any]) -> tuple[Draft, ...]:
     """media-88 (readings, Media events): an event of the kind itself, which is what readers look for, with exactly the
     payload of the envelope. Without a description it is told that some will not know what is shown."""
     event = Draft(judged.type, content, judged.node_id)
     if content.get("alt"):
         return (event,)
     fields = {"type": judged.type, "envelopeId": judged.envelope_id}
-    return event, _log(judged.node_id, "warn", "Media were shown without a description (alt).", fields)
+    return event, _log_event(judged.node_id, "warn", "Media were shown without a description (alt).", fields)
 
 
-def _artifact(judged: Judged, content: Any) -> Draft:
+def _artifact_event(judged: JudgedEnvelope, content: Any) -> Draft:
     made = {
         "artifactId": judged.envelope_id,
         "artifactType": judged.type,
@@ -183,11 +189,11 @@ def _artifact(judged: Judged, content: Any) -> Draft:
     return Draft("artifact.created", made, judged.node_id)
 
 
-def _log(node_id: str, level: str, message: str, fields: dict[str, Any]) -> Draft:
+def _log_event(node_id: str, level: str, message: str, fields: dict[str, Any]) -> Draft:
     return Draft("log.appended", {"level": level, "message": message, "nodeId": node_id, "fields": fields}, node_id)
 
 
-def lifted(accepted: Accepted) -> Interrupt:
+def clarification_interrupt(accepted: Accepted) -> Interrupt:
     """env-22 (RFC 0021, clarification): the questions in their order, with their ids, in the closed form of an
     interrupt; their context and the model's reasoning stay in the record.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.kind import SHOWN, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema
@@ -26,31 +26,31 @@ from weftwork.protocol.json.values import is_object
 
 MAX_NAME: Final = 256
 """Characters, as many as the `type` of an envelope takes."""
-OPEN: Final = ("vendor.", "community.", "private.", "local.")
+OPEN_PREFIXES: Final = ("vendor.", "community.", "private.", "local.")
 """What the name of a kind that is not of the protocol begins with."""
-TAKEN: Final = ("openwop.", "core.", "media.", "ui.", "vendor.weftwork.")
+RESERVED_PREFIXES: Final = ("openwop.", "core.", "media.", "ui.", "vendor.weftwork.")
 """Names below these are of the protocol, or of this host."""
-LEGACY: Final = frozenset({"prd.create", "theme.create", "tasks.create"})
+LEGACY_KINDS: Final = frozenset({"prd.create", "theme.create", "tasks.create"})
 """Kinds from before there were prefixes, which an operator may still serve."""
 
 _SEGMENT: Final = "[a-z][a-zA-Z0-9_-]*"
-_NAME: Final = re.compile(
+_KIND_NAME: Final = re.compile(
     rf"(?:vendor|community|private)\.[a-z][a-z0-9_-]*(?:\.{_SEGMENT})+|local(?:\.{_SEGMENT})+", re.ASCII
 )
 
 
-def check_name(name: str, legacy: bool = False) -> str | None:
+def check_kind_name(name: str, legacy: bool = False) -> str | None:
     """env-40 (RFC 0021, naming): what keeps a kind from having this name, None if nothing does. `legacy`: those of
     LEGACY are good too. Never repeats the name."""
-    if legacy and name in LEGACY:
+    if legacy and name in LEGACY_KINDS:
         return None
-    if name in UNIVERSAL or name in SHOWN:
+    if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS:
         return "is a kind of the protocol"
-    if name.startswith(TAKEN):
-        return f"is taken: names in {' '.join(TAKEN)} are not for others"
+    if name.startswith(RESERVED_PREFIXES):
+        return f"is taken: names in {' '.join(RESERVED_PREFIXES)} are not for others"
     if len(name) > MAX_NAME:
         return f"takes {MAX_NAME} or fewer characters"
-    if _NAME.fullmatch(name) is None:
+    if _KIND_NAME.fullmatch(name) is None:
         return (
             "must be like vendor.acme.plan, community.acme.plan, private.acme.plan or local.plan: "
             "parts of letters, digits, '-' and '_', each of which begins with a small letter"
@@ -58,7 +58,7 @@ def check_name(name: str, legacy: bool = False) -> str | None:
     return None
 
 
-MEMBER: Final = "envelopeKinds"
+METADATA_MEMBER: Final = "envelopeKinds"
 """The member of a definition's `metadata` that holds the kinds of a workflow."""
 MAX_VERSION: Final = 1_000_000
 MAX_KINDS: Final = 16
@@ -67,10 +67,10 @@ MAX_BYTES: Final = 131_072
 """Their schemas together, in a workflow; and the schema of one kind of a package."""
 
 
-class Registration(msgspec.Struct, frozen=True):
+class KindRegistration(msgspec.Struct, frozen=True):
     """A kind, and where it was found, in words for those who can change it."""
 
-    kind: Kind
+    kind: KindDefinition
     place: str
 
 
@@ -78,13 +78,13 @@ class KindRefused(Exception):
     """A kind that cannot be registered; the message names the place and what is wrong there."""
 
 
-def register(kinds: Kinds, found: Iterable[Registration], legacy: bool = False) -> Kinds:
+def register_kinds(kinds: KindSet, found: Iterable[KindRegistration], legacy: bool = False) -> KindSet:
     """env-41 (RFC 0021, versions): the kinds with those that were found, each in its highest version.
 
     Raises KindRefused for a kind that is not well formed, and for a version that is there with another schema.
     """
-    versions: dict[tuple[str, int], Registration] = {}
-    highest: dict[str, Kind] = {}
+    versions: dict[tuple[str, int], KindRegistration] = {}
+    highest: dict[str, KindDefinition] = {}
     for each in found:
         kind = each.kind
         if wrong := check_kind(kind, legacy):
@@ -101,22 +101,25 @@ def register(kinds: Kinds, found: Iterable[Registration], legacy: bool = False) 
     return kinds.with_kinds(highest.values())
 
 
-def check_kind(kind: Kind, legacy: bool = False, at: str = "") -> list[Violation]:
+def check_kind(kind: KindDefinition, legacy: bool = False, at: str = "") -> list[Violation]:
     """env-42 (RFC 0021, naming, readings, Vendor kinds): what keeps a kind from being one; schemas stand at
     `{at}/schema`."""
     found: list[Violation] = []
-    if (wrong := check_name(kind.name, legacy)) is not None:
+    if (wrong := check_kind_name(kind.name, legacy)) is not None:
         found.append(Violation(at, "name", f"the name {wrong}"))
     if not _is_version(kind.version):
         found.append(Violation(f"{at}/version", "version", f"must be a whole number from 1 to {MAX_VERSION}"))
-    return [*found, *(_check_own(kind, at) if kind.own else check_caller_schema(kind.schema, f"{at}/schema"))]
+    return [
+        *found,
+        *(_check_own_schema(kind, at) if kind.own_schema else check_caller_schema(kind.schema, f"{at}/schema")),
+    ]
 
 
 def _is_version(version: Any) -> bool:
     return isinstance(version, int) and not isinstance(version, bool) and 1 <= version <= MAX_VERSION
 
 
-def _check_own(kind: Kind, at: str) -> list[Violation]:
+def _check_own_schema(kind: KindDefinition, at: str) -> list[Violation]:
     """The schema of somebody whose code runs here. It may be recursive, but it must compile, and fetch nothing."""
     if len(encode_stored(kind.schema)) > MAX_BYTES:
         return [Violation(f"{at}/schema", "size", f"is larger than {MAX_BYTES} bytes")]
@@ -128,32 +131,32 @@ def _check_own(kind: Kind, at: str) -> list[Violation]:
     return []
 
 
-def parse_kinds(metadata: dict[str, Any], at: str = "/metadata") -> tuple[tuple[Kind, ...], list[Violation]]:
+def parse_kinds(metadata: dict[str, Any], at: str = "/metadata") -> tuple[tuple[KindDefinition, ...], list[Violation]]:
     """env-43 (readings, Vendor kinds): the kinds of a workflow, by name, or what is wrong with them."""
-    given: Any = metadata.get(MEMBER)
+    given: Any = metadata.get(METADATA_MEMBER)
     if given is None:
         return (), []
-    place = f"{at}/{MEMBER}"
+    place = f"{at}/{METADATA_MEMBER}"
     if not is_object(given):
         return (), [Violation(place, "type", "must be of type object")]
     if len(given) > MAX_KINDS:
         return (), [Violation(place, "maxProperties", f"takes {MAX_KINDS} or fewer members")]
     if len(encode_stored(given)) > MAX_BYTES:
         return (), [Violation(place, "size", f"is larger than {MAX_BYTES} bytes")]
-    kinds: list[Kind] = []
+    kinds: list[KindDefinition] = []
     found: list[Violation] = []
     for name in sorted(given):
         where = f"{place}/{printable_token(name)}"
-        wrong = schema.check_inline(_ENTRY, given[name], where)
+        wrong = schema.check_inline(_ENTRY_SCHEMA, given[name], where)
         if not wrong:
-            kind = Kind(name, given[name].get("version", 1), given[name]["schema"])
+            kind = KindDefinition(name, given[name].get("version", 1), given[name]["schema"])
             wrong = check_kind(kind, at=where)
             kinds.append(kind)
         found += wrong
     return ((), found) if found else (tuple(kinds), [])
 
 
-def check_taken(kinds: Kinds, own: Iterable[Kind], at: str = "/metadata") -> list[Violation]:
+def check_host_kinds(kinds: KindSet, own: Iterable[KindDefinition], at: str = "/metadata") -> list[Violation]:
     """env-43: a kind of the host is the same in every workflow; one that says otherwise is refused."""
     found: list[Violation] = []
     for kind in own:
@@ -163,11 +166,11 @@ def check_taken(kinds: Kinds, own: Iterable[Kind], at: str = "/metadata") -> lis
             encode_stored(kind.schema),
         ):
             text = f"is a kind of this host, in version {known.version} and with a schema of its own"
-            found.append(Violation(f"{at}/{MEMBER}/{printable_token(kind.name)}", "taken", text))
+            found.append(Violation(f"{at}/{METADATA_MEMBER}/{printable_token(kind.name)}", "taken", text))
     return found
 
 
-_ENTRY: Final[dict[str, Any]] = {
+_ENTRY_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["schema"],
     "properties": {
@@ -178,7 +181,10 @@ _ENTRY: Final[dict[str, Any]] = {
 }
 
 
-BUILTIN: Final = Kinds(
-    {name: Kind(name, 1, document(f"envelopes/{name}"), own=True) for name in (*UNIVERSAL, *SHOWN)},
+BUILTIN_KINDS: Final = KindSet(
+    {
+        name: KindDefinition(name, 1, document(f"envelopes/{name}"), own_schema=True)
+        for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)
+    },
 )
 """env-03 (RFC 0021, RFC 0055, RFC 0102): the eight of them, each at version 1."""

@@ -13,7 +13,7 @@ RefusalMode = Literal["fail-node", "discard-and-warn"]
 CapKind = Literal["envelopes", "schema", "clarification"]
 
 
-class Detail(msgspec.Struct, frozen=True):
+class OutcomeDetail(msgspec.Struct, frozen=True):
     """One broken rule of a schema: where, by which keyword, and what would be right. Holds no submitted value."""
 
     instance_path: str
@@ -46,7 +46,7 @@ class Invalid(msgspec.Struct, frozen=True):
     """invalid_envelope_shape, unknown_envelope_kind, envelope_invalid, unknown_schema_version, capability_required,
     envelope_correlation_conflict or untrusted_content_blocks_approval."""
     reason: str
-    details: tuple[Detail, ...] = ()
+    details: tuple[OutcomeDetail, ...] = ()
 
 
 class Gated(msgspec.Struct, frozen=True):
@@ -76,10 +76,10 @@ class Breached(msgspec.Struct, frozen=True):
     correlation_id: str = ""
 
 
-Outcome = Accepted | Invalid | Gated | Breached
+EnvelopeOutcome = Accepted | Invalid | Gated | Breached
 
 
-def document_of(outcome: Outcome) -> dict[str, Any]:
+def outcome_document(outcome: EnvelopeOutcome) -> dict[str, Any]:
     """env-02 (RFC 0021, outcomes): the outcome as a document, with every member that its readers look for."""
     match outcome:
         case Accepted():

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encoded, refused
-from weftwork.protocol.envelopes.defaults import Origin, filled
-from weftwork.protocol.envelopes.outcome import Detail, Invalid
+from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encode_document, invalid_outcome
+from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
+from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
@@ -24,11 +24,11 @@ MAX_PIECES: Final = 2_000
 """Of one envelope."""
 MAX_BYTES: Final = 1_048_576
 """Of all the pieces that are kept of one envelope, as JSON."""
-MAX_OPEN: Final = 64
+MAX_INCOMPLETE: Final = 64
 """Envelopes of which pieces are kept."""
 
 
-class _Emission(msgspec.Struct):
+class _PartialEnvelope(msgspec.Struct):
     """What has come of one envelope."""
 
     type: str
@@ -38,16 +38,16 @@ class _Emission(msgspec.Struct):
     total: int = -1
     last: dict[str, Any] | None = None
     trust: Trust | None = None
-    refused: Invalid | None = None
+    refusal: Invalid | None = None
 
 
-class Pieces:
+class PartialEnvelopes:
     """The pieces of one turn, by correlation id."""
 
     def __init__(self) -> None:
-        self._open: dict[str, _Emission] = {}
+        self._open: dict[str, _PartialEnvelope] = {}
 
-    def take(self, document: Any) -> Any | Invalid | None:
+    def add(self, document: Any) -> Any | Invalid | None:
         """env-16 (RFC 0021, partial): the whole envelope once all its pieces are there, None until then.
 
         A document that is no piece comes back as it is. One that contradicts another piece is Invalid, and so is all
@@ -55,7 +55,7 @@ class Pieces:
         """
         if not is_object(document) or "partial" not in document:
             return document
-        if encoded(document) is None:
+        if encode_document(document) is None:
             return document
         invalid = check_shape(document)
         if invalid is not None:
@@ -63,64 +63,68 @@ class Pieces:
         name = document["correlationId"]
         emission = self._open.get(name)
         if emission is None:
-            if len(self._open) >= MAX_OPEN:
-                return _wrong("maxItems", f"is one of more than {MAX_OPEN} envelopes in pieces at a time")
-            emission = self._open[name] = _Emission(document["type"], set(), {})
-        if emission.refused is None:
-            emission.refused = _conflict(emission, document) or _add(emission, document)
-        if emission.refused is not None:
-            return emission.refused
+            if len(self._open) >= MAX_INCOMPLETE:
+                return _invalid_partial(
+                    "maxItems", f"is one of more than {MAX_INCOMPLETE} envelopes in pieces at a time"
+                )
+            emission = self._open[name] = _PartialEnvelope(document["type"], set(), {})
+        if emission.refusal is None:
+            emission.refusal = _kind_conflict(emission, document) or _add_piece(emission, document)
+        if emission.refusal is not None:
+            return emission.refusal
         if emission.last is None or len(emission.indices) < emission.total:
             return None
         del self._open[name]
-        return _whole(emission, emission.last)
+        return _complete_envelope(emission, emission.last)
 
     def close(self) -> dict[str, Invalid]:
         """The turn is over: why the envelopes that are not whole never will be, by correlation id."""
-        missing = _wrong("required", "belongs to an envelope of which other pieces never came")
-        found = {name: emission.refused or missing for name, emission in self._open.items()}
+        missing = _invalid_partial("required", "belongs to an envelope of which other pieces never came")
+        found = {name: emission.refusal or missing for name, emission in self._open.items()}
         self._open = {}
         return found
 
 
-def _conflict(emission: _Emission, document: dict[str, Any]) -> Invalid | None:
+def _kind_conflict(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
     if document["type"] == emission.type:
         return None
-    where = Detail("/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind")
-    return refused("envelope_correlation_conflict", (where,))
+    where = OutcomeDetail(
+        "/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind"
+    )
+    return invalid_outcome("envelope_correlation_conflict", (where,))
 
 
-def _add(emission: _Emission, document: dict[str, Any]) -> Invalid | None:
+def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
     partial, payload = document["partial"], document["payload"]
     index, total = int(partial["index"]), int(partial["total"])
     if not partial["isPartial"]:
         if emission.last is not None:
-            return _wrong("unique", "comes after one that was the last")
+            return _invalid_partial("unique", "comes after one that was the last")
         if total not in (-1, index + 1):
-            return _wrong("const", "is the last one, and does not fit the total")
+            return _invalid_partial("const", "is the last one, and does not fit the total")
         total = index + 1
         emission.last = document
     if index in emission.indices:
-        return _wrong("unique", "has the index of another one")
+        return _invalid_partial("unique", "has the index of another one")
     if total != -1:
         if emission.total not in (-1, total):
-            return _wrong("const", "says another total than one before")
+            return _invalid_partial("const", "says another total than one before")
         emission.total = total
     emission.indices.add(index)
     if emission.total != -1 and (max(emission.indices) >= emission.total):
-        return _wrong("maximum", "has an index beyond the total")
+        return _invalid_partial("maximum", "has an index beyond the total")
     if len(emission.indices) > MAX_PIECES or emission.total > MAX_PIECES:
-        return _wrong("maxItems", f"is one of more than {MAX_PIECES}")
+        return _invalid_partial("maxItems", f"is one of more than {MAX_PIECES}")
     if isinstance(payload, str):
         emission.texts[index] = payload
         emission.size += len(payload.encode())
     if emission.size > MAX_BYTES:
-        return _wrong("maxLength", f"makes the envelope longer than {MAX_BYTES} bytes")
+        return _invalid_partial("maxLength", f"makes the envelope longer than {MAX_BYTES} bytes")
     emission.trust = meet((emission.trust, document["meta"].get("contentTrust")))
     return None
 
 
-def _whole(emission: _Emission, last: dict[str, Any]) -> Any | Invalid:
+def _complete_envelope(emission: _PartialEnvelope, last: dict[str, Any]) -> Any | Invalid:
     whole = {name: member for name, member in last.items() if name != "partial"}
     if emission.trust == "untrusted":
         whole["meta"] = {**last["meta"], "contentTrust": emission.trust}
@@ -129,40 +133,40 @@ def _whole(emission: _Emission, last: dict[str, Any]) -> Any | Invalid:
         try:
             whole["payload"] = decode(text.encode())
         except ClientFault:
-            return refused(
-                "envelope_invalid", (Detail("/payload", "#", "type", "makes no JSON with the other pieces"),)
+            return invalid_outcome(
+                "envelope_invalid", (OutcomeDetail("/payload", "#", "type", "makes no JSON with the other pieces"),)
             )
     return whole
 
 
-def _wrong(rule: str, message: str) -> Invalid:
-    return refused(INVALID_SHAPE, (Detail("/partial", "#/$defs/partial", rule, message),))
+def _invalid_partial(rule: str, message: str) -> Invalid:
+    return invalid_outcome(INVALID_SHAPE, (OutcomeDetail("/partial", "#/$defs/partial", rule, message),))
 
 
-def joined(documents: tuple[Any, ...], origin: Origin) -> tuple[Any, ...]:
+def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any, ...]:
     """env-16 (RFC 0021, partial): every envelope whole, where its last piece stood. Pieces that do not make up one stay
     pieces, for the gate to refuse."""
     if not any(is_object(each) and "partial" in each for each in documents):
         return documents
-    pieces, whole = Pieces(), list[Any]()
+    pieces, whole = PartialEnvelopes(), list[Any]()
     for document in documents:
         if not (is_object(document) and "partial" in document):
             whole.append(document)
             continue
-        taken = pieces.take(filled(document, origin))
+        taken = pieces.add(fill_defaults(document, origin))
         if isinstance(taken, Invalid):
-            whole.append(_piece(document))
+            whole.append(_unusable_piece(document))
         elif taken is not None:
             whole.append(taken)
     left = len(pieces.close())
-    return (*whole, *(_piece(each) for each in documents[-1:] if left))
+    return (*whole, *(_unusable_piece(each) for each in documents[-1:] if left))
 
 
-def is_piece(document: Any) -> bool:
+def is_partial(document: Any) -> bool:
     """Whether this is only a part of an envelope: nothing may follow from it."""
     partial = document.get("partial") if is_object(document) else None
     return is_object(partial) and partial.get("isPartial") is True
 
 
-def _piece(document: Any) -> Any:
+def _unusable_piece(document: Any) -> Any:
     return {**document, "partial": {"isPartial": True, "index": 0, "total": -1}} if is_object(document) else document

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from jsonschema_rs import Draft202012Validator
 
-from weftwork.protocol.envelopes.outcome import Detail
+from weftwork.protocol.envelopes.outcome import OutcomeDetail
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.pointers import escape_token, split_pointer
@@ -112,15 +112,15 @@ class Mould:
         except (ValueError, HostFault):
             return False
 
-    def details(self, value: Any, at: str) -> tuple[Detail, ...]:
+    def details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
         """env-17: what keeps a value that does not fit from fitting, below the pointer `at`. From 1 to 20 places."""
         try:
             found = self._own_details(value, at) if self._own else self._foreign_details(value, at)
         except (ValueError, HostFault):
             found = ()
-        return found or (Detail(at, "#", "schema", "does not fit its schema"),)
+        return found or (OutcomeDetail(at, "#", "schema", "does not fit its schema"),)
 
-    def _own_details(self, value: Any, at: str) -> tuple[Detail, ...]:
+    def _own_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
         validator, origins = self._telling
         errors = validator.iter_errors(value) if is_small(value) else first_error(validator, value)
         places = islice((place for error in errors for place in explain_error(error)), MAX_DETAILS)
@@ -130,19 +130,21 @@ class Mould:
         )
         return tuple(dict.fromkeys(found))
 
-    def _foreign_details(self, value: Any, at: str) -> tuple[Detail, ...]:
+    def _foreign_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
         found = check_value(self._schema, value, "")[:MAX_DETAILS]
         details = (self._detail(value, at, split_pointer(each.pointer), "#", each.rule, each.message) for each in found)
         return tuple(dict.fromkeys(details))
 
-    def _detail(self, value: Any, at: str, path: Iterable[str | int], where: str, rule: str, message: str) -> Detail:
+    def _detail(
+        self, value: Any, at: str, path: Iterable[str | int], where: str, rule: str, message: str
+    ) -> OutcomeDetail:
         steps = tuple(map(str, path))
         shown = self._shown(value, steps)
         if len(shown) == len(steps) - 1 and rule in _UNKNOWN:
             message = "has a member that is not known here"
         elif len(shown) < len(steps):
             message = f"has a member, not named here, with a value that {message}"
-        return Detail(at + "".join(f"/{escape_token(step)}" for step in shown), where, rule, message)
+        return OutcomeDetail(at + "".join(f"/{escape_token(step)}" for step in shown), where, rule, message)
 
     def _shown(self, value: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
         """The steps into the value, up to the first name that is not one of the schema."""

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.handling import known_of
+from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, MODEL_ANSWERED, Fact
@@ -26,7 +26,7 @@ def _output_chunk(state: RunState, fact: Fact) -> None:
 
 def _envelope_recorded(state: RunState, fact: Fact) -> None:
     """env-26 (RFC 0021, deduplication): the first outcome under a correlation id stands, for the life of the run."""
-    known = known_of(fact.payload, fact.content_trust)
+    known = recorded_outcome(fact.payload, fact.content_trust)
     state.envelopes.setdefault(fact.payload["correlationId"], known)
     node = state.nodes.get(fact.node_id or "")
     if node is not None:

@@ -8,7 +8,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from weftwork.protocol.envelopes.handling import CAPS
+from weftwork.protocol.envelopes.handling import NODE_CAPS
 from weftwork.protocol.fold.channel_state import Stamp, initial_channel, reduce_write
 from weftwork.protocol.fold.envelope_facts import ENVELOPE_CHANGES
 from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
@@ -114,7 +114,7 @@ def _cancel_requested(state: RunState, fact: Fact) -> None:
 
 def _cap_breached(state: RunState, fact: Fact) -> None:
     payload = fact.payload
-    if payload["kind"] in CAPS:
+    if payload["kind"] in NODE_CAPS:
         return
     code, message = BREACH_CODES.get(payload["kind"], ("cap_breached", "The run reached a limit."))
     details = {"kind": payload["kind"], "limit": payload["limit"], "observed": payload["observed"]}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from weftwork.protocol.envelopes.gate_rules import Known
+from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
 from weftwork.protocol.fold.variable_views import EMPTY_VIEW, INITIAL_STAMP, VariableView
 from weftwork.protocol.run.child_runs import ChildState
@@ -216,7 +216,7 @@ class RunState:
         self.variable_stamps: dict[str, Stamp] = {}
         self.channels: dict[str, ChannelState] = {}
         self.artifacts: dict[str, Artifact] = {}
-        self.envelopes: dict[str, Known] = {}
+        self.envelopes: dict[str, RecordedOutcome] = {}
         """What became of the envelopes of models, by correlation id."""
         self.interrupts: dict[str, InterruptState] = {}
         self.open_interrupts: dict[str, InterruptState] = {}

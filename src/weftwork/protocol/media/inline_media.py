@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.kind import MEDIA
-from weftwork.protocol.envelopes.text.extraction import read_envelopes
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.text.extraction import extract_envelopes
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.base64_elision import KEPT
 
@@ -82,7 +82,7 @@ def inline_media(text: str, cap: int) -> list[Span]:
     spans = list(_spans(text, cap))
     if not spans:
         return []
-    found = read_envelopes(text, clean=True)
+    found = extract_envelopes(text, clean=True)
     known = {bare(each) for each in _sources(list(found.documents) if found is not None else [])}
     return [span for span in spans if span.data_url or span.base64 in known][:MOST_PARTS]
 
@@ -155,7 +155,9 @@ def _sources(value: Any) -> Iterator[str]:
                 is_payload = within or "bytes" in each or "mimeType" in each
                 if is_payload and isinstance(each.get("base64"), str):
                     yield each["base64"]
-                below += [(member, each.get("type") in MEDIA and name == "payload") for name, member in each.items()]
+                below += [
+                    (member, each.get("type") in MEDIA_KINDS and name == "payload") for name, member in each.items()
+                ]
             elif is_array(each):
                 below += [(member, False) for member in each]
         if not below:

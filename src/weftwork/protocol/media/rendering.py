@@ -5,11 +5,11 @@ Sources: RFC 0055 B (rendering), RFC 0055 C (media kinds).
 
 from typing import Any, Final
 
-from weftwork.protocol.envelopes.kind import MEDIA
-from weftwork.protocol.envelopes.outcome import Detail
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.outcome import OutcomeDetail
 from weftwork.protocol.json.values import is_object
 
-DISPLAYS: Final = {kind: kind.removeprefix("media.") for kind in MEDIA}
+DISPLAYS: Final = {kind: kind.removeprefix("media.") for kind in MEDIA_KINDS}
 """media-81 (RFC 0055 B): how each kind is displayed."""
 MAX_ALT: Final = 2_000
 """Characters of a description or a title; more is cut."""
@@ -35,9 +35,9 @@ def mirrored(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "payload": payload, "meta": {**meta, "rendering": shown}}
 
 
-def url_fault(payload: dict[str, Any]) -> Detail | None:
+def url_fault(payload: dict[str, Any]) -> OutcomeDetail | None:
     """media-83 (RFC 0055 C): what is no web address is no URL of media in a run; bytes go inline by base64 alone."""
     if payload.get("url", "https://").startswith(("https://", "http://")):
         return None
     message = "must begin with https:// or http://; send bytes as base64"
-    return Detail("/payload/url", "#/properties/url", "pattern", message)
+    return OutcomeDetail("/payload/url", "#/properties/url", "pattern", message)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.run.events import (
     APPROVAL_REMARK,
     CANCEL_REQUESTED,
@@ -50,7 +50,7 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
     "output.chunk": ("chunk",),
     MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
     ENVELOPE_RECORDED: ("payload", "rendering"),
-    **dict.fromkeys(MEDIA, ("url", "base64", "mimeType", "alt", "name")),
+    **dict.fromkeys(MEDIA_KINDS, ("url", "base64", "mimeType", "alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
 """Members that are made by a node: hidden whole when the node hides what it makes."""

@@ -21,7 +21,7 @@ import msgspec
 
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS, TRUNCATION_MULTIPLIER
 from weftwork.protocol.envelopes.instructions import PROMPT_DIRECTIVE
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality, input_family
@@ -201,7 +201,7 @@ def _families(offer: Offer) -> dict[str, Any]:
     if offer.providers:
         families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
     if offer.envelopes:
-        media = any(kind in offer.envelopes for kind in MEDIA)
+        media = any(kind in offer.envelopes for kind in MEDIA_KINDS)
         families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)
     if offer.prompts is not None:
         families["prompts"] = offer.prompts

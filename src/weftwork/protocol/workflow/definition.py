@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.expressions.expression import Expression
 from weftwork.protocol.expressions.template import Template
 from weftwork.protocol.workflow.channels import Channel
@@ -69,7 +69,7 @@ class Node(msgspec.Struct, frozen=True):
     """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
     external_content: bool = False
     """Whether what it gives comes from outside, by its type or by that of a node inside it."""
-    contract: Contract = OPEN
+    contract: EnvelopeContract = OPEN_CONTRACT
     """Which envelopes of a model it takes."""
     prompt_refs: dict[str, Any] = {}
     """References to prompt templates by kind, of the workflow, if its type uses such."""
@@ -118,5 +118,5 @@ class Workflow(msgspec.Struct, frozen=True):
     max_supervised_loopbacks: int = 5
     """Of a loop that leads back to a supervisor, which has limits of its own."""
     log_level: str = "debug"
-    envelope_kinds: tuple[Kind, ...] = ()
+    envelope_kinds: tuple[KindDefinition, ...] = ()
     """Kinds of envelopes that its own nodes know beside those of the host."""

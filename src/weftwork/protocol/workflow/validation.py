@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import OPEN, parse_contract
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, parse_contract
 from weftwork.protocol.envelopes.kind_registry import parse_kinds
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.json import schema
@@ -148,7 +148,7 @@ def _parse_nodes(
         if wrong and pinned:
             settings, wrong = {}, []
         declared = item.get("envelopeContract")
-        contract, broken = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN, [])
+        contract, broken = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN_CONTRACT, [])
         found += [*wrong, *(broken if not pinned else ())]
         violations += found
         formulas = parse_config(declaration, types, item["config"], f"{at}/config", violations) if not found else {}

@@ -10,7 +10,7 @@ import pytest
 from tests.live import KEY, Host
 from tests.live.envelopes import UNIVERSAL
 from tests.live.fixtures import QUICK
-from weftwork.protocol.envelopes.kind import MEDIA
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.v1.routes import ROUTES
@@ -31,7 +31,7 @@ def test_discovery_says_what_is_wired(host: Host) -> None:
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     found = answer.document
     assert schema.check("capabilities", found) == []
-    assert (found["protocolVersion"], found["supportedEnvelopes"]) == ("1.1", [*UNIVERSAL, *MEDIA])
+    assert (found["protocolVersion"], found["supportedEnvelopes"]) == ("1.1", [*UNIVERSAL, *MEDIA_KINDS])
     assert all(isinstance(value, int) and value >= 0 for value in found["limits"].values())
     assert found["fixtures"] == sorted(fixtures())
     assert found["testing"]["testKeyPrefix"] == "hk_test_"

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.live import TEST_KEY, Inside, open_inside
 from weftwork.protocol.envelopes import kind as kinds
-from weftwork.protocol.envelopes.kind import MEDIA, UNIVERSAL, Kind, Kinds
+from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 
 STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
 GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}
@@ -70,7 +70,7 @@ def told(test: Any, **settings: Any) -> None:
 def test_a_kind_of_a_file(files: str) -> None:
     async def story(inside: Inside) -> None:
         discovery = (await inside.call("GET", "/.well-known/openwop")).document
-        assert discovery["supportedEnvelopes"] == [*UNIVERSAL, *MEDIA, "vendor.acme.plan"]
+        assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
         assert discovery["schemaVersions"]["vendor.acme.plan"] == 2
         served = await inside.call("GET", "/schemas/envelopes/vendor.acme.plan.schema.json")
         assert served.status == 200
@@ -145,8 +145,8 @@ def test_a_workflow_with_a_wrong_kind_is_refused() -> None:
 @pytest.mark.rule("env-42")
 def test_kinds_of_the_protocol_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the sabotage: without the second guard, whatever gets past the first would replace them."""
-    own = Kind("error", 7, {})
-    builtin = Kinds({name: Kind(name, 1, STEPS) for name in UNIVERSAL})
-    assert builtin.with_kinds([own]).find("error") == Kind("error", 1, STEPS)
-    monkeypatch.setattr(kinds, "UNIVERSAL", ())
+    own = KindDefinition("error", 7, {})
+    builtin = KindSet({name: KindDefinition(name, 1, STEPS) for name in UNIVERSAL_KINDS})
+    assert builtin.with_kinds([own]).find("error") == KindDefinition("error", 1, STEPS)
+    monkeypatch.setattr(kinds, "UNIVERSAL_KINDS", ())
     assert builtin.with_kinds([own]).find("error") == own

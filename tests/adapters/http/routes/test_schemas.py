@@ -6,11 +6,11 @@ import jsonschema_rs
 import pytest
 
 from tests.live import Host, start_host
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.v1.envelopes import SERVED
 
-KINDS = sorted(BUILTIN.names)
+KINDS = sorted(BUILTIN_KINDS.names)
 
 
 @pytest.mark.rule("env-30")

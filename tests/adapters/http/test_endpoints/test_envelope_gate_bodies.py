@@ -14,10 +14,10 @@ from tests.live.envelopes import ACCEPT, TEST, VENDOR, envelope, judged, run_id
 from weftwork.engine.models import envelope_gate
 from weftwork.protocol.envelopes import gate as acceptor
 from weftwork.protocol.envelopes import handling
-from weftwork.protocol.envelopes.accept_request import asked
+from weftwork.protocol.envelopes.accept_request import parse_accept_request
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.handling import projected
-from weftwork.protocol.envelopes.kind_registry import BUILTIN
+from weftwork.protocol.envelopes.handling import outcome_events
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Invalid
 from weftwork.protocol.json.values import is_object
 
@@ -27,7 +27,7 @@ SUPPORTED = "host.aiEnvelope.supported"
 
 def test_the_seam_judges_and_projects_with_the_live_functions() -> None:
     assert accept is accept is acceptor.accept
-    assert projected is handling.projected
+    assert outcome_events is handling.outcome_events
     assert "accept(" in inspect.getsource(envelope_gate.Gate.judge)
 
 
@@ -184,7 +184,7 @@ FIELDS = """
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=6), VALUES)
 @settings(max_examples=examples(400), deadline=None)
 def test_any_body_is_read(body: dict[str, Any], document: Any) -> None:
-    found = asked({**body, "envelope": document}, BUILTIN, True)
+    found = parse_accept_request({**body, "envelope": document}, BUILTIN_KINDS, True)
     outcome = acceptor.accept(document, found.rules).outcome
     assert not is_object(document) or outcome is not None
     acceptor.accept(envelope("error"), found.rules)

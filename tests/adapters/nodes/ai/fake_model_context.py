@@ -9,24 +9,26 @@ from tests.adapters.nodes.fake_context import BUILTIN_KINDS, Context, Scope
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent
 from weftwork.ports.nodes import Emission
-from weftwork.protocol.envelopes.defaults import Origin, filled
+from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, Rules
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.outcome import Outcome
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.models.answers import ModelAnswer, Usage
 
 
 class Speaking(Context):
     """`requests` holds what the model was asked, `told` what the log says of its answers, `sent` all outcomes."""
 
-    def __init__(self, *answers: str | ModelAnswer, scope: Scope | None = None, kinds: Iterable[Kind] = ()) -> None:
+    def __init__(
+        self, *answers: str | ModelAnswer, scope: Scope | None = None, kinds: Iterable[KindDefinition] = ()
+    ) -> None:
         super().__init__(scope)
         self.kinds = BUILTIN_KINDS.with_kinds(kinds)
         self.answers = [answer_of(each) for each in answers]
         self.requests: list[ModelRequest] = []
         self.told: list[EmitEvent | AppendLog] = []
-        self.sent: list[Outcome] = []
+        self.sent: list[EnvelopeOutcome] = []
 
     async def generate(
         self, request: ModelRequest, along: Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
@@ -37,17 +39,17 @@ class Speaking(Context):
         self.told += along(answer)
         return answer
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> KindDefinition | None:
         return self.kinds.find(name)
 
-    def judge(self, document: Any, emission: Emission) -> Outcome:
-        origin = Origin("run", "node", f"{emission.turn}", emission.index, 0, "trusted")
+    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        origin = EnvelopeOrigin("run", "node", f"{emission.turn}", emission.index, 0, "trusted")
         kinds = self.kinds.with_kinds(emission.kinds)
         counters = Counters(Counter(emission.index, self.limits.envelopes_per_turn))
-        rules = Rules(kinds, frozenset(kinds.names), emission.contract, counters=counters)
-        return accept(filled(document, origin), rules).outcome
+        rules = GateRules(kinds, frozenset(kinds.names), emission.contract, counters=counters)
+        return accept(fill_defaults(document, origin), rules).outcome
 
-    async def emit(self, document: Any, emission: Emission) -> Outcome:
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         outcome = self.judge(document, emission)
         self.sent.append(outcome)
         return outcome

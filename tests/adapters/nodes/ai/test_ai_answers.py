@@ -10,9 +10,9 @@ from tests.adapters.nodes.ai.fake_model_context import Speaking, answer_of
 from tests.adapters.nodes.fake_context import call, outcome
 from weftwork.engine.models import generation
 from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome
-from weftwork.protocol.envelopes.contract import OPEN, Contract
-from weftwork.protocol.envelopes.gate_rules import Verdict
-from weftwork.protocol.envelopes.kind import Kind
+from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import GateVerdict
+from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.outcome import Accepted, Gated
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.interrupts import Resolution
@@ -34,14 +34,14 @@ def filled(context: Speaking, **config: Any) -> Outcome:
     return outcome("core.ai.structuredOutput", given, context)
 
 
-def typed(context: Speaking, contract: Contract = OPEN, **config: Any) -> Outcome:
+def typed(context: Speaking, contract: EnvelopeContract = OPEN_CONTRACT, **config: Any) -> Outcome:
     given = call({"envelopeType": TICKET, **config}, {"userMessage": "Well?"})
     return outcome("core.ai.generateEnvelope", replace(given, contract=contract), context)
 
 
 def speaking(*answers: str | ModelAnswer) -> Speaking:
     """With a host that knows the kind, and another one."""
-    return Speaking(*answers, kinds=[Kind(TICKET, 1, SCHEMA), Kind(BILL, 1, SCHEMA)])
+    return Speaking(*answers, kinds=[KindDefinition(TICKET, 1, SCHEMA), KindDefinition(BILL, 1, SCHEMA)])
 
 
 def told(context: Speaking, found: Outcome) -> list[str]:
@@ -201,7 +201,7 @@ def test_an_error_of_the_model_is_its_answer() -> None:
 @pytest.mark.rule("ai-06")
 def test_a_kind_that_the_contract_does_not_take_fails_the_node() -> None:
     context = speaking(SENT.replace(TICKET, BILL), SENT)
-    found = failed(typed(context, Contract(frozenset({TICKET}))))
+    found = failed(typed(context, EnvelopeContract(frozenset({TICKET}))))
     assert found.code == "envelope_contract_violation"
     assert found.details is not None
     assert found.details["refusedType"] == BILL
@@ -212,7 +212,7 @@ def test_a_kind_that_the_contract_does_not_take_fails_the_node() -> None:
 @pytest.mark.rule("ai-06")
 def test_a_kind_that_the_contract_does_not_take_is_set_aside_if_it_says_so() -> None:
     context = speaking(SENT.replace(TICKET, BILL), SENT)
-    found = typed(context, Contract(frozenset({TICKET}), "discard-and-warn"))
+    found = typed(context, EnvelopeContract(frozenset({TICKET}), "discard-and-warn"))
     assert isinstance(found, Completed)
     gated, accepted = context.sent
     assert isinstance(gated, Gated)
@@ -243,9 +243,9 @@ def test_without_check_and_gate_anything_would_be_a_value(monkeypatch: pytest.Mo
 def test_without_the_gate_a_contract_would_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speaking_module, "accept", passed)
     context = speaking(SENT.replace(TICKET, BILL), SENT)
-    assert isinstance(typed(context, Contract(frozenset({TICKET}))), Completed)
+    assert isinstance(typed(context, EnvelopeContract(frozenset({TICKET}))), Completed)
 
 
-def passed(document: Any, rules: Any) -> Verdict:
+def passed(document: Any, rules: Any) -> GateVerdict:
     """A gate that lets everything through."""
-    return Verdict(Accepted(document["type"], "env-1", document["correlationId"], document["payload"]))
+    return GateVerdict(Accepted(document["type"], "env-1", document["correlationId"], document["payload"]))

@@ -14,7 +14,7 @@ from weftwork.engine.models.model_request import BEGIN
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall
-from weftwork.protocol.envelopes.contract import Contract
+from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.media.message_parts import Named
 from weftwork.protocol.models.answers import ModelAnswer, Usage
@@ -273,7 +273,7 @@ def test_a_schema_always_has_a_name(asked: Asked, title: Any) -> None:
 
 def test_an_envelope_is_generated(asked: Asked) -> None:
     config = {"envelopeType": TICKET, "userMessage": "From {{variables.city}}"}
-    contract = Contract(frozenset({TICKET}))
+    contract = EnvelopeContract(frozenset({TICKET}))
     found = ran("generateEnvelope", config, contract=contract)
     trust = {"contentTrust": "untrusted"}
     assert found == Completed(

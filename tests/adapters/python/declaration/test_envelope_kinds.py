@@ -14,7 +14,7 @@ from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, find_kinds, find_nodes
 from weftwork.app import Host
-from weftwork.protocol.envelopes.kind import UNIVERSAL, Kind
+from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.envelope_kinds import host_kinds
 
@@ -33,7 +33,7 @@ def schema_file(folder: Path, name: str, document: Any) -> Path:
 
 
 def vendor(settings: Settings) -> dict[str, int]:
-    return {name: version for name, version in host_kinds(settings).advertised.items() if name not in UNIVERSAL}
+    return {name: version for name, version in host_kinds(settings).advertised.items() if name not in UNIVERSAL_KINDS}
 
 
 def refusal(**settings: Any) -> str:
@@ -47,7 +47,7 @@ def refusal(**settings: Any) -> str:
 def test_a_module_with_kinds_alone(place: Path) -> None:
     path = write(place / "kind_module.py", KIND.format("vendor.acme.plan", 2, SCHEMA))
     (kind,) = find_kinds(["kind_module"], installed=False)
-    assert kind.kind == Kind("vendor.acme.plan", 2, SCHEMA, own=True)
+    assert kind.kind == KindDefinition("vendor.acme.plan", 2, SCHEMA, own_schema=True)
     assert kind.place == f"{path}:3"
     assert repr(kind) == "<EnvelopeKind vendor.acme.plan 2>"
     assert find_nodes(["kind_module"], installed=False) == []
@@ -134,9 +134,9 @@ def test_files_and_folders(tmp_path: Path) -> None:
     write(folder / "notes.json", "{")
     single = schema_file(tmp_path, "local.note", {"x-version": 2})
     kinds = host_kinds(Settings(envelope_kinds=(str(folder), str(single))))
-    assert kinds.find("vendor.acme.plan") == Kind("vendor.acme.plan", 4, SCHEMA)
-    assert kinds.find("local.note") == Kind("local.note", 2, {})
-    assert kinds.find("prd.create") == Kind("prd.create", 1, {})
+    assert kinds.find("vendor.acme.plan") == KindDefinition("vendor.acme.plan", 4, SCHEMA)
+    assert kinds.find("local.note") == KindDefinition("local.note", 2, {})
+    assert kinds.find("prd.create") == KindDefinition("prd.create", 1, {})
     assert [*kinds.advertised][4:] == ["local.note", "prd.create", "vendor.acme.plan"]
 
 

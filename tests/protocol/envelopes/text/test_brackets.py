@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.harness.definitions import examples
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, hostile
 from weftwork.protocol.envelopes.text import extraction
-from weftwork.protocol.envelopes.text.extraction import Part, follow, parts, read_envelopes, read_value, spans
+from weftwork.protocol.envelopes.text.extraction import Part, extract_envelopes, extract_value, follow, parts, spans
 
 LONG = 65_536
 
@@ -41,7 +41,7 @@ class Work:
 
     def of(self, text: str) -> int:
         self.walked = self.decoded = self.repaired = 0
-        read_value(text, clean=True)
+        extract_value(text, clean=True)
         return self.walked + self.decoded + self.repaired
 
 
@@ -68,11 +68,11 @@ def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = read_envelopes("{} " * (extraction.MAX_TRIED + 5))
+    found = extract_envelopes("{} " * (extraction.MAX_CANDIDATES + 5))
     assert found is not None
-    assert len(found.documents) == extraction.MAX_TRIED
-    monkeypatch.setattr(extraction, "MAX_TRIED", 10**9)
-    found = read_envelopes("{} " * 2_000)
+    assert len(found.documents) == extraction.MAX_CANDIDATES
+    monkeypatch.setattr(extraction, "MAX_CANDIDATES", 10**9)
+    found = extract_envelopes("{} " * 2_000)
     assert found is not None
     assert len(found.documents) == 2_000
 

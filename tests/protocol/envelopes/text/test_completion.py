@@ -14,23 +14,23 @@ from weftwork.protocol.envelopes import completion
 from weftwork.protocol.envelopes.completion import (
     DEFAULT_BUDGET,
     RELIABILITY_EVENTS,
-    Complete,
+    CompleteAnswer,
     Judgement,
-    Refused,
-    Truncated,
-    Unfit,
+    MismatchedAnswer,
+    RefusedAnswer,
+    TruncatedAnswer,
     attempts_allowed,
-    judge,
+    judge_answer,
     next_budget,
-    nl_to_format,
-    recovery_applied,
+    nl_to_format_event,
+    recovery_applied_event,
     refusal_event,
-    retry_attempted,
-    retry_exhausted,
+    retry_attempted_event,
+    retry_exhausted_event,
     truncated_event,
     usage_event,
 )
-from weftwork.protocol.envelopes.text.extraction import Found, read_value
+from weftwork.protocol.envelopes.text.extraction import Extraction, extract_value
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
@@ -39,7 +39,7 @@ from weftwork.protocol.run.events import CATALOGUE
 
 SHAPE = {"type": "object", "properties": {"valid": {"type": "boolean"}}, "required": ["valid"]}
 GOOD = '{"valid": true}'
-READ = partial(read_value, clean=True)
+READ = partial(extract_value, clean=True)
 
 
 def answer(text: str, stop: StopReason = "stop", detail: str = "", **more: Any) -> ModelAnswer:
@@ -51,7 +51,7 @@ def fits(document: Any) -> list[Violation]:
 
 
 def judged(given_: ModelAnswer) -> Judgement:
-    return judge(given_, READ, fits, SHAPE)
+    return judge_answer(given_, READ, fits, SHAPE)
 
 
 ERRORS = (
@@ -60,38 +60,38 @@ ERRORS = (
     'The document must have the member "valid"',
     "/valid must be of type boolean",
 )
-CUT = Truncated("max_tokens", False, 50)
-UNREADABLE = Unfit("parse-error", ERRORS[0], (), True)
+CUT = TruncatedAnswer("max_tokens", False, 50)
+UNREADABLE = MismatchedAnswer("parse-error", ERRORS[0], (), True)
 
 
 @pytest.mark.rule("rel-05")
 @pytest.mark.parametrize(
     ("given_", "expected"),
     [
-        (answer(GOOD), Complete(({"valid": True},), "direct", None)),
-        (answer(f"So: {GOOD}"), Complete(({"valid": True},), "brace-walker", 4)),
-        (answer("{valid: True"), Complete(({"valid": True},), "jsonrepair", 0)),
-        (answer(GOOD, "tool-call"), Complete(({"valid": True},), "direct", None)),
+        (answer(GOOD), CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(f"So: {GOOD}"), CompleteAnswer(({"valid": True},), "brace-walker", 4)),
+        (answer("{valid: True"), CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
+        (answer(GOOD, "tool-call"), CompleteAnswer(({"valid": True},), "direct", None)),
         (answer("x"), UNREADABLE),
         (answer("x", "tool-call"), UNREADABLE),
-        (answer(""), Unfit("parse-error", ERRORS[0], (), False)),
-        (answer("{oops"), Unfit("parse-error", ERRORS[0], (), False)),
+        (answer(""), MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+        (answer("{oops"), MismatchedAnswer("parse-error", ERRORS[0], (), False)),
         (answer('{"valid', "length", "max_tokens"), CUT),
         (answer('{"valid": tr', "length", "length"), CUT),
         (answer("x", "length"), CUT),
-        (answer(GOOD, "length"), Truncated("max_tokens", True, 50)),
+        (answer(GOOD, "length"), TruncatedAnswer("max_tokens", True, 50)),
         (answer("{'valid': True}", "length"), CUT),
-        (answer(GOOD, "other"), Truncated("unknown", True, 50)),
-        (answer("", "other", "eof"), Truncated("unknown", False, 50)),
-        (answer(GOOD, "stop", "stop_sequence"), Complete(({"valid": True},), "direct", None)),
-        (answer(GOOD, "other", "stop_sequence"), Complete(({"valid": True},), "direct", None)),
-        (answer("x", "stop", "stop_sequence"), Truncated("stop_sequence", False, 50)),
-        (answer('{"valid": 1}', "other", "stop_sequence"), Truncated("stop_sequence", True, 50)),
-        (answer('{"valid": true', "stop", "stop_sequence"), Truncated("stop_sequence", False, 50)),
-        (answer("", "content-filter", "safety"), Refused(None, None)),
-        (answer(GOOD, "content-filter", refusal="No.", safety_category="harm"), Refused("No.", "harm")),
-        (answer(GOOD, refusal="No."), Refused("No.", None)),
-        (answer("x", "length", refusal=""), Refused("", None)),
+        (answer(GOOD, "other"), TruncatedAnswer("unknown", True, 50)),
+        (answer("", "other", "eof"), TruncatedAnswer("unknown", False, 50)),
+        (answer(GOOD, "stop", "stop_sequence"), CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(GOOD, "other", "stop_sequence"), CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer("x", "stop", "stop_sequence"), TruncatedAnswer("stop_sequence", False, 50)),
+        (answer('{"valid": 1}', "other", "stop_sequence"), TruncatedAnswer("stop_sequence", True, 50)),
+        (answer('{"valid": true', "stop", "stop_sequence"), TruncatedAnswer("stop_sequence", False, 50)),
+        (answer("", "content-filter", "safety"), RefusedAnswer(None, None)),
+        (answer(GOOD, "content-filter", refusal="No.", safety_category="harm"), RefusedAnswer("No.", "harm")),
+        (answer(GOOD, refusal="No."), RefusedAnswer("No.", None)),
+        (answer("x", "length", refusal=""), RefusedAnswer("", None)),
     ],
 )
 def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
@@ -103,37 +103,37 @@ def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
 @pytest.mark.rule("rel-05")
 def test_an_answer_that_does_not_fit_says_what_would() -> None:
     found = judged(answer('{"valid": "canary"}'))
-    assert isinstance(found, Unfit)
+    assert isinstance(found, MismatchedAnswer)
     assert (found.reason, found.error) == ("schema-violation", "/valid must be of type boolean")
-    found = judge(answer("[]"), READ, fits)
-    assert isinstance(found, Unfit)
+    found = judge_answer(answer("[]"), READ, fits)
+    assert isinstance(found, MismatchedAnswer)
     assert found.error == "The document must be of type object"
 
 
 @pytest.mark.rule("rel-05")
 def test_every_document_of_an_answer_is_checked() -> None:
-    def read(text: str) -> Found:
-        return Found(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
+    def read(text: str) -> Extraction:
+        return Extraction(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
 
-    found = judge(answer("-"), read, fits, SHAPE)
-    assert isinstance(found, Unfit)
+    found = judge_answer(answer("-"), read, fits, SHAPE)
+    assert isinstance(found, MismatchedAnswer)
     assert [each.rule for each in found.violations] == ["type", "required"]
 
 
 @pytest.mark.rule("rel-05")
 @pytest.mark.parametrize("stop", ["length", "other", "content-filter"])
 def test_an_answer_that_did_not_end_by_itself_is_not_read(stop: StopReason) -> None:
-    def never(text: str) -> Found:
+    def never(text: str) -> Extraction:
         raise AssertionError
 
-    assert not isinstance(judge(answer(GOOD, stop), never, fits), Complete | Unfit)
+    assert not isinstance(judge_answer(answer(GOOD, stop), never, fits), CompleteAnswer | MismatchedAnswer)
 
 
 @settings(max_examples=examples(200), deadline=None)
 @given(ANY_TEXT, st.sampled_from(["stop", "length", "content-filter", "tool-call", "other"]), st.text(max_size=5))
 def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopReason, detail: str) -> None:
     found = judged(answer(text, stop, detail))
-    if isinstance(found, Unfit):
+    if isinstance(found, MismatchedAnswer):
         assert found.error in ERRORS
 
 
@@ -176,12 +176,12 @@ def test_room_grows_until_there_is_none() -> None:
 
 PROMPT = "Tell me in detail how the canary-4471 is fed and where."
 MADE: dict[str, dict[str, Any]] = {
-    "envelope.retry.attempted": retry_attempted("ask", 2, "schema-violation", "e" * 2_000),
-    "envelope.retry.exhausted": retry_exhausted("ask", 3, "truncation", None),
+    "envelope.retry.attempted": retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
+    "envelope.retry.exhausted": retry_exhausted_event("ask", 3, "truncation", None),
     "envelope.refusal": refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
     "envelope.truncated": truncated_event("ask", answer("", "length"), CUT),
-    "envelope.nlToFormat.engaged": nl_to_format("ask", "vendor.acme.plan"),
-    "envelope.recovery.applied": recovery_applied("ask", "markdown-fence", 8),
+    "envelope.nlToFormat.engaged": nl_to_format_event("ask", "vendor.acme.plan"),
+    "envelope.recovery.applied": recovery_applied_event("ask", "markdown-fence", 8),
     "provider.usage": usage_event("ask", answer("canary-4471", detail="canary-4471")),
 }
 

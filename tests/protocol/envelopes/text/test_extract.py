@@ -12,15 +12,15 @@ from tests.harness.definitions import examples
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, PROSE, VALUES
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.extraction import (
-    Found,
+    Extraction,
     Part,
-    envelopes_in,
+    extract_envelopes,
+    extract_value,
+    find_envelopes,
     follow,
     holds_document,
     is_prose,
     looks_like_envelope,
-    read_envelopes,
-    read_value,
 )
 from weftwork.protocol.envelopes.text.repair import repair
 
@@ -29,7 +29,7 @@ from weftwork.protocol.envelopes.text.repair import repair
 @settings(max_examples=examples(200), deadline=None)
 @given(VALUES, st.booleans(), st.sampled_from([None, 2]))
 def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
-    assert read_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == Found((value,), "direct", None)
+    assert extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == Extraction((value,), "direct", None)
 
 
 @pytest.mark.rule("rel-01")
@@ -38,7 +38,7 @@ def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -
 def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: str, fence: str) -> None:
     text = f"{before}.\n{fence}{info}\n{json.dumps(value, indent=1)}\n{fence}\n{after}"
     offset = len(f"{before}.\n{fence}{info}\n".encode())
-    assert read_value(text) == Found((value,), "markdown-fence", offset)
+    assert extract_value(text) == Extraction((value,), "markdown-fence", offset)
 
 
 @pytest.mark.rule("rel-01")
@@ -46,7 +46,7 @@ def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: 
 @given(OBJECTS, PROSE, PROSE)
 def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
     text = f"{before}. {json.dumps(value)} {after}."
-    assert read_value(text) == Found((value,), "brace-walker", len(f"{before}. ".encode()))
+    assert extract_value(text) == Extraction((value,), "brace-walker", len(f"{before}. ".encode()))
 
 
 @pytest.mark.rule("rel-01")
@@ -72,7 +72,7 @@ def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: 
     ],
 )
 def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
-    found = read_value(text)
+    found = extract_value(text)
     assert found is not None
     assert (found.documents, found.path) == ((value,), path)
 
@@ -97,8 +97,8 @@ def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
     ],
 )
 def test_what_no_document_can_be_read_from(text: str) -> None:
-    assert read_value(text) is None
-    assert read_envelopes(text) is None
+    assert extract_value(text) is None
+    assert extract_envelopes(text) is None
 
 
 def prefixes(text: str) -> Iterator[str]:
@@ -117,8 +117,8 @@ def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str
 def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None:
     for cut in prefixes(json.dumps(value)):
         text = form.format(before, cut)
-        assert read_value(text) is None
-        assert read_envelopes(text) is None
+        assert extract_value(text) is None
+        assert extract_envelopes(text) is None
         assert not holds_document(text)
 
 
@@ -145,17 +145,17 @@ def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyP
 @pytest.mark.rule("rel-02")
 def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -> None:
     for text in ('{"a": [1, 2', 'So: {"a": {"b": 1}', "```json\n{'a': 1\n```\nThat is all."):
-        assert read_value(text) is None
-        assert read_value(text, clean=True) is not None
+        assert extract_value(text) is None
+        assert extract_value(text, clean=True) is not None
     for text in ('{"a": 1,', '{"a":', '{"a', '{"a": "b', "{'a': 1\n```json\n["):
-        assert read_value(text, clean=True) is None
+        assert extract_value(text, clean=True) is None
 
 
 @settings(max_examples=examples(400), deadline=None)
 @given(ANY_TEXT, st.booleans())
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
-    value, envelopes = read_value(text, clean=clean), read_envelopes(text, clean=clean)
-    for found in (value, envelopes, envelopes_in(text)):
+    value, envelopes = extract_value(text, clean=clean), extract_envelopes(text, clean=clean)
+    for found in (value, envelopes, find_envelopes(text)):
         if found is not None:
             assert found.documents
             assert (found.offset is None) == (found.path == "direct")
@@ -185,7 +185,7 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
     ],
 )
 def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
-    for read in (read_envelopes, envelopes_in):
+    for read in (extract_envelopes, find_envelopes):
         found = read(text)
         assert found is not None
         assert (found.documents, found.path) == ((PLAN, ERROR), path)
@@ -194,12 +194,12 @@ def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
 @pytest.mark.rule("rel-03")
 def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> None:
     text = "{'type': 'error', \"type\"_: 1}"
-    assert read_envelopes(text) is None
+    assert extract_envelopes(text) is None
     text = f"```json\n{PLAN}\n```\n```json\n{ERROR}\n```"
-    found = read_envelopes(text)
+    found = extract_envelopes(text)
     assert found is not None
     assert (found.documents, found.path) == ((PLAN, ERROR), "jsonrepair")
-    assert envelopes_in(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
+    assert find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
 
 
 @pytest.mark.rule("rel-03")
@@ -207,16 +207,16 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
 @given(st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
-    found = read_envelopes(text)
+    found = extract_envelopes(text)
     assert found is not None
     assert found.documents == tuple(objects)
 
 
 def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
-    assert envelopes_in('A "type" and a "payload" in words.') is None
-    assert envelopes_in('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
-    assert envelopes_in('{"type": "x"}') is None
-    found = envelopes_in(f'{{"a": 1}} {json.dumps(PLAN)}')
+    assert find_envelopes('A "type" and a "payload" in words.') is None
+    assert find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
+    assert find_envelopes('{"type": "x"}') is None
+    found = find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')
     assert found is not None
     assert found.documents == (PLAN,)
     assert not looks_like_envelope([PLAN])
@@ -227,7 +227,7 @@ def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError
 
     monkeypatch.setattr(extraction, "decode", never)
-    assert envelopes_in('Once upon a time {"there": "was"} a "type" of day.') is None
+    assert find_envelopes('Once upon a time {"there": "was"} a "type" of day.') is None
 
 
 @pytest.mark.rule("rel-04")

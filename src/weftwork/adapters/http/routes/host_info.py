@@ -13,7 +13,7 @@ import msgspec
 from weftwork.adapters.http.host_errors import shutting_down
 from weftwork.adapters.http.message import JSON, Request, Response, json_response
 from weftwork.engine.api.runs import Service
-from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.capabilities import etag
@@ -59,7 +59,7 @@ class MetaRoutes:
 class SchemaRoutes:
     """getSchema and getEnvelopeSchema. What a host has stays the same while it runs, and is no secret."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: KindSet) -> None:
         self._wire = {name: _document(schema.document(name)) for name in SERVED}
         self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
 

@@ -20,22 +20,22 @@ from weftwork.engine.api.test_endpoints import EnvelopeRecords, EventQuery, Test
 from weftwork.engine.decide.envelopes import would_record
 from weftwork.protocol.envelopes.accept_request import (
     CAPABILITY,
-    Asked,
-    Good,
-    Projection,
-    asked,
-    judged_of,
-    masked,
-    of_piece,
-    shown,
-    with_known,
+    AcceptRequest,
+    ProjectionTarget,
+    RecordableOutcome,
+    judged_envelope,
+    mask_name,
+    outcome_response,
+    parse_accept_request,
+    partial_rules,
+    with_recorded,
 )
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.gate_rules import Known, Verdict
-from weftwork.protocol.envelopes.handling import Judged
-from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.gate_rules import GateVerdict, RecordedOutcome
+from weftwork.protocol.envelopes.handling import JudgedEnvelope
+from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
-from weftwork.protocol.envelopes.reassembly import Pieces
+from weftwork.protocol.envelopes.reassembly import PartialEnvelopes
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_object
@@ -90,19 +90,19 @@ class Correlations:
 
     def __init__(self) -> None:
         self.seen = Kept[First](ENTRIES_KEPT)
-        self.recorded = Kept[Known](ENTRIES_KEPT)
+        self.recorded = Kept[RecordedOutcome](ENTRIES_KEPT)
         self.written = Kept[tuple[str, ...]](ENTRIES_KEPT)
-        self._pieces = Kept[Pieces](PIECES_KEPT)
+        self._pieces = Kept[PartialEnvelopes](PIECES_KEPT)
 
-    def record(self, key: tuple[str, str, str], known: Known) -> None:
+    def record(self, key: tuple[str, str, str], known: RecordedOutcome) -> None:
         self.recorded.put(key, known, len(encode_stored(getattr(known.outcome, "payload", None))))
 
-    def piece(self, partition: str, envelope: Any) -> Pieces | None:
+    def piece(self, partition: str, envelope: Any) -> PartialEnvelopes | None:
         """What has come of the envelope that this is a piece of; None if it is none."""
         if not is_object(envelope) or "partial" not in envelope:
             return None
         key = (partition, "", str(envelope.get("correlationId")))
-        self._pieces.put(key, Pieces())
+        self._pieces.put(key, PartialEnvelopes())
         return self._pieces.get(key)
 
     def clear(self, partition: str) -> None:
@@ -160,7 +160,7 @@ _SEEN: Final = Gated("seen", "", "", ())
 class EnvelopeSeam:
     """acceptEnvelope. Every partition has a memory of its own."""
 
-    def __init__(self, kinds: Kinds, log: TestLog, records: EnvelopeRecords, overlay: Overlay) -> None:
+    def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords, overlay: Overlay) -> None:
         self._kinds = kinds
         self._log = log
         self._records = records
@@ -177,66 +177,70 @@ class EnvelopeSeam:
             return seam_refusal("invalid_argument", "The body needs an envelope.")
         schema.require("envelope-accept", body)
         partition = request.caller.partition
-        given = asked(body, self._kinds, self._overlay.get(partition, CAPABILITY) is not False)
+        given = parse_accept_request(body, self._kinds, self._overlay.get(partition, CAPABILITY) is not False)
         return json_response(200, await self._judge(partition, body["envelope"], given))
 
-    async def _judge(self, partition: str, envelope: Any, given: Asked) -> Any:
+    async def _judge(self, partition: str, envelope: Any, given: AcceptRequest) -> Any:
         """env-36 (readings, Seam of the gate): what is recorded for a run counts before what the caller plants, and
         that before what was seen here, which tells a conflict and else lets the envelope be judged anew."""
-        if given.rules.capable and (piece := self._memory.piece(partition, envelope)) is not None:
-            whole = piece.take(envelope)
+        if given.rules.envelopes_supported and (piece := self._memory.piece(partition, envelope)) is not None:
+            whole = piece.add(envelope)
             if whole is None:
-                return shown(accept(envelope, of_piece(given.rules)), given)
+                return outcome_response(accept(envelope, partial_rules(given.rules)), given)
             if isinstance(whole, Invalid):
-                return shown(Verdict(whole), given)
+                return outcome_response(GateVerdict(whole), given)
             envelope = whole
         recorded = await self._recorded(partition, envelope, given)
 
-        def known(correlation_id: str) -> Known | None:
+        def known(correlation_id: str) -> RecordedOutcome | None:
             if recorded is not None:
                 return recorded
-            if planted := given.planted.get(correlation_id):
-                return Known(planted.type, _PLANTED)
+            if planted := given.prior_outcomes.get(correlation_id):
+                return RecordedOutcome(planted.type, _PLANTED)
             seen = self._memory.seen.get((partition, "", correlation_id))
-            return None if seen is None else Known(seen.type, _SEEN)
+            return None if seen is None else RecordedOutcome(seen.type, _SEEN)
 
-        verdict = accept(envelope, with_known(given.rules, known))
+        verdict = accept(envelope, with_recorded(given.rules, known))
         if verdict.outcome is _SEEN:
             verdict = accept(envelope, given.rules)
         outcome = verdict.outcome
         if outcome is _PLANTED:
-            return given.planted[verdict.correlation_id].document
+            return given.prior_outcomes[verdict.correlation_id].document
         if not isinstance(outcome, Invalid) and not verdict.repeated:
-            verdict = Verdict(self._keep(partition, given, verdict, outcome))
-        return shown(verdict, given)
+            verdict = GateVerdict(self._keep(partition, given, verdict, outcome))
+        return outcome_response(verdict, given)
 
-    def _keep(self, partition: str, given: Asked, verdict: Verdict, outcome: Good) -> Good:
+    def _keep(
+        self, partition: str, given: AcceptRequest, verdict: GateVerdict, outcome: RecordableOutcome
+    ) -> RecordableOutcome:
         """The outcome with what was kept of it: for the next call, for the named run, and in the test log."""
         seen = self._memory.seen.get((partition, "", verdict.correlation_id))
         if isinstance(outcome, Accepted) and seen is not None:
             outcome = msgspec.structs.replace(outcome, envelope_id=seen.envelope_id)
         if given.projection is not None:
-            judged = judged_of(verdict, given.projection, outcome, given.rules)
+            judged = judged_envelope(verdict, given.projection, outcome, given.rules)
             ids = self._write(partition, given, given.projection, judged)
             if isinstance(outcome, Accepted):
                 outcome = msgspec.structs.replace(outcome, event_ids=ids)
         self._memory.seen.put((partition, "", verdict.correlation_id), First(verdict.type, verdict.envelope_id))
-        if given.durable is not None:
-            key = (partition, given.durable, verdict.correlation_id)
-            self._memory.record(key, Known(verdict.type, outcome))
+        if given.dedup_run_id is not None:
+            key = (partition, given.dedup_run_id, verdict.correlation_id)
+            self._memory.record(key, RecordedOutcome(verdict.type, outcome))
         return outcome
 
-    async def _recorded(self, partition: str, envelope: Any, given: Asked) -> Known | None:
+    async def _recorded(self, partition: str, envelope: Any, given: AcceptRequest) -> RecordedOutcome | None:
         """In the log of the run, if there is one; else what was recorded here for that id."""
         named: Any = envelope.get("correlationId") if is_object(envelope) else None
-        run_id = given.durable
+        run_id = given.dedup_run_id
         if run_id is None or not isinstance(named, str):
             return None
-        identity = masked(named, given.rules)
+        identity = mask_name(named, given.rules)
         found = await self._records.find(RunKey(partition, run_id), identity)
         return found or self._memory.recorded.get((partition, run_id, identity))
 
-    def _write(self, partition: str, given: Asked, target: Projection, judged: Judged) -> tuple[str, ...]:
+    def _write(
+        self, partition: str, given: AcceptRequest, target: ProjectionTarget, judged: JudgedEnvelope
+    ) -> tuple[str, ...]:
         """Ids of the events; a run has those of an envelope once."""
         key = (partition, target.run_id, judged.correlation_id)
         written = self._memory.written.get(key)

@@ -12,7 +12,7 @@ from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.adapters.http.routes.host_info import SchemaRoutes
 from weftwork.adapters.http.test_endpoints.envelope_acceptance import EnvelopeSeam, Overlay, seam_refusal
 from weftwork.engine.api.test_endpoints import EnvelopeRecords, TestLog
-from weftwork.protocol.envelopes.kind import Kinds
+from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.ids import is_node_id
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
@@ -88,7 +88,7 @@ async def wrap_prompt(request: Request) -> Response:
 class GateWindows:
     """All handlers of wire_v1_envelopes, with the memory that they share."""
 
-    def __init__(self, kinds: Kinds, log: TestLog, records: EnvelopeRecords) -> None:
+    def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords) -> None:
         self._overlay = Overlay()
         self._seam = EnvelopeSeam(kinds, log, records, self._overlay)
         schemas = SchemaRoutes(kinds)

@@ -20,7 +20,7 @@ from weftwork.engine.models.model_request import BEGIN, enquiry, finish_reason
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Asking, Failed, NodeEffect, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
-from weftwork.protocol.envelopes.outcome import Outcome
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.events import Trust
 from weftwork.protocol.workflow.node_types import Effect
@@ -160,7 +160,7 @@ class _Voice:
         self._models.check()
         return await self._models.host.generate(msgspec.structs.replace(request, voice=self._name), along)
 
-    async def emit(self, document: Any, emission: Emission) -> Outcome:
+    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         async with self._models.turn:
             self._models.check()
             return await self._models.host.emit(document, emission)

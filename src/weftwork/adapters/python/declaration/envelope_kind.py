@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from weftwork.adapters.python.declaration.type_schemas import is_record, object_of
-from weftwork.protocol.envelopes.kind import Kind
-from weftwork.protocol.envelopes.kind_registry import check_name
+from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kind_registry import check_kind_name
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_object
 
@@ -29,7 +29,7 @@ class EnvelopeKind:
         """The module that it was made in."""
         del here, around
         _check(name, version, self.place)
-        self.kind = Kind(name, version, self._document(name, schema), own=True)
+        self.kind = KindDefinition(name, version, self._document(name, schema), own_schema=True)
 
     def _document(self, name: str, schema: Any) -> dict[str, Any]:
         """A copy that holds JSON alone, so that nothing that the author does later changes it."""
@@ -49,7 +49,7 @@ class EnvelopeKind:
 def _check(name: Any, version: Any, place: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f'{place}: a kind takes its name: weftwork.EnvelopeKind("vendor.acme.plan", schema=...)')
-    if (wrong := check_name(name)) is not None:
+    if (wrong := check_kind_name(name)) is not None:
         raise ValueError(f"{place}: {name!r} cannot be the name of a kind: it {wrong}")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"{place}: the kind {name!r}: {version!r} is no version; write 1, 2 and so on")

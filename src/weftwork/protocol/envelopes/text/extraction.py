@@ -91,39 +91,39 @@ def follow(text: str, start: int, end: int) -> tuple[int, bool]:
     return end, False
 
 
-Path = Literal["direct", "markdown-fence", "brace-walker", "jsonrepair"]
+ExtractionPath = Literal["direct", "markdown-fence", "brace-walker", "jsonrepair"]
 
 MAX_DOCUMENTS: Final = 2_000
 """Of one answer: as many as one envelope may have pieces, and far more than a turn may send."""
-MAX_TRIED: Final = 1_000
+MAX_CANDIDATES: Final = 1_000
 """Pieces of a text that are decoded; what follows them is left unread."""
 _SPACE: Final = re.compile(r"\s*")
-_SLIPPED: Final = re.compile(
+_LENIENT_START: Final = re.compile(
     "\\{(?=\\s*(?:[\"'\u2018\u201c-\u201e]|[\\w$-]+\\s*:|/[/*]))"
     "|\\[(?=\\s*(?:[\\[{\"'\u2018\u201c-\u201e]|/[/*]|-?[0-9]|[Tt]rue|[Ff]alse|null|None|undefined))"
 )
 """A bracket after which something goes on that could be meant as JSON."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class Extraction(msgspec.Struct, frozen=True):
     """Documents in the order in which they stand, and how they were found."""
 
     documents: tuple[Any, ...]
-    path: Path
+    path: ExtractionPath
     offset: int | None
     """The byte at which the first one begins; None if the text is the document."""
 
 
-class _Piece(msgspec.Struct, frozen=True):
+class _Candidate(msgspec.Struct, frozen=True):
     """A document and its place."""
 
     document: Any
-    path: Path
+    path: ExtractionPath
     start: int
     fenced: bool
 
 
-def read_value(text: str, *, clean: bool = False) -> Found | None:
+def extract_value(text: str, *, clean: bool = False) -> Extraction | None:
     """rel-01 (RFC 0032 B.6): the one JSON value of this text; None if there is nothing that can be read as one.
 
     The text itself; else what stands in a fence; else the first object, or the first array if there is no object;
@@ -131,20 +131,20 @@ def read_value(text: str, *, clean: bool = False) -> Found | None:
     """
     whole = _decoded(text)
     if whole is not None:
-        return Found(tuple(whole), "direct", None)
-    best = min(_strict(text), key=_rank, default=None)
-    if best is None or _rank(best) == _LEAST:
-        mended = min(_repaired(text, clean), key=_rank, default=None)
-        best = mended if mended is not None and (best is None or _rank(mended) < _LEAST) else best
-    return None if best is None else Found((best.document,), best.path, _byte(text, best.start))
+        return Extraction(tuple(whole), "direct", None)
+    best = min(_strict_candidates(text), key=_rank, default=None)
+    if best is None or _rank(best) == _LOWEST_RANK:
+        mended = min(_repaired_candidates(text, clean), key=_rank, default=None)
+        best = mended if mended is not None and (best is None or _rank(mended) < _LOWEST_RANK) else best
+    return None if best is None else Extraction((best.document,), best.path, _byte(text, best.start))
 
 
-def read_envelopes(text: str, *, clean: bool = False) -> Found | None:
+def extract_envelopes(text: str, *, clean: bool = False) -> Extraction | None:
     """rel-03 (RFC 0021, transports): the objects that stand in this text, from top to bottom; None if there are none.
 
     For callers that expect envelopes: the text is an object or an array of objects, or holds such in fences or prose.
     """
-    return _objects(text, clean)
+    return _extract_objects(text, clean)
 
 
 def looks_like_envelope(value: Any) -> bool:
@@ -152,20 +152,20 @@ def looks_like_envelope(value: Any) -> bool:
     return is_object(value) and isinstance(value.get("type"), str) and "payload" in value
 
 
-def envelopes_in(text: str) -> Found | None:
+def find_envelopes(text: str) -> Extraction | None:
     """The envelopes in a text that need not hold any. Nothing is repaired: a text may well speak of JSON."""
     if '"type"' not in text or '"payload"' not in text:
         return None
-    found = _objects(text, None)
+    found = _extract_objects(text, None)
     if found is None:
         return None
     documents = tuple(each for each in found.documents if looks_like_envelope(each))
-    return Found(documents, found.path, found.offset) if documents else None
+    return Extraction(documents, found.path, found.offset) if documents else None
 
 
 def holds_document(text: str) -> bool:
     """Whether a whole object or array stands in the text, without any repair."""
-    return _decoded(text) is not None or next(_strict(text), None) is not None
+    return _decoded(text) is not None or next(_strict_candidates(text), None) is not None
 
 
 def is_prose(text: str) -> bool:
@@ -174,58 +174,58 @@ def is_prose(text: str) -> bool:
     return bool(start) and start[0] not in "{[" and start not in ("```", "~~~")
 
 
-def _objects(text: str, clean: bool | None) -> Found | None:
+def _extract_objects(text: str, clean: bool | None) -> Extraction | None:
     """The objects in a text, repaired ones only if there are no others. `clean` None: nothing is repaired."""
     whole = _decoded(text)
     if whole is not None:
-        return Found(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _listed(whole[0])) else None
-    pieces = [each for each in _strict(text) if _listed(each.document)]
+        return Extraction(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _objects_of(whole[0])) else None
+    pieces = [each for each in _strict_candidates(text) if _objects_of(each.document)]
     if not pieces and clean is not None:
-        pieces = [each for each in _repaired(text, clean) if _listed(each.document)]
+        pieces = [each for each in _repaired_candidates(text, clean) if _objects_of(each.document)]
     if not pieces:
         return None
-    documents = tuple(islice((each for piece in pieces for each in _listed(piece.document)), MAX_DOCUMENTS))
-    return Found(documents, pieces[0].path, _byte(text, pieces[0].start))
+    documents = tuple(islice((each for piece in pieces for each in _objects_of(piece.document)), MAX_DOCUMENTS))
+    return Extraction(documents, pieces[0].path, _byte(text, pieces[0].start))
 
 
-def _listed(document: Any) -> tuple[Any, ...]:
+def _objects_of(document: Any) -> tuple[Any, ...]:
     """An object, or the objects of an array that holds nothing else."""
     if is_object(document):
         return (document,)
     return tuple(document) if is_array(document) and all(is_object(each) for each in document) else ()
 
 
-_LEAST: Final = 2
+_LOWEST_RANK: Final = 2
 
 
-def _rank(piece: _Piece) -> int:
+def _rank(piece: _Candidate) -> int:
     """A fence was made for a document; a list of plain values in prose may be a reference."""
-    return 0 if piece.fenced else 1 if _listed(piece.document) else _LEAST
+    return 0 if piece.fenced else 1 if _objects_of(piece.document) else _LOWEST_RANK
 
 
-def _strict(text: str) -> Iterator[_Piece]:
+def _strict_candidates(text: str) -> Iterator[_Candidate]:
     """The documents in a text that is none itself, in their order."""
     tried = 0
     for part in parts(text):
         if part.fenced and (whole := _decoded(text[part.start : part.end])) is not None:
-            yield _Piece(whole[0], "markdown-fence", _begin(text, part.start), True)
+            yield _Candidate(whole[0], "markdown-fence", _begin(text, part.start), True)
             continue
         for start, end in spans(text, part):
             tried += 1
-            if tried > MAX_TRIED:
+            if tried > MAX_CANDIDATES:
                 return
             if (whole := _decoded(text[start:end])) is not None:
-                yield _Piece(whole[0], "brace-walker", start, part.fenced)
+                yield _Candidate(whole[0], "brace-walker", start, part.fenced)
 
 
-def _repaired(text: str, clean: bool) -> Iterator[_Piece]:
+def _repaired_candidates(text: str, clean: bool) -> Iterator[_Candidate]:
     """What can be repaired: in each part the first that could be meant as JSON, so that no part of it is taken."""
     for part in parts(text):
-        if start := _SLIPPED.search(text, part.start, part.end):
+        if start := _LENIENT_START.search(text, part.start, part.end):
             whole_part = clean and (part.fenced or part.end == len(text))
             mended = repair(text[start.start() : part.end], clean=whole_part)
             if mended is not None and (whole := _decoded(mended)) is not None:
-                yield _Piece(whole[0], "jsonrepair", start.start(), part.fenced)
+                yield _Candidate(whole[0], "jsonrepair", start.start(), part.fenced)
 
 
 def _decoded(text: str) -> list[Any] | None:
