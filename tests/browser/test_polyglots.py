@@ -14,9 +14,9 @@ from tests.browser.polyglots import PAGE, PIXEL, RAN, Polyglot, bodies, corpus
 from tests.live.host import Host, start_host
 from tests.live.listening_host import Served, elsewhere, open_served
 from weftwork.adapters.http.routes import assets as asset_routes
-from weftwork.protocol.media.asset_headers import GUARDS
-from weftwork.protocol.media.asset_references import ASSETS
-from weftwork.protocol.media.media_types import INLINE
+from weftwork.protocol.media.asset_headers import SECURITY_HEADERS
+from weftwork.protocol.media.asset_references import ASSET_PREFIX
+from weftwork.protocol.media.media_types import INLINE_TYPES
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def trap() -> Iterator[Trap]:
 
 def upload(host: Any, file: Polyglot, trap: Trap) -> str:
     """The URL of the file."""
-    path = f"{ASSETS.rstrip('/')}?name={quote(file.name)}"
+    path = f"{ASSET_PREFIX.rstrip('/')}?name={quote(file.name)}"
     headers = {"Content-Type": file.declared} if file.declared else {}
     answer = host.call("POST", path, headers=headers, body=file.aimed(trap.address))
     assert answer.status == 201, (file, answer.body)
@@ -104,8 +104,8 @@ def has_guards(host: Host, url: str) -> bool:
     """Whether every guard stands on the answer, and what is not to be shown is saved."""
     answer = host.call("GET", urlsplit(url).path, key=None)
     assert answer.status == 200, answer.body
-    found = [answer.headers.get(name.decode()) == value.decode() for name, value in GUARDS]
-    way = "inline" if answer.headers["content-type"] in INLINE else "attachment"
+    found = [answer.headers.get(name.decode()) == value.decode() for name, value in SECURITY_HEADERS]
+    way = "inline" if answer.headers["content-type"] in INLINE_TYPES else "attachment"
     return all(found) and answer.headers["content-disposition"].split(";")[0] == way
 
 

@@ -17,7 +17,7 @@ from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.outcome import outcome_document
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.asset_references import ASSETS
+from weftwork.protocol.media.asset_references import ASSET_PREFIX
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -61,7 +61,7 @@ async def log_of(bench: Bench, key: RunKey) -> bytes:
 
 async def opened(bench: Bench, url: str) -> bytes:
     assert bench.assets is not None
-    _, asset = await bench.assets.opened(url.partition(ASSETS)[2])
+    _, asset = await bench.assets.opened(url.partition(ASSET_PREFIX)[2])
     return await bench.assets.read(asset)
 
 

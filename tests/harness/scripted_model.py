@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from weftwork.ports.models import Delta, MadeMedia, ModelRequest, ProviderFault, Stop
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 
 Piece = str | MadeMedia | Stop | ProviderFault | asyncio.Event
 
@@ -47,6 +47,6 @@ class Model:
                     raise piece
                 else:
                     await piece.wait()
-            yield Stop("stop", Usage(3, len(texts)))
+            yield Stop("stop", TokenUsage(3, len(texts)))
         finally:
             self.closed += 1

@@ -8,7 +8,7 @@ import msgspec
 
 from weftwork.ports.media import MediaKind
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import StopReason, Usage
+from weftwork.protocol.models.answers import StopReason, TokenUsage
 
 Role = Literal["user", "assistant", "system"]
 
@@ -101,7 +101,7 @@ class Stop(msgspec.Struct, frozen=True):
     """The end of an answer; always the last item."""
 
     reason: StopReason
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     model: str = ""
     """As the provider names it; empty if it does not say."""
     detail: str = ""

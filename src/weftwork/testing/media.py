@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.protocol.media.asset_references import ASSETS, media_ref, split
-from weftwork.protocol.media.media_types import HEAD, settled, sniff
+from weftwork.protocol.media.asset_references import ASSET_PREFIX, decode_asset_token, media_ref
+from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
 
 BASE: Final = "https://media.test"
 """Where assets would be served from."""
@@ -23,7 +23,7 @@ class Asset(Mapping[str, Any]):
     def __init__(self, data: bytes | Path, mime_type: str = "") -> None:
         self.data = data if isinstance(data, bytes) else data.read_bytes()
         sha256 = hashlib.sha256(self.data).hexdigest()
-        looks = settled(mime_type, sniff(self.data[:HEAD]))
+        looks = resolve_media_type(mime_type, sniff_media_type(self.data[:SNIFF_BYTES]))
         self._members: dict[str, Any] = {"mediaRef": media_ref(sha256), "mimeType": looks, "bytes": len(self.data)}
 
     def __getitem__(self, name: str) -> Any:
@@ -66,7 +66,7 @@ def assets_in(value: object) -> Iterator[Asset]:
 
 def digest_shown(payload: dict[str, Any]) -> str | None:
     """The sha256 of the asset that the URL of a payload opens."""
-    opened = split(str(payload.get("url", "")).removeprefix(BASE + ASSETS))
+    opened = decode_asset_token(str(payload.get("url", "")).removeprefix(BASE + ASSET_PREFIX))
     return opened[0].sha256.hex() if opened is not None else None
 
 

@@ -11,7 +11,7 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.models import Models
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.assets import AssetRows
-from weftwork.protocol.media.asset_headers import Reach
+from weftwork.protocol.media.asset_headers import ResourcePolicy
 from weftwork.settings import Settings
 from weftwork.wiring.blob_store import host_blobs
 
@@ -22,7 +22,7 @@ class HostMedia:
     def __init__(self, settings: Settings, rows: AssetRows, signer: Signer, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._limits = settings.limits()
-        self._reach: Reach = settings.media_reach
+        self._reach: ResourcePolicy = settings.media_reach
         self.blobs = host_blobs(settings, clock, ids)
         self.assets = Assets(rows, self.blobs, signer, clock, self._limits, settings.media_base())
         self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unsure)

@@ -15,7 +15,7 @@ from weftwork.adapters.providers.script import ScriptUnreadable, entry_of, read_
 from weftwork.adapters.providers.scripted import Scripted
 from weftwork.ports.models import MadeMedia, MediaPart, Message, ModelRequest, Stop, TextPart
 from weftwork.protocol.media.message_parts import MODALITIES
-from weftwork.protocol.models.mock_providers import MOCKS
+from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
 from weftwork.testing.deterministic import ManualClock
 
 ALL = frozenset(MODALITIES)
@@ -93,7 +93,7 @@ def test_what_a_host_takes_is_what_any_provider_takes() -> None:
     assert Providers(ManualClock(), []).perceives == frozenset()
 
 
-@pytest.mark.parametrize("name", MOCKS)
+@pytest.mark.parametrize("name", MOCK_CONFIGS)
 def test_mocks_take_text_alone(name: str) -> None:
     assert Mock(ManualClock(), name, {}).modalities("") == frozenset()
 

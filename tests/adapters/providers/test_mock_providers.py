@@ -9,8 +9,8 @@ from tests.adapters.providers.provider_calls import asking, hear, run
 from weftwork.adapters.providers.mock_providers import _PLAYS, Mock
 from weftwork.ports.models import Delta, ProviderFault, Stop
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.models.answers import Usage
-from weftwork.protocol.models.mock_providers import MOCKS, check_mock_config
+from weftwork.protocol.models.answers import TokenUsage
+from weftwork.protocol.models.mock_providers import MOCK_CONFIGS, check_mock_config
 from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, check_mock_provider
 from weftwork.testing import ManualClock
 
@@ -21,7 +21,7 @@ def mock(name: str, clock: ManualClock | None = None, **config: Any) -> Mock:
 
 
 def test_there_is_a_play_for_each_that_is_offered() -> None:
-    assert set(_PLAYS) == set(MOCKS)
+    assert set(_PLAYS) == set(MOCK_CONFIGS)
     assert MOCK_PROVIDERS == ("stream-text", "tool-calls", "error", "usage-only")
 
 
@@ -30,13 +30,13 @@ def test_a_text_is_streamed_token_by_token() -> None:
     model = "mock-stream-text-v1"
     assert run(hear(mock("stream-text"), asking())) == (
         [Delta("mock", False, model), Delta(" response", True, model)],
-        Stop("stop", Usage(1, 2), model, "stop"),
+        Stop("stop", TokenUsage(1, 2), model, "stop"),
     )
     config = {"tokens": ["a", "", "b"], "finishReason": "length", "usage": {"promptTokens": 4}, "model": "m"}
     deltas, stop = run(hear(mock("stream-text", **config), asking(model="other")))
     assert deltas == [Delta("a", False, "m"), Delta("", False, "m"), Delta("b", True, "m")]
-    assert stop == Stop("length", Usage(4, 3), "m", "length")
-    assert run(hear(mock("stream-text", tokens=[]), asking())) == ([], Stop("stop", Usage(1, 0), model, "stop"))
+    assert stop == Stop("length", TokenUsage(4, 3), "m", "length")
+    assert run(hear(mock("stream-text", tokens=[]), asking())) == ([], Stop("stop", TokenUsage(1, 0), model, "stop"))
 
 
 @pytest.mark.rule("model-13")
@@ -56,7 +56,7 @@ def test_tools_are_called() -> None:
         {"name": "go"},
     ]
     deltas, stop = run(hear(mock("tool-calls", toolCalls=calls), asking()))
-    assert (deltas, stop.reason, stop.detail, stop.usage) == ([], "tool-call", "tool_calls", Usage(1, 3))
+    assert (deltas, stop.reason, stop.detail, stop.usage) == ([], "tool-call", "tool_calls", TokenUsage(1, 3))
     assert stop.tool_calls == (
         {"id": "c", "name": "find", "arguments": '{"q":1}'},
         {"id": "call-2", "name": "stop", "arguments": '{"a":[1]}'},
@@ -81,8 +81,8 @@ def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]
 @pytest.mark.rule("model-13")
 def test_usage_alone_has_no_text() -> None:
     usage = {"promptTokens": 3, "completionTokens": 4, "totalTokens": 7}
-    assert run(hear(mock("usage-only", usage=usage), asking()))[1].usage == Usage(3, 4)
-    assert run(hear(mock("usage-only"), asking())) == ([], Stop("stop", Usage(1, 0), "mock-usage-only-v1", "stop"))
+    assert run(hear(mock("usage-only", usage=usage), asking()))[1].usage == TokenUsage(3, 4)
+    assert run(hear(mock("usage-only"), asking())) == ([], Stop("stop", TokenUsage(1, 0), "mock-usage-only-v1", "stop"))
 
 
 @pytest.mark.rule("model-13")
@@ -148,7 +148,7 @@ def test_a_config_may_be_left_out_and_may_hold_more(name: str) -> None:
 
 
 def test_without_the_schemas_anything_could_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in MOCKS:
-        monkeypatch.setitem(MOCKS, name, {})  # sabotage
+    for name in MOCK_CONFIGS:
+        monkeypatch.setitem(MOCK_CONFIGS, name, {})  # sabotage
     for name, config, _ in BAD:
         check_mock_config(name, config)

@@ -13,7 +13,7 @@ from weftwork.adapters.providers.scripted import Scripted
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.ports.models import Delta, ModelProvider, ModelRequest, ProviderFault, Stop
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing import provider as suite
 
 
@@ -87,7 +87,7 @@ async def _odd_reason(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
 
 
 async def _odd_usage(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
-    yield Stop("stop", Usage(-1, 0))
+    yield Stop("stop", TokenUsage(-1, 0))
 
 
 async def _odd_tools(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:

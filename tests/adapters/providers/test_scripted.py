@@ -15,7 +15,7 @@ from weftwork.adapters.providers.programs import MOST_NODES, Programs
 from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
 from weftwork.adapters.providers.scripted import Scripted, pieces, tokens
 from weftwork.ports.models import Delta, ProviderFault, Stop
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing import ManualClock
 
 
@@ -62,14 +62,14 @@ def test_the_end_of_an_answer_is_the_programmed_one(
 def test_an_answer_comes_in_words_and_the_last_is_marked() -> None:
     deltas, stop = run(hear(scripted({"content": " one two\n three "}), asking("four bytes each!", system="abcde")))
     assert deltas == [Delta(part, part == "\n three ", "scripted-1") for part in (" one", " two", "\n three ")]
-    assert stop == Stop("stop", Usage(6, 4), "scripted-1", "end_turn")
+    assert stop == Stop("stop", TokenUsage(6, 4), "scripted-1", "end_turn")
 
 
 def test_chunks_tokens_and_model_are_as_programmed() -> None:
     entry = {"chunks": ["a", "", "b c"], "inputTokens": 7, "outputTokens": 9, "model": "big"}
     deltas, stop = run(hear(scripted(entry), asking(model="small")))
     assert [(delta.text, delta.last) for delta in deltas] == [("a", False), ("", False), ("b c", True)]
-    assert (stop.usage, stop.model) == (Usage(7, 9), "big")
+    assert (stop.usage, stop.model) == (TokenUsage(7, 9), "big")
     assert run(hear(scripted(), asking(model="small")))[1].model == "small"
 
 

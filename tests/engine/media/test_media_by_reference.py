@@ -9,7 +9,7 @@ from tests.adapters.nodes.fake_context import TYPES
 from tests.harness.definitions import node, variable, workflow
 from weftwork.engine.models import message_media
 from weftwork.ports.models import MediaPart
-from weftwork.protocol.media.message_parts import Modality, Named, Shown
+from weftwork.protocol.media.message_parts import AssetInput, MediaInput, Modality
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.testing import Asset, FakeModel, FakeOutbound, run_workflow
 
@@ -139,9 +139,9 @@ def test_what_an_asset_is_counts_before_anything_is_fetched_or_missed() -> None:
 
 def test_without_that_look_something_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     def blind(self: Any, parsed: list[Any], offered: Any) -> Any:
-        async def told() -> dict[str, Shown]:
-            parts = [part for parts in parsed for part in parts if isinstance(part, Named)]
-            return {part.pointer: Shown("image", "image/png", "mediaRef", REF, part.pointer) for part in parts}
+        async def told() -> dict[str, MediaInput]:
+            parts = [part for parts in parsed for part in parts if isinstance(part, AssetInput)]
+            return {part.pointer: MediaInput("image", "image/png", "mediaRef", REF, part.pointer) for part in parts}
 
         return told()
 

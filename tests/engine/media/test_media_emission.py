@@ -147,7 +147,7 @@ def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch:
         assert other is not None
         assert other.runs == 0
         # Without looking at what is committed, nothing would hold what the node has shown.
-        monkeypatch.setattr(append, "named_assets", lambda *given, **more: frozenset())
+        monkeypatch.setattr(append, "referenced_assets", lambda *given, **more: frozenset())
         last = bench.again(types=(showing(MediaSent("image", PNG + b"3", alt="A")),))
         key = await ended(last)
         (event,) = await last.payloads(key, "media.image")

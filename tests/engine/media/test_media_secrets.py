@@ -18,9 +18,9 @@ from weftwork.ports.media import MediaSent
 from weftwork.ports.models import MadeMedia, Stop
 from weftwork.ports.storage.assets import AssetQuery
 from weftwork.protocol.media.asset_headers import MAX_NAME
-from weftwork.protocol.media.asset_references import tokens_in
+from weftwork.protocol.media.asset_references import find_asset_tokens
 from weftwork.protocol.media.rendering import MAX_ALT
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import RunKey
 
 CANARY = "canary.of+this-run-7f3a9c"
@@ -63,7 +63,7 @@ async def told(bench: Bench, key: RunKey) -> str:
     shown = [await everything_shown(bench, key)]
     shown.append(msgspec.json.encode((await whole(bench, key))[0]).decode())
     shown.append(repr(await bench.assets.page(CALLER.partition, AssetQuery())))
-    tokens = {token for text in shown for token in tokens_in(text)}
+    tokens = {token for text in shown for token in find_asset_tokens(text)}
     assert tokens
     for token in tokens:
         inside = token.split(".")[2]
@@ -117,7 +117,7 @@ MADE: dict[str, dict[str, Any]] = {
 def test_what_a_model_has_made_holds_no_secret(place: str) -> None:
     async def work() -> None:
         made = [MadeMedia(kind, b"words", **{"alt": "A", **MADE[place]}) for kind in ("image", "file")]
-        assert leaks(await of_models([*made, "There.", Stop("stop", Usage(1, 1))])) == []
+        assert leaks(await of_models([*made, "There.", Stop("stop", TokenUsage(1, 1))])) == []
 
     run(work)
 

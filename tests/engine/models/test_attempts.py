@@ -9,12 +9,12 @@ from tests.harness.engine_harness import Bench, run
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models.answer_attempts import Attempts
 from weftwork.ports.models import Stop
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 
 SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
 TASK = workflow([node("a", "core.ai.structuredOutput", config={"outputSchema": SCHEMA, "prompt": "Well?"})])
 GOOD = '{"valid": true}'
-CUT: list[Piece] = ['{"val', Stop("length", Usage(1, 1), detail="max_tokens")]
+CUT: list[Piece] = ['{"val', Stop("length", TokenUsage(1, 1), detail="max_tokens")]
 BAD = '{"valid": "canary-77"}'
 PROSE = "It is valid, canary-77."
 

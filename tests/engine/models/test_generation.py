@@ -14,7 +14,7 @@ from tests.harness.engine_harness import Bench, quiet, run
 from weftwork.engine.models import model_calls
 from weftwork.ports.models import Delta, ModelRequest, Stop
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 PLAN = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
@@ -63,7 +63,7 @@ class Colleague:
         text = msgspec.json.encode(documents).decode()
         yield Delta(text, True)
         await asyncio.sleep(0)
-        yield Stop("stop", Usage(1, 1))
+        yield Stop("stop", TokenUsage(1, 1))
 
 
 class Dying:

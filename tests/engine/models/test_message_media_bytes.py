@@ -15,7 +15,7 @@ from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.storage.assets import Asset as KeptAsset
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.media.asset_references import media_ref
-from weftwork.protocol.media.message_parts import MAX_TOTAL, MODALITIES, parse_contents
+from weftwork.protocol.media.message_parts import MAX_TOTAL_BYTES, MODALITIES, parse_contents
 from weftwork.testing import respond
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
@@ -45,7 +45,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
         async def close(self) -> None: ...
 
     outbound = Endless()
-    most = MAX_TOTAL // 2 - 1
+    most = MAX_TOTAL_BYTES // 2 - 1
     seen = Perception(None, outbound, "live:acme", most)
     with pytest.raises(message_media.StepFailed) as failed:
         asyncio.run(looked(seen, [{**IMAGE, "url": URL}] * 4))
@@ -117,7 +117,7 @@ def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(message_media, "parse_contents", parsed)
     parts = [{**IMAGE, "data": "A" * (size // 2)}, {**IMAGE, "dataBase64": "A" * (size - size // 2)}]
-    (message,) = asyncio.run(looked(Perception(None, None, "live:acme", MAX_TOTAL), parts)).messages
+    (message,) = asyncio.run(looked(Perception(None, None, "live:acme", MAX_TOTAL_BYTES), parts)).messages
     assert [part.size for part in message.media] == [size // 2 // 4 * 3, (size - size // 2) // 4 * 3]
     assert [each != threading.get_ident() for each in where] == [aside]
 
@@ -130,10 +130,10 @@ def test_an_asset_counts_for_the_whole_request_and_lost_bytes_are_told() -> None
                 raise BytesMissing("lost")
 
         async def find(self, partition: str, ref: object) -> KeptAsset:
-            return KeptAsset(partition, SHA, "key", MAX_TOTAL // 2, "image/png", 0, 0)
+            return KeptAsset(partition, SHA, "key", MAX_TOTAL_BYTES // 2, "image/png", 0, 0)
 
     part = {"type": "image", "mimeType": "image/png", "mediaRef": media_ref(SHA)}
-    seen = Perception(cast("Any", Kept()), None, "live:acme", MAX_TOTAL)
+    seen = Perception(cast("Any", Kept()), None, "live:acme", MAX_TOTAL_BYTES)
 
     async def work(count: int) -> Any:
         return (await looked(seen, [part] * count)).messages[0].media[0]
@@ -142,7 +142,7 @@ def test_an_asset_counts_for_the_whole_request_and_lost_bytes_are_told() -> None
         asyncio.run(work(3))
     assert (refused.value.failure.code, refused.value.failure.details) == (
         "media_too_large",
-        {"pointer": "/messages/0/content/2", "limit": MAX_TOTAL},
+        {"pointer": "/messages/0/content/2", "limit": MAX_TOTAL_BYTES},
     )
     with pytest.raises(StepFailed) as lost:
         asyncio.run(asyncio.run(work(2)).read())

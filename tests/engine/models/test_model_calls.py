@@ -13,7 +13,7 @@ from weftwork.engine.models import answer_stream
 from weftwork.ports.models import Message, ModelRequest, ProviderFault, Stop
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.models.answers import ModelAnswer, Usage
+from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 from weftwork.protocol.privacy.hold_back import HoldBack
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -44,7 +44,7 @@ async def chunks(bench: Bench, key: RunKey) -> list[tuple[str, bool]]:
 @pytest.mark.rule("evt-07", "evt-08")
 def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
     async def work() -> None:
-        bench = Bench(talking(), models=Model(["to ", "be ", "or", Stop("length", Usage(4, 3), "t-9")]))
+        bench = Bench(talking(), models=Model(["to ", "be ", "or", Stop("length", TokenUsage(4, 3), "t-9")]))
         key = await bench.start(ONE)
         await bench.end(key)
         assert await chunks(bench, key) == [("to ", False), ("be ", False), ("or", True)]

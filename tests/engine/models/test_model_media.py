@@ -24,8 +24,8 @@ from tests.harness.scripted_model import Model
 from weftwork.engine.media import node_media
 from weftwork.ports.models import MadeMedia, Stop
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.inline_media import SAID_INLINE
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, find_inline_media
+from weftwork.protocol.models.answers import TokenUsage
 
 
 @pytest.mark.rule("media-84", "media-86")
@@ -52,8 +52,8 @@ def test_an_oversized_image_of_a_model_is_converted_and_never_logged(want: str |
 @pytest.mark.rule("media-84")
 def test_without_the_conversion_the_image_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        monkeypatch.setattr(node_media, "inline_media", lambda text, cap: [])
-        monkeypatch.setattr(node_media, "cut_inline", lambda text, cap, everywhere: text)
+        monkeypatch.setattr(node_media, "find_inline_media", lambda text, cap: [])
+        monkeypatch.setattr(node_media, "truncate_inline_media", lambda text, cap, everywhere: text)
         bench = bench_of(asking("media.image"), limits=SMALL, models=Model(envelope(BIG)))
         key = await ended(bench)
         assert b64encode(BIG)[600:700] in await log_of(bench, key)
@@ -139,7 +139,7 @@ def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
 
 def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
     async def work() -> None:
-        pieces = ["Look: ", MadeMedia("image", BIG, "image/png", "A dot."), "there.", Stop("stop", Usage(1, 1))]
+        pieces = ["Look: ", MadeMedia("image", BIG, "image/png", "A dot."), "there.", Stop("stop", TokenUsage(1, 1))]
         bench = bench_of(asking(None), models=Model(pieces))  # type: ignore[arg-type]
         key = await ended(bench)
         (event,) = await bench.payloads(key, "media.image")
@@ -169,7 +169,7 @@ def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -
 
 
 @pytest.mark.rule("media-86")
-@pytest.mark.parametrize(("size", "inline"), [(SAID_INLINE, True), (SAID_INLINE + 1, False)])
+@pytest.mark.parametrize(("size", "inline"), [(MAX_ANSWER_INLINE_BYTES, True), (MAX_ANSWER_INLINE_BYTES + 1, False)])
 def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:
     async def work() -> None:
         bench = bench_of(asking("media.image"), models=Model(envelope(PNG.ljust(size, b"p"))))
@@ -244,7 +244,7 @@ def test_a_long_answer_is_looked_through_while_others_go_on(
     monkeypatch: pytest.MonkeyPatch, size: int, aside: bool
 ) -> None:
     where: list[int] = []
-    search = node_media.inline_media
+    search = find_inline_media
 
     def inline_media(text: str, cap: int) -> list[Any]:
         where.append(threading.get_ident())
@@ -253,7 +253,7 @@ def test_a_long_answer_is_looked_through_while_others_go_on(
     async def work() -> None:
         bench = bench_of(asking(None), models=Model("Hello"))
         state = await bench.state(await ended(bench))
-        monkeypatch.setattr(node_media, "inline_media", inline_media)
+        monkeypatch.setattr(node_media, "find_inline_media", inline_media)
         text = "x" * size
         assert await node_media.EntryMedia(bench.runtime, state, None).externalised(text, True) == text
         assert [each != threading.get_ident() for each in where] == [aside]

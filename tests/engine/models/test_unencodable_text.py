@@ -11,7 +11,7 @@ from tests.harness.scripted_model import Model
 from weftwork.ports.models import ProviderFault, Stop
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.privacy.hold_back import HoldBack
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -52,9 +52,9 @@ def test_pieces_without_a_word_come_to_an_end() -> None:
 def test_what_else_a_provider_says_breaks_nothing_either() -> None:
     async def work() -> None:
         for told in (
-            ["a", Stop("stop", Usage(1, 1), "m\ud800", "d\ud800")],
-            [Stop("content-filter", Usage(1, 1), refusal="no\ud800", safety_category="c\ud800")],
-            ["a", Stop("tool-call", Usage(1, 1), tool_calls=({"id": "1", "name": "x\ud800", "arguments": "{}"},))],
+            ["a", Stop("stop", TokenUsage(1, 1), "m\ud800", "d\ud800")],
+            [Stop("content-filter", TokenUsage(1, 1), refusal="no\ud800", safety_category="c\ud800")],
+            ["a", Stop("tool-call", TokenUsage(1, 1), tool_calls=({"id": "1", "name": "x\ud800", "arguments": "{}"},))],
             [ProviderFault("provider_unavailable", "gone\ud800")],
         ):
             bench = Bench(talking(), models=Model(told))

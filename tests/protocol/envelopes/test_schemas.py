@@ -10,7 +10,7 @@ import pytest
 from tests.protocol.envelopes.sample_envelopes import COMPONENTS, GONE, PAYLOADS, Json, edited, envelope
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
-from weftwork.protocol.envelopes.validator import with_tags
+from weftwork.protocol.envelopes.validator import expand_tagged_unions
 from weftwork.protocol.json import schema
 
 KINDS = (*UNIVERSAL_KINDS, *DISPLAY_KINDS)
@@ -253,5 +253,5 @@ def _judge(name: str, document: Any, taken: bool) -> None:
     ours = schema.document(name)
     assert (schema.check(name, document) == []) is taken
     assert jsonschema.Draft202012Validator(ours).is_valid(document) is taken
-    told, _ = with_tags(copy.deepcopy(ours))
+    told, _ = expand_tagged_unions(copy.deepcopy(ours))
     assert jsonschema.Draft202012Validator(told).is_valid(document) is taken

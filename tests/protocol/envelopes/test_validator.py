@@ -10,7 +10,7 @@ from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import outcome_document
-from weftwork.protocol.envelopes.validator import MAX_DETAILS, Mould, with_tags
+from weftwork.protocol.envelopes.validator import MAX_DETAILS, DocumentValidator, expand_tagged_unions
 
 ANIMALS: Json = {
     "type": "object",
@@ -62,7 +62,7 @@ ANIMALS: Json = {
     ],
 )
 def test_a_place_is_named_as_the_schema_names_it(value: Any, place: str, where: str, keyword: str) -> None:
-    (detail,) = Mould(ANIMALS).details(value, "")
+    (detail,) = DocumentValidator(ANIMALS).error_details(value, "")
     assert (detail.instance_path, detail.keyword) == (place, keyword)
     assert detail.schema_path.startswith(where)
     assert CANARY not in str(detail)
@@ -81,14 +81,14 @@ def test_forms_without_one_tag_are_left_as_they_are() -> None:
         {"allOf": [{}], "anyOf": [{"type": "object", "required": ["a"], "properties": {"a": {"enum": ["x"]}}}]},
     ]
     for schema in tagless:
-        assert with_tags(schema) == ({**schema, "$defs": {}}, {})
+        assert expand_tagged_unions(schema) == ({**schema, "$defs": {}}, {})
 
 
 def test_a_schema_is_not_changed_by_being_explained() -> None:
     found = BUILTIN_KINDS.find("ui.a2ui-surface")
     assert found is not None
     before = str(found.schema)
-    found.validator.details({}, "")
+    found.validator.error_details({}, "")
     assert str(found.schema) == before
     assert found.validator is found.validator
 
@@ -97,9 +97,9 @@ def test_so_many_places_are_named() -> None:
     many = {"surface": {"components": [{"component": "text"}] * 400}, "catalogVersion": "0.9.1"}
     found = BUILTIN_KINDS.find("ui.a2ui-surface")
     assert found is not None
-    assert len(found.validator.details(many, "")) == MAX_DETAILS
+    assert len(found.validator.error_details(many, "")) == MAX_DETAILS
     many["surface"] = {"components": [{"component": "text"}] * 9_000}
-    assert len(found.validator.details(many, "")) == 1
+    assert len(found.validator.error_details(many, "")) == 1
 
 
 @pytest.mark.rule("env-17")
@@ -117,13 +117,13 @@ def test_a_name_that_the_sender_chose_is_not_shown(own: bool, monkeypatch: pytes
     assert places == {"/payload", "/payload/list/1"}
     assert CANARY not in str(outcome)
     assert "4711" not in str(outcome)
-    monkeypatch.setattr(moulds.Mould, "_shown", lambda self, value, steps: steps)
+    monkeypatch.setattr(moulds.DocumentValidator, "_known_steps", lambda self, value, steps: steps)
     assert CANARY in str(accept(envelope("vendor.x", payload), held).outcome)
 
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_value_that_is_no_json_does_not_fit(own: bool) -> None:
-    made = Mould({"type": "object"}, own)
+    made = DocumentValidator({"type": "object"}, own)
     for value in ({1: 2}, b"bytes", "\ud800", object()):
-        assert not made.fits(value) or not own
-        assert made.details(value, "/payload")
+        assert not made.is_valid(value) or not own
+        assert made.error_details(value, "/payload")

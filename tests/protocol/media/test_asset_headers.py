@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
 from weftwork.protocol.media import asset_headers as module
-from weftwork.protocol.media.asset_headers import GUARDS, MAX_AGE, REFUSED_HEADERS, asset_headers
+from weftwork.protocol.media.asset_headers import ERROR_HEADERS, MAX_AGE, SECURITY_HEADERS, asset_headers
 
 SHA256 = "ab" * 32
 
@@ -28,7 +28,7 @@ def test_the_set() -> None:
     assert dict(asset_headers("image/png", "", SHA256, reach="cross-origin"))[b"cross-origin-resource-policy"] == (
         b"cross-origin"
     )
-    assert dict(REFUSED_HEADERS) == {**dict(GUARDS), b"cache-control": b"no-store"}
+    assert dict(ERROR_HEADERS) == {**dict(SECURITY_HEADERS), b"cache-control": b"no-store"}
 
 
 @pytest.mark.rule("media-13")
@@ -41,7 +41,7 @@ def test_the_set() -> None:
 def test_no_value_leaves_its_line(media_type: str, name: str, max_age: int) -> None:
     found = asset_headers(media_type, name, SHA256, max_age)
     assert len(dict(found)) == len(found)
-    assert set(GUARDS) <= set(found)
+    assert set(SECURITY_HEADERS) <= set(found)
     for key, value in found:
         assert key == key.lower()
         assert value.isascii()
@@ -55,7 +55,7 @@ def test_no_value_leaves_its_line(media_type: str, name: str, max_age: int) -> N
 def test_no_script_is_served_as_one(media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last guard: a page of somebody else may ask for it as a script or a style."""
     assert served(media_type) in ("text/plain", "text/html")
-    monkeypatch.setattr(module, "harmless", lambda name: True)
+    monkeypatch.setattr(module, "is_harmless", lambda name: True)
     assert served(media_type) != "text/plain"
 
 

@@ -5,9 +5,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
-from weftwork.protocol.media.asset_headers import UNSATISFIABLE, ByteRange, byte_range, etag, has_already, still_holds
+from weftwork.protocol.media.asset_headers import (
+    UNSATISFIABLE,
+    ByteRange,
+    asset_etag,
+    is_not_modified,
+    is_range_current,
+    parse_byte_range,
+)
 
-TAG = etag("ab" * 32)
+TAG = asset_etag("ab" * 32)
 sizes = st.integers(0, 50)
 
 
@@ -45,7 +52,7 @@ sizes = st.integers(0, 50)
     ],
 )
 def test_the_table(value: str | None, found: ByteRange | None) -> None:
-    assert byte_range(value, 10) == found
+    assert parse_byte_range(value, 10) == found
 
 
 @pytest.mark.rule("media-11")
@@ -53,7 +60,7 @@ def test_the_table(value: str | None, found: ByteRange | None) -> None:
 @given(st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes)
 def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int) -> None:
     data = bytes(range(size))
-    found = byte_range(f"bytes={'' if first is None else first}-{'' if last is None else last}", size)
+    found = parse_byte_range(f"bytes={'' if first is None else first}-{'' if last is None else last}", size)
     end = None if last is None else last + 1
     wanted = data[first:end] if first is not None else data[-last:] if last else b""
     if found is None:
@@ -74,7 +81,7 @@ def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int
 @example("bytes=0-0", 0)
 @example("bytes=-5", 0)
 def test_whatever_is_sent_it_stays_inside(value: str, size: int) -> None:
-    found = byte_range(value, size)
+    found = parse_byte_range(value, size)
     assert found is None or 0 <= found.start <= found.stop <= size
 
 
@@ -95,7 +102,7 @@ def test_whatever_is_sent_it_stays_inside(value: str, size: int) -> None:
     ],
 )
 def test_who_has_it_is_not_sent_it_again(value: str | None, has: bool) -> None:
-    assert has_already(value, TAG) is has
+    assert is_not_modified(value, TAG) is has
 
 
 @pytest.mark.rule("media-12")
@@ -113,4 +120,4 @@ def test_who_has_it_is_not_sent_it_again(value: str | None, has: bool) -> None:
     ],
 )
 def test_a_part_of_something_else_is_not_sent(value: str | None, holds: bool) -> None:
-    assert still_holds(value, TAG) is holds
+    assert is_range_current(value, TAG) is holds

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from weftwork.protocol.media import asset_headers as module
-from weftwork.protocol.media.asset_headers import MAX_NAME, MAX_NAME_BYTES, clean_name, disposition
+from weftwork.protocol.media.asset_headers import MAX_NAME, MAX_NAME_BYTES, content_disposition, safe_file_name
 
 HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; filename\*=UTF-8''[\w.~%-]+)?)?""")
 
@@ -42,7 +42,7 @@ HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; 
     ],
 )
 def test_the_table(text: str, name: str) -> None:
-    assert clean_name(text) == name
+    assert safe_file_name(text) == name
 
 
 texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud800"%; é🧵', max_size=300)
@@ -53,35 +53,37 @@ texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud80
 @given(texts)
 @example("a." + "b" * 16 + "." * 300)
 def test_names_are_short_and_safe(text: str) -> None:
-    name = clean_name(text)
+    name = safe_file_name(text)
     assert len(name) <= MAX_NAME
     assert len(name.encode()) <= MAX_NAME_BYTES
     assert not set(name) & set('/\\:"%;<>|*?')
     assert not [each for each in name if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     assert name == name.strip(" .")
-    assert clean_name(name) == name
+    assert safe_file_name(name) == name
 
 
 @pytest.mark.rule("media-10")
 @settings(max_examples=examples(500), deadline=None)
 @given(st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts)
 def test_the_header_is_one_line_of_ascii(media_type: str, text: str) -> None:
-    value = disposition(media_type, text)
+    value = content_disposition(media_type, text)
     assert HEADER.fullmatch(value), value
     assert value.startswith(b"inline" if media_type == "image/png" else b"attachment")
     plain, _, wide = value.decode().partition("; filename*=UTF-8''")
-    if clean_name(text):
-        assert (unquote(wide) or plain.partition("filename=")[2].strip('"')) == clean_name(text)
+    if safe_file_name(text):
+        assert (unquote(wide) or plain.partition("filename=")[2].strip('"')) == safe_file_name(text)
 
 
 @pytest.mark.rule("media-10")
 def test_both_spellings_of_a_name() -> None:
-    assert disposition("image/png", "März.png") == b"inline; filename=\"M_rz.png\"; filename*=UTF-8''M%C3%A4rz.png"
-    assert disposition("application/pdf", "a.pdf") == b'attachment; filename="a.pdf"'
-    assert disposition("application/pdf", "") == b"attachment"
+    assert (
+        content_disposition("image/png", "März.png") == b"inline; filename=\"M_rz.png\"; filename*=UTF-8''M%C3%A4rz.png"
+    )
+    assert content_disposition("application/pdf", "a.pdf") == b'attachment; filename="a.pdf"'
+    assert content_disposition("application/pdf", "") == b"attachment"
 
 
 def test_without_the_cleaning_a_name_leaves_its_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "clean_name", lambda text: text)
+    monkeypatch.setattr(module, "safe_file_name", lambda text: text)
     monkeypatch.setattr(module, "_OUTSIDE_ASCII", re.compile("(?!)"))
-    assert HEADER.fullmatch(disposition("image/png", 'a"\r\nset-cookie: b=c')) is None
+    assert HEADER.fullmatch(content_disposition("image/png", 'a"\r\nset-cookie: b=c')) is None

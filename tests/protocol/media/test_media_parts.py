@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from weftwork.protocol.media.message_parts import (
     MAX_PARTS,
     MODALITIES,
+    AssetInput,
+    InvalidPart,
+    MediaInput,
     Modality,
-    Named,
-    Shown,
-    Unfit,
-    Wrong,
+    PartError,
+    normalize_part,
     parse_content,
-    part_of,
-    shown_as,
+    resolve_asset_part,
 )
 
 ALL = frozenset(MODALITIES)
@@ -26,7 +26,7 @@ SECRET = "s3cr3t"
 
 
 def parsed(content: list[Any], offered: frozenset[Modality] = ALL) -> Any:
-    return parse_content([part_of(each) for each in content], offered, 100, "/c")
+    return parse_content([normalize_part(each) for each in content], offered, 100, "/c")
 
 
 @pytest.mark.rule("media-50")
@@ -49,22 +49,22 @@ def test_a_reference_to_media_is_a_part(given_part: Any, part: Any) -> None:
 @pytest.mark.parametrize(
     ("given_part", "named"),
     [
-        (REF, Named(REF, None, "/c/0")),
-        ({"mediaRef": REF}, Named(REF, None, "/c/0")),
-        ({"mediaRef": REF, "mimeType": "", "url": "u", "bytes": 3}, Named(REF, None, "/c/0")),
-        ({"mediaRef": REF, "mimeType": None}, Named(REF, None, "/c/0")),
-        ({"mediaRef": "anything"}, Named("anything", None, "/c/0")),
-        ({"type": "file", "mediaRef": REF}, Named(REF, "document", "/c/0")),
-        ({"type": "image", "mediaRef": REF, "mimeType": ""}, Named(REF, "image", "/c/0")),
+        (REF, AssetInput(REF, None, "/c/0")),
+        ({"mediaRef": REF}, AssetInput(REF, None, "/c/0")),
+        ({"mediaRef": REF, "mimeType": "", "url": "u", "bytes": 3}, AssetInput(REF, None, "/c/0")),
+        ({"mediaRef": REF, "mimeType": None}, AssetInput(REF, None, "/c/0")),
+        ({"mediaRef": "anything"}, AssetInput("anything", None, "/c/0")),
+        ({"type": "file", "mediaRef": REF}, AssetInput(REF, "document", "/c/0")),
+        ({"type": "image", "mediaRef": REF, "mimeType": ""}, AssetInput(REF, "image", "/c/0")),
     ],
 )
-def test_a_name_alone_is_a_part_as_well(given_part: Any, named: Named) -> None:
+def test_a_name_alone_is_a_part_as_well(given_part: Any, named: AssetInput) -> None:
     assert parsed([given_part]) == (named,)
 
 
 @pytest.mark.parametrize("given_part", [PNG, {"type": "video"}, {"type": 1}, {"type": "text", "text": REF}])
 def test_a_part_stays_as_it_is(given_part: Any) -> None:
-    assert part_of(given_part) is given_part
+    assert normalize_part(given_part) is given_part
 
 
 @pytest.mark.rule("media-43", "media-50")
@@ -89,7 +89,7 @@ def test_a_part_stays_as_it_is(given_part: Any) -> None:
 )
 def test_the_message_says_what_is_missing(given_part: Any, pointer: str, word: str) -> None:
     found = parsed([given_part])
-    assert isinstance(found, Wrong)
+    assert isinstance(found, PartError)
     assert (found.code, found.pointer) == ("validation_error", pointer)
     assert word in found.message
     assert SECRET not in found.message
@@ -101,7 +101,7 @@ def test_the_message_says_what_is_missing(given_part: Any, pointer: str, word: s
 )
 def test_a_film_is_no_document(given_part: Any) -> None:
     found = parsed([{"url": "no media type"}, given_part])
-    assert isinstance(found, Wrong)
+    assert isinstance(found, PartError)
     assert (found.code, found.pointer) == ("unsupported_modality", "/c/1/type")
 
 
@@ -112,7 +112,7 @@ def test_what_is_known_of_a_name_is_judged_at_once() -> None:
         ({"type": "audio", "mediaRef": REF}, frozenset[Modality]({"image"}), "/c/0/type"),
     ):
         found = parsed([part, {"url": "no media type"}], offered)
-        assert isinstance(found, Wrong)
+        assert isinstance(found, PartError)
         assert (found.code, found.pointer) == ("unsupported_modality", pointer)
 
 
@@ -120,7 +120,7 @@ def test_what_is_known_of_a_name_is_judged_at_once() -> None:
 def test_names_count_among_the_media_of_a_request() -> None:
     assert len(parsed([REF] * MAX_PARTS)) == MAX_PARTS
     found = parsed([*[PNG] * MAX_PARTS, REF])
-    assert isinstance(found, Wrong)
+    assert isinstance(found, PartError)
     assert (found.code, found.pointer) == ("payload_too_large", f"/c/{MAX_PARTS}")
 
 
@@ -140,14 +140,14 @@ def test_names_count_among_the_media_of_a_request() -> None:
     ],
 )
 def test_an_asset_is_shown_as_what_it_is(said: Modality | None, media_type: str, shown: str) -> None:
-    found = shown_as(Named(REF, said, "/c/0"), media_type, ALL)
-    if isinstance(found, Wrong):
+    found = resolve_asset_part(AssetInput(REF, said, "/c/0"), media_type, ALL)
+    if isinstance(found, PartError):
         assert (found.code, found.pointer) == (shown, "/c/0")
     else:
-        assert found == Shown(found.modality, media_type, "mediaRef", REF, "/c/0")
+        assert found == MediaInput(found.modality, media_type, "mediaRef", REF, "/c/0")
         assert found.modality == shown
     others = ALL - {shown}
-    assert isinstance(shown_as(Named(REF, said, "/c/0"), media_type, others), Wrong)
+    assert isinstance(resolve_asset_part(AssetInput(REF, said, "/c/0"), media_type, others), PartError)
 
 
 _ANY = st.recursive(
@@ -163,5 +163,5 @@ _ANY = st.recursive(
 @given(st.lists(_ANY, max_size=4))
 def test_nothing_raises(content: list[Any]) -> None:
     found = parsed(content)
-    assert isinstance(found, Wrong | tuple)
-    assert not isinstance(found, tuple) or not any(isinstance(part, Unfit) for part in found)
+    assert isinstance(found, PartError | tuple)
+    assert not isinstance(found, tuple) or not any(isinstance(part, InvalidPart) for part in found)

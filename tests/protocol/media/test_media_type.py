@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from tests.protocol.media.file_heads import ACTIVE, EVERY, KNOWN
 from weftwork.protocol.media import media_types as module
-from weftwork.protocol.media.media_types import INLINE, UNKNOWN, canonical, harmless, is_inline, settled, sniff
+from weftwork.protocol.media.media_types import (
+    INLINE_TYPES,
+    UNKNOWN_TYPE,
+    canonical_media_type,
+    is_harmless,
+    is_inline,
+    resolve_media_type,
+    sniff_media_type,
+)
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SCRIPTS = [
@@ -47,16 +55,16 @@ declared = st.sampled_from([*KNOWN, *SCRIPTS, DOCX, "text/csv", "image/jpg", "au
         ("audio/x-wav", "audio/wav", "audio/wav"),
         ("audio/m4a", "audio/mp4", "audio/mp4"),
         ("audio/x-m4a", "video/mp4", "audio/mp4"),
-        ("video/mp4", "audio/mp4", UNKNOWN),
+        ("video/mp4", "audio/mp4", UNKNOWN_TYPE),
         ("audio/webm", "video/webm", "audio/webm"),
-        ("image/png", "image/jpeg", UNKNOWN),
-        ("image/png", "text/html", UNKNOWN),
-        ("image/png", "text/plain", UNKNOWN),
-        ("text/plain", "image/png", UNKNOWN),
-        ("text/plain", "text/html", UNKNOWN),
-        ("text/plain", "image/svg+xml", UNKNOWN),
-        ("text/markdown", "application/xml", UNKNOWN),
-        ("application/json", "text/html", UNKNOWN),
+        ("image/png", "image/jpeg", UNKNOWN_TYPE),
+        ("image/png", "text/html", UNKNOWN_TYPE),
+        ("image/png", "text/plain", UNKNOWN_TYPE),
+        ("text/plain", "image/png", UNKNOWN_TYPE),
+        ("text/plain", "text/html", UNKNOWN_TYPE),
+        ("text/plain", "image/svg+xml", UNKNOWN_TYPE),
+        ("text/markdown", "application/xml", UNKNOWN_TYPE),
+        ("application/json", "text/html", UNKNOWN_TYPE),
         ("text/html", "text/html", "text/html"),
         ("image/svg+xml", "image/svg+xml", "image/svg+xml"),
         ("text/xml", "application/xml", "application/xml"),
@@ -69,22 +77,22 @@ declared = st.sampled_from([*KNOWN, *SCRIPTS, DOCX, "text/csv", "image/jpg", "au
         ("application/yaml", "text/plain", "application/yaml"),
         ("application/javascript", "text/plain", "text/plain"),
         ("text/html", "text/plain", "text/plain"),
-        ("image/svg+xml", "text/plain", UNKNOWN),
+        ("image/svg+xml", "text/plain", UNKNOWN_TYPE),
         (DOCX, "application/zip", DOCX),
         ("application/epub+zip", "application/zip", "application/epub+zip"),
-        (DOCX, "text/plain", UNKNOWN),
-        ("application/java-archive", "application/zip", UNKNOWN),
-        ("application/octet-stream", "image/png", UNKNOWN),
-        ("image/heic", UNKNOWN, UNKNOWN),
-        ("png", "image/png", UNKNOWN),
-        ("image/png,text/html", "image/png", UNKNOWN),
-        ("image/png\r\nx-evil: 1", "image/png", UNKNOWN),
-        ("text/<script>", "text/plain", UNKNOWN),
-        ("text/" + "x" * 200, "text/plain", UNKNOWN),
+        (DOCX, "text/plain", UNKNOWN_TYPE),
+        ("application/java-archive", "application/zip", UNKNOWN_TYPE),
+        ("application/octet-stream", "image/png", UNKNOWN_TYPE),
+        ("image/heic", UNKNOWN_TYPE, UNKNOWN_TYPE),
+        ("png", "image/png", UNKNOWN_TYPE),
+        ("image/png,text/html", "image/png", UNKNOWN_TYPE),
+        ("image/png\r\nx-evil: 1", "image/png", UNKNOWN_TYPE),
+        ("text/<script>", "text/plain", UNKNOWN_TYPE),
+        ("text/" + "x" * 200, "text/plain", UNKNOWN_TYPE),
     ],
 )
 def test_the_table(said: str, looks: str, served: str) -> None:
-    assert settled(said, looks) == served
+    assert resolve_media_type(said, looks) == served
 
 
 @pytest.mark.rule("media-07", "media-08")
@@ -92,19 +100,21 @@ def test_the_table(said: str, looks: str, served: str) -> None:
 @given(declared, st.sampled_from(EVERY))
 @example("image/png", ("text/html", b"<html>"))
 def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, bytes]) -> None:
-    looks = sniff(file[1])
-    served = settled(said, looks)
-    assert canonical(served) == served
+    looks = sniff_media_type(file[1])
+    served = resolve_media_type(said, looks)
+    assert canonical_media_type(served) == served
     assert not is_inline(served) or (is_inline(looks) and looks not in ACTIVE)
-    assert looks in ACTIVE or harmless(served), "what does not look like markup is never served as something that runs"
-    assert looks not in ACTIVE or served in (looks, UNKNOWN)
+    assert looks in ACTIVE or is_harmless(served), (
+        "what does not look like markup is never served as something that runs"
+    )
+    assert looks not in ACTIVE or served in (looks, UNKNOWN_TYPE)
 
 
 @pytest.mark.rule("media-08")
 @settings(max_examples=examples(300), deadline=None)
 @given(st.text(max_size=300), st.sampled_from([*KNOWN]))
 def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
-    served = settled(said, looks)
+    served = resolve_media_type(said, looks)
     assert served.isascii()
     assert served.isprintable()
     assert served.count("/") == 1
@@ -114,16 +124,16 @@ def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
 
 @pytest.mark.rule("media-07")
 @pytest.mark.parametrize(
-    "media_type", [*ACTIVE, "application/pdf", "text/plain", "application/json", UNKNOWN, *SCRIPTS]
+    "media_type", [*ACTIVE, "application/pdf", "text/plain", "application/json", UNKNOWN_TYPE, *SCRIPTS]
 )
 def test_the_rest_is_a_download(media_type: str) -> None:
     assert not is_inline(media_type)
-    assert "image/png" in INLINE
+    assert "image/png" in INLINE_TYPES
 
 
 @pytest.mark.rule("media-08")
 @pytest.mark.parametrize("said", SCRIPTS)
 def test_scripts_are_plain_text(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert settled(said, "text/plain") == "text/plain"
-    monkeypatch.setattr(module, "harmless", lambda name: True)
-    assert settled(said, "text/plain") == canonical(said) != "text/plain"
+    assert resolve_media_type(said, "text/plain") == "text/plain"
+    monkeypatch.setattr(module, "is_harmless", lambda name: True)
+    assert resolve_media_type(said, "text/plain") == canonical_media_type(said) != "text/plain"

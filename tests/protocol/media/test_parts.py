@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from weftwork.protocol.media import message_parts
 from weftwork.protocol.media.message_parts import (
     MAX_PARTS,
-    MAX_TOTAL,
+    MAX_TOTAL_BYTES,
     MODALITIES,
+    MediaInput,
     Modality,
-    Shown,
-    Text,
-    Wrong,
+    PartError,
+    TextInput,
     input_family,
     parse_content,
     parse_contents,
-    text_of,
+    plain_text,
 )
 
 ALL = frozenset(MODALITIES)
@@ -35,7 +35,7 @@ def parsed(content: Any, offered: frozenset[Modality] = ALL, most: int = CAP) ->
 
 def wrong(content: Any, offered: frozenset[Modality] = ALL, most: int = CAP) -> tuple[str, str]:
     found = parsed(content, offered, most)
-    assert isinstance(found, Wrong), found
+    assert isinstance(found, PartError), found
     assert SECRET not in f"{found.message}{found.pointer}{found.details}"
     return found.code, found.pointer
 
@@ -44,7 +44,7 @@ def wrong(content: Any, offered: frozenset[Modality] = ALL, most: int = CAP) -> 
 @pytest.mark.parametrize(
     ("part", "shown"),
     [
-        (PNG, Shown("image", "image/png", "data", b"\0\0\0", "/c/0")),
+        (PNG, MediaInput("image", "image/png", "data", b"\0\0\0", "/c/0")),
         ({"type": "image", "mimeType": "image/png", "dataBase64": "iVBORw0KGgo="}, b"\x89PNG\r\n\x1a\n"),
         ({"type": "audio", "mimeType": "audio/mp3", "dataBase64": "AAAA"}, b"\0\0\0"),
         ({"type": "file", "mimeType": "application/pdf", "dataBase64": "JVBERi0="}, b"%PDF-"),
@@ -56,18 +56,21 @@ def wrong(content: Any, offered: frozenset[Modality] = ALL, most: int = CAP) -> 
 )
 def test_a_part_names_its_type_and_one_source(part: Any, shown: Any) -> None:
     (found,) = parsed([part])
-    assert isinstance(found, Shown)
-    assert (found if isinstance(shown, Shown) else found.value) == shown
+    assert isinstance(found, MediaInput)
+    assert (found if isinstance(shown, MediaInput) else found.value) == shown
 
 
 def test_what_a_part_is_called_is_one_name() -> None:
     found = parsed([{"type": "file", "mimeType": "application/x-pdf", "url": "u"}])
-    assert found == (Shown("document", "application/pdf", "url", "u", "/c/0"),)
+    assert found == (MediaInput("document", "application/pdf", "url", "u", "/c/0"),)
 
 
 def test_texts_are_parts_too() -> None:
-    assert parsed("hello") == (Text("hello"),)
-    assert parsed([{"type": "text", "text": ""}, {"type": "text", "text": "b", "more": 1}]) == (Text(""), Text("b"))
+    assert parsed("hello") == (TextInput("hello"),)
+    assert parsed([{"type": "text", "text": ""}, {"type": "text", "text": "b", "more": 1}]) == (
+        TextInput(""),
+        TextInput("b"),
+    )
     assert parsed([]) == ()
 
 
@@ -87,7 +90,7 @@ def test_texts_are_parts_too() -> None:
     ],
 )
 def test_a_message_of_nothing_but_text_is_a_text(content: Any, text: str | None) -> None:
-    assert text_of(content) == text
+    assert plain_text(content) == text
 
 
 @pytest.mark.rule("media-43")
@@ -154,7 +157,7 @@ def test_each_modality_is_taken_by_itself(taken: Modality) -> None:
         for name in names:
             family = "application/pdf" if modality == "document" else f"{modality}/x"
             found = parsed([{"type": name, "mimeType": family, "data": "AAAA"}], offered)
-            assert isinstance(found, Wrong) == (modality != taken)
+            assert isinstance(found, PartError) == (modality != taken)
 
 
 @pytest.mark.rule("media-44")
@@ -176,7 +179,7 @@ def test_what_is_too_long_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(message_parts, "b64decode", decode)
     assert wrong([{**PNG, "data": "!" * 1_000_000}]) == ("payload_too_large", "/c/0/data")
     assert wrong([{**PNG, "data": "A" * 1_000_001}]) == ("payload_too_large", "/c/0/data")
-    monkeypatch.setattr(message_parts, "_size", lambda text: 0)  # sabotage
+    monkeypatch.setattr(message_parts, "_decoded_size", lambda text: 0)  # sabotage
     with pytest.raises(AssertionError, match="decoded"):
         parsed([{**PNG, "data": "A" * 1_000_000}])
 
@@ -184,11 +187,13 @@ def test_what_is_too_long_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_one_request_has_so_many_parts_and_bytes() -> None:
     assert len(parsed([PNG] * MAX_PARTS)) == MAX_PARTS
     assert wrong([{"type": "text", "text": "a"}, *[PNG] * (MAX_PARTS + 1)]) == ("payload_too_large", "/c/17")
-    assert isinstance(parse_contents([("/a", [PNG] * 9), ("/b", [PNG] * 8)], ALL, CAP), Wrong)
-    many = b64encode(bytes(MAX_TOTAL // 4 + 1)).decode()
-    found = parse_contents([("/a", [{**PNG, "data": many}] * 2), ("/b", [{**PNG, "data": many}] * 2)], ALL, MAX_TOTAL)
-    assert isinstance(found, Wrong)
-    assert (found.code, found.pointer, found.details) == ("payload_too_large", "/b/1/data", {"limit": MAX_TOTAL})
+    assert isinstance(parse_contents([("/a", [PNG] * 9), ("/b", [PNG] * 8)], ALL, CAP), PartError)
+    many = b64encode(bytes(MAX_TOTAL_BYTES // 4 + 1)).decode()
+    found = parse_contents(
+        [("/a", [{**PNG, "data": many}] * 2), ("/b", [{**PNG, "data": many}] * 2)], ALL, MAX_TOTAL_BYTES
+    )
+    assert isinstance(found, PartError)
+    assert (found.code, found.pointer, found.details) == ("payload_too_large", "/b/1/data", {"limit": MAX_TOTAL_BYTES})
 
 
 GOOD = [PNG, {"type": "text", "text": "a"}, {"type": "file", "mimeType": "text/plain", "url": "u"}]
@@ -212,12 +217,12 @@ def test_modality_comes_before_shape_and_shape_before_size(data: st.DataObject) 
     listed.insert(data.draw(st.integers(0, len(listed))), data.draw(st.sampled_from(STAGES[first][1])))
     cut = data.draw(st.integers(0, len(listed)))
     found = parse_contents([("/a", listed[:cut]), ("/b", listed[cut:])], offered, CAP)
-    assert isinstance(found, Wrong)
+    assert isinstance(found, PartError)
     assert found.code == STAGES[first][0]
 
 
 def test_without_the_first_stage_it_would_be_a_matter_of_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_parts, "_unsupported", lambda listed, offered: None)  # sabotage
+    monkeypatch.setattr(message_parts, "_check_modalities", lambda listed, offered: None)  # sabotage
     with pytest.raises(AssertionError):
         test_a_part_that_is_not_taken_is_no_matter_of_shape("image")
 
@@ -236,8 +241,8 @@ def test_without_the_first_stage_it_would_be_a_matter_of_shape(monkeypatch: pyte
 )
 def test_nothing_raises(content: Any) -> None:
     found = parsed(content)
-    assert isinstance(found, Wrong | tuple)
-    text_of(content)
+    assert isinstance(found, PartError | tuple)
+    plain_text(content)
 
 
 @pytest.mark.rule("media-42")

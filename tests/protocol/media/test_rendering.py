@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol.media.rendering import mirrored, rendering, url_fault
+from weftwork.protocol.media.rendering import check_media_url, mirror_hint, rendering_hint
 
 
 @pytest.mark.rule("media-81")
@@ -13,8 +13,8 @@ from weftwork.protocol.media.rendering import mirrored, rendering, url_fault
 )
 def test_the_hint_says_what_the_payload_says(kind: str, display: str) -> None:
     payload = {"url": "https://a.example/x", "bytes": 1, "mimeType": "a/b", "alt": "A"}
-    assert rendering(kind, payload, "T") == {"display": display, "mimeType": "a/b", "alt": "A", "title": "T"}
-    assert rendering(kind, {"bytes": 1}) == {"display": display}
+    assert rendering_hint(kind, payload, "T") == {"display": display, "mimeType": "a/b", "alt": "A", "title": "T"}
+    assert rendering_hint(kind, {"bytes": 1}) == {"display": display}
 
 
 @pytest.mark.rule("media-82")
@@ -29,7 +29,7 @@ def test_the_hint_says_what_the_payload_says(kind: str, display: str) -> None:
     ],
 )
 def test_what_one_of_them_says_both_say(payload: dict[str, Any], hint: dict[str, Any], alt: str | None) -> None:
-    made = mirrored({"type": "media.image", "payload": payload, "meta": {"rendering": hint}})
+    made = mirror_hint({"type": "media.image", "payload": payload, "meta": {"rendering": hint}})
     assert made["payload"].get("alt") == alt
     if alt is not None:
         assert made["meta"]["rendering"] == {"display": "image", "alt": alt}
@@ -46,7 +46,7 @@ def test_what_one_of_them_says_both_say(payload: dict[str, Any], hint: dict[str,
     ],
 )
 def test_what_is_no_envelope_stays_as_it_is(document: dict[str, Any]) -> None:
-    assert mirrored(document) == document
+    assert mirror_hint(document) == document
 
 
 @pytest.mark.rule("media-83")
@@ -62,5 +62,5 @@ def test_what_is_no_envelope_stays_as_it_is(document: dict[str, Any]) -> None:
     ],
 )
 def test_a_url_is_a_web_address(payload: dict[str, Any], place: str | None) -> None:
-    fault = url_fault(payload)
+    fault = check_media_url(payload)
     assert (fault.instance_path if fault is not None else None) == place

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from tests.protocol.media.file_heads import ACTIVE, EVERY, FRAME, KNOWN
 from weftwork.protocol.media import media_types as module
-from weftwork.protocol.media.media_types import HEAD, UNKNOWN, sniff
+from weftwork.protocol.media.media_types import SNIFF_BYTES, UNKNOWN_TYPE, sniff_media_type
 
 STARTS = [head for _, head in EVERY]
 MARKUP = [
@@ -25,31 +25,31 @@ MARKUP = [
 @pytest.mark.rule("media-05", "media-06")
 @pytest.mark.parametrize(("media_type", "head"), EVERY)
 def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
-    assert sniff(head) == media_type
+    assert sniff_media_type(head) == media_type
 
 
 @pytest.mark.rule("media-05")
 @settings(max_examples=examples(400), deadline=None)
 @given(st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)))
-@example(b"[" * HEAD)
-@example(b"[" * (HEAD - 1))
-@example(b"<!--" * HEAD)
-@example(b"<!---->" * HEAD)
-@example(b"<" * HEAD)
-@example(b"<a " + b"x" * HEAD)
-@example("🧵".encode() * HEAD)
-@example(b" " + "🧵".encode() * HEAD)
+@example(b"[" * SNIFF_BYTES)
+@example(b"[" * (SNIFF_BYTES - 1))
+@example(b"<!--" * SNIFF_BYTES)
+@example(b"<!---->" * SNIFF_BYTES)
+@example(b"<" * SNIFF_BYTES)
+@example(b"<a " + b"x" * SNIFF_BYTES)
+@example("🧵".encode() * SNIFF_BYTES)
+@example(b" " + "🧵".encode() * SNIFF_BYTES)
 def test_everything_has_one_of_the_types_of_the_table(head: bytes) -> None:
-    assert sniff(head) in KNOWN
-    assert sniff(head) == sniff(head[:HEAD])
+    assert sniff_media_type(head) in KNOWN
+    assert sniff_media_type(head) == sniff_media_type(head[:SNIFF_BYTES])
 
 
 @pytest.mark.rule("media-05")
-@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="<"), max_size=HEAD))
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="<"), max_size=SNIFF_BYTES))
 def test_text_is_text_wherever_the_head_ends(text: str) -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        encoded = (text * (HEAD // max(1, len(text)) + 1)).encode(encoding)
-        assert sniff(encoded) in ("text/plain", "application/json", "application/pdf")
+        encoded = (text * (SNIFF_BYTES // max(1, len(text)) + 1)).encode(encoding)
+        assert sniff_media_type(encoded) in ("text/plain", "application/json", "application/pdf")
 
 
 @pytest.mark.rule("media-06")
@@ -65,25 +65,25 @@ def test_markup_is_found_behind_what_a_parser_skips(
     mark: bytes, skipped: list[bytes], markup: bytes, tail: bytes, upper: bool
 ) -> None:
     head = b"".join(skipped) + (markup.upper() if upper else markup) + b" " + tail
-    assert sniff(mark + head) in ACTIVE
+    assert sniff_media_type(mark + head) in ACTIVE
     wide = (b"".join(skipped) + markup).decode().encode("utf-16-le")
-    assert sniff(b"\xff\xfe" + wide) in ACTIVE
+    assert sniff_media_type(b"\xff\xfe" + wide) in ACTIVE
 
 
 @pytest.mark.rule("media-06")
 @given(st.sampled_from(MARKUP), st.sampled_from(STARTS))
 def test_markup_first_is_markup_whatever_follows(markup: bytes, start: bytes) -> None:
-    assert sniff(markup + b" " + start) in ACTIVE
+    assert sniff_media_type(markup + b" " + start) in ACTIVE
 
 
 @pytest.mark.rule("media-05")
 def test_one_frame_alone_is_not_sound() -> None:
-    assert sniff(FRAME[:-1]) == UNKNOWN
-    assert sniff(FRAME + b"\xff\xfb") == UNKNOWN
-    assert sniff(FRAME + FRAME[:4]) == "audio/mpeg"
+    assert sniff_media_type(FRAME[:-1]) == UNKNOWN_TYPE
+    assert sniff_media_type(FRAME + b"\xff\xfb") == UNKNOWN_TYPE
+    assert sniff_media_type(FRAME + FRAME[:4]) == "audio/mpeg"
 
 
 @pytest.mark.rule("media-06")
 def test_without_the_search_for_markup_it_would_be_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_active", lambda head: None)
-    assert sniff(b"  <script>1</script>") == "text/plain"
+    monkeypatch.setattr(module, "_active_markup", lambda head: None)
+    assert sniff_media_type(b"  <script>1</script>") == "text/plain"

@@ -3,7 +3,7 @@
 import pytest
 
 from weftwork.protocol.json import schema
-from weftwork.protocol.models.prompt_resolution import NO_CANDIDATE, Slot, slots
+from weftwork.protocol.models.prompt_resolution import NO_CANDIDATE, ResolvedPrompt, resolve_prompts
 from weftwork.protocol.models.prompt_templates import PromptTemplate, Templates
 
 LIBRARY = Templates(
@@ -17,7 +17,7 @@ LIBRARY = Templates(
 )
 
 
-def layers(slot: Slot) -> list[tuple[str, bool, str | None]]:
+def layers(slot: ResolvedPrompt) -> list[tuple[str, bool, str | None]]:
     payload = {"nodeId": "n", "kind": slot.kind, "chain": list(slot.chain), "resolved": slot.ref.text}
     assert schema.check_payload("agent.promptResolved", payload) == []
     assert [entry for entry in slot.chain if entry["applied"]] == [
@@ -30,8 +30,8 @@ def layers(slot: Slot) -> list[tuple[str, bool, str | None]]:
 
 @pytest.mark.rule("prompt-04")
 def test_the_node_comes_before_the_workflow() -> None:
-    (slot,) = slots({"systemPromptRef": "prompt:s"}, {"system": "prompt:other"}, {}, LIBRARY)
-    assert (slot.kind, slot.ref.text, slot.replaced) == ("system", "prompt:s@1.0.0", None)
+    (slot,) = resolve_prompts({"systemPromptRef": "prompt:s"}, {"system": "prompt:other"}, {}, LIBRARY)
+    assert (slot.kind, slot.ref.text, slot.override_text) == ("system", "prompt:s@1.0.0", None)
     assert layers(slot) == [
         ("node", True, "prompt:s@1.0.0"),
         ("agent-intrinsic", False, None),
@@ -44,7 +44,7 @@ def test_the_node_comes_before_the_workflow() -> None:
 
 @pytest.mark.rule("prompt-04")
 def test_the_workflow_says_what_the_node_does_not() -> None:
-    (slot,) = slots({}, {"system": "prompt:other"}, {}, LIBRARY)
+    (slot,) = resolve_prompts({}, {"system": "prompt:other"}, {}, LIBRARY)
     assert slot.ref.text == "prompt:other@2.1.0"
     assert layers(slot)[0] == ("node", False, None)
     assert layers(slot)[2] == ("workflow-defaults", True, "prompt:other@2.1.0")
@@ -54,12 +54,12 @@ def test_the_workflow_says_what_the_node_does_not() -> None:
 @pytest.mark.parametrize("own", [True, False])
 def test_a_text_of_the_run_comes_before_all(own: bool) -> None:
     config = {"systemPromptRef": "prompt:s"} if own else {}
-    (slot,) = slots(config, {} if own else {"system": "prompt:s"}, {"s": "instead"}, LIBRARY)
-    assert slot.replaced == "instead"
+    (slot,) = resolve_prompts(config, {} if own else {"system": "prompt:s"}, {"s": "instead"}, LIBRARY)
+    assert slot.override_text == "instead"
     assert slot.ref.text == "prompt:s@1.0.0"
     assert layers(slot)[0] == ("run-configurable", True, "prompt:s@1.0.0")
-    other = slots(config, {} if own else {"system": "prompt:s"}, {"x": "instead"}, LIBRARY)[0]
-    assert other.replaced is None
+    other = resolve_prompts(config, {} if own else {"system": "prompt:s"}, {"x": "instead"}, LIBRARY)[0]
+    assert other.override_text is None
     assert layers(other)[0] == ("run-configurable", False, None)
 
 
@@ -71,7 +71,7 @@ def test_slots_stand_in_the_order_of_the_conversation() -> None:
         "schemaHintPromptRef": {"templateId": "h"},
         "additionalPromptRefs": ["prompt:other", "prompt:none"],
     }
-    found = slots(config, {"system": "prompt:s", "user": "prompt:other"}, {}, LIBRARY)
+    found = resolve_prompts(config, {"system": "prompt:s", "user": "prompt:other"}, {}, LIBRARY)
     # A template of a list that is a system prompt leaves the workflow's default no place.
     assert [(slot.kind, slot.ref.template_id) for slot in found] == [
         ("system", "other"),
@@ -83,4 +83,4 @@ def test_slots_stand_in_the_order_of_the_conversation() -> None:
     ]
     assert [slot.template is None for slot in found] == [False] * 5 + [True]
     assert found[-1].ref.text == "prompt:none"
-    assert slots({}, {}, {}, LIBRARY) == []
+    assert resolve_prompts({}, {}, {}, LIBRARY) == []

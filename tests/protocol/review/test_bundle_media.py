@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
-from weftwork.protocol.media.asset_references import ASSETS, AssetToken, join, split
+from weftwork.protocol.media.asset_references import ASSET_PREFIX, AssetToken, decode_asset_token, encode_asset_token
 from weftwork.protocol.review import credential_patterns, debug_bundle
 from weftwork.protocol.review.credential_patterns import MARKER, mask_text
 from weftwork.protocol.review.debug_bundle import EVENTS_CUT, LONGEST, bare_bundle, holds_media, without_bytes
@@ -32,7 +32,7 @@ RUN = re.compile(rb"[A-Za-z0-9+/=_-]{1025}")
 
 def link(sha256: bytes, media_type: str, name: str) -> str:
     token = AssetToken("live:acme", sha256, "run-1", media_type, name)
-    return f"https://media.example{ASSETS}{join('kid', token, bytes(32))}"
+    return f"https://media.example{ASSET_PREFIX}{encode_asset_token('kid', token, bytes(32))}"
 
 
 def text_of(data: bytes) -> str:
@@ -54,7 +54,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
     recorded, shown = read(body)["events"][2:4]
     assert recorded["payload"]["payload"] == shown["payload"]
     assert "base64" not in shown["payload"]
-    opened = split(shown["payload"].pop("url").rpartition("/")[2])
+    opened = decode_asset_token(shown["payload"].pop("url").rpartition("/")[2])
     assert opened is not None
     assert (opened[0].sha256, opened[0].name, opened[0].run_id) == (hashlib.sha256(data).digest(), "dot.png", "run-1")
     assert looks is None or opened[0].media_type == looks
@@ -66,7 +66,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
 def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     def named() -> str:
         body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
-        opened = split(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
+        opened = decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
         assert opened is not None
         return opened[0].name
 
@@ -79,7 +79,7 @@ def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bytes_are_linked_as_what_they_look_like() -> None:
     html = b"<!doctype html><script>1</script>"
     body, _ = write(events_of(media(html, mimeType="image/png")), stored(1), link=link)
-    opened = split(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
+    opened = decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
     assert opened is not None
     assert opened[0].media_type == "application/octet-stream"
 
@@ -198,31 +198,33 @@ def tokens(count: int) -> list[str]:
     for at in range(count):
         name = "".join(chance.choice("abcXYZ-_ .é") for _ in range(chance.choice([0, 0, 8, 60])))
         token = AssetToken("live:acme", chance.randbytes(32), f"run-{at}", "image/png", name)
-        found.append(join(chance.choice(["k1", "sk-abcdefghijklmnop", "kid_9"]), token, chance.randbytes(32)))
+        found.append(
+            encode_asset_token(chance.choice(["k1", "sk-abcdefghijklmnop", "kid_9"]), token, chance.randbytes(32))
+        )
     return found
 
 
 def looking_like(credential: str) -> str:
     """A token whose signature holds something that looks like a credential."""
     signature = base64.urlsafe_b64decode((f"--{credential}" + "a" * 43)[:42] + "A=")
-    return join("k", AssetToken("live:acme", bytes(32), "run", "image/png"), signature)
+    return encode_asset_token("k", AssetToken("live:acme", bytes(32), "run", "image/png"), signature)
 
 
 @pytest.mark.rule("media-55")
 def test_the_url_of_an_asset_survives_the_masking() -> None:
     unlucky = [looking_like(each) for each in ("sk-abcdefghijklmnop", "hf_abcdefghijklmnopqrstu", "AIza" + "b" * 32)]
     for token in [*tokens(TOKENS), *unlucky]:
-        text = f"see https://media.example{ASSETS}{token}, and sk-{BODY}"
-        assert mask_text(text) == f"see https://media.example{ASSETS}{token}, and {MARKER}"
-    event = {"url": f"https://media.example{ASSETS}{unlucky[0]}", "bytes": 1, "mimeType": "image/png"}
+        text = f"see https://media.example{ASSET_PREFIX}{token}, and sk-{BODY}"
+        assert mask_text(text) == f"see https://media.example{ASSET_PREFIX}{token}, and {MARKER}"
+    event = {"url": f"https://media.example{ASSET_PREFIX}{unlucky[0]}", "bytes": 1, "mimeType": "image/png"}
     shown = read(write(events_of([("media.image", event, None)]), link=link)[0])["events"][0]
     assert shown["payload"] == event
 
 
 def test_without_that_some_urls_would_open_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credential_patterns, "beside_links", lambda text, change: change(text))
+    monkeypatch.setattr(credential_patterns, "rewrite_around_tokens", lambda text, change: change(text))
     token = looking_like("sk-abcdefghijklmnop")
-    assert token not in mask_text(f"https://media.example{ASSETS}{token}")
+    assert token not in mask_text(f"https://media.example{ASSET_PREFIX}{token}")
     with pytest.raises(AssertionError):
         test_the_url_of_an_asset_survives_the_masking()
 
@@ -233,11 +235,11 @@ def test_no_credential_hides_behind_the_looks_of_a_url(name: str) -> None:
     secret = CREDENTIALS[name]
     token = tokens(1)[0]
     for text in (
-        f"{ASSETS}v1.k.{secret}.{'a' * 43}",
-        f"{ASSETS}v1.{secret}",
-        f"{ASSETS}{token} {secret}",
-        f"{secret} {ASSETS}{token}",
-        f"\0000\0 {ASSETS}{token} {secret} \0001\0",
+        f"{ASSET_PREFIX}v1.k.{secret}.{'a' * 43}",
+        f"{ASSET_PREFIX}v1.{secret}",
+        f"{ASSET_PREFIX}{token} {secret}",
+        f"{secret} {ASSET_PREFIX}{token}",
+        f"\0000\0 {ASSET_PREFIX}{token} {secret} \0001\0",
     ):
         assert BODY not in mask_text(text), text
         assert secret not in mask_text(text)
@@ -245,10 +247,10 @@ def test_no_credential_hides_behind_the_looks_of_a_url(name: str) -> None:
 
 @pytest.mark.rule("media-55")
 def test_a_long_token_is_no_base64_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    token = join("k", AssetToken("live:acme", bytes(32), "run", "image/png", "n" * 900), bytes(32))
+    token = encode_asset_token("k", AssetToken("live:acme", bytes(32), "run", "image/png", "n" * 900), bytes(32))
     assert RUN.search(token.encode()) is not None
-    text = f"https://media.example{ASSETS}{token}"
+    text = f"https://media.example{ASSET_PREFIX}{token}"
     assert without_bytes(text) == text
-    assert len(without_bytes(f"{ASSETS}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, "what only looks like one"
-    monkeypatch.setattr(debug_bundle, "beside_links", lambda text, change: change(text))
+    assert len(without_bytes(f"{ASSET_PREFIX}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, "what only looks like one"
+    monkeypatch.setattr(debug_bundle, "rewrite_around_tokens", lambda text, change: change(text))
     assert without_bytes(text) != text

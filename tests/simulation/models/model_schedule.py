@@ -19,7 +19,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing.deterministic import ManualClock
 
 PLAN, NOTE, GHOST = "vendor.acme.plan", "vendor.acme.note", "vendor.acme.ghost"
@@ -95,16 +95,18 @@ class Babbler:
 
     def _answer(self, request: ModelRequest) -> tuple[str, Stop | Exception | None]:
         dice = self._dice
-        end: Stop | Exception | None = Stop("stop", Usage(1, dice.randrange(5)))
+        end: Stop | Exception | None = Stop("stop", TokenUsage(1, dice.randrange(5)))
         if self.tame:
             return msgspec.json.encode({"type": PLAN, "payload": {"steps": []}, "steps": []}).decode(), end
         luck = dice.random()
         if luck < 0.03:
-            return f"I cannot tell {SECRET}", Stop("content-filter", Usage(1, 1), refusal=f"No, not {SECRET}.")
+            return f"I cannot tell {SECRET}", Stop("content-filter", TokenUsage(1, 1), refusal=f"No, not {SECRET}.")
         if luck < 0.06:
             end = dice.choice([ProviderFault("provider_unavailable", "It is away."), RuntimeError("bug"), None])
         elif luck < 0.13:
-            end = dice.choice([Stop("length", Usage(1, 9), detail="max_tokens"), Stop("other", detail="stop_sequence")])
+            end = dice.choice(
+                [Stop("length", TokenUsage(1, 9), detail="max_tokens"), Stop("other", detail="stop_sequence")]
+            )
         return self._text(), end
 
     def _text(self) -> str:

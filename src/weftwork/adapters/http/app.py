@@ -14,7 +14,7 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
-from weftwork.protocol.media.asset_headers import REFUSED_HEADERS
+from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import without_tokens
 from weftwork.protocol.review.spans import parse_traceparent, traceparent
 from weftwork.protocol.wire.route import Route
@@ -201,7 +201,7 @@ async def _send(request: Request, response: Response) -> None:
     named = [name for name, _ in response.headers]
     if request.path.startswith(SERVED):
         # media-32: whatever is answered where assets are served is as harmless as they are.
-        headers += [header for header in REFUSED_HEADERS if header[0] not in named]
+        headers += [header for header in ERROR_HEADERS if header[0] not in named]
     else:
         if b"x-content-type-options" not in named:
             headers.append(_NOSNIFF)

@@ -10,7 +10,7 @@ from weftwork.adapters.providers.scripted import pause
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 
 TOKENS: Final = ("mock", " response")
 _Answer = AsyncGenerator[Delta | Stop]
@@ -51,7 +51,7 @@ async def _tool_calls(clock: Clock, config: Mapping[str, Any], model: str) -> _A
     for _ in calls:
         await pause(clock, int(config.get("delayMsPerToken", 0)))
     made = tuple(_call(call, place) for place, call in enumerate(calls, 1))
-    yield Stop("tool-call", Usage(1, len(calls)), model, "tool_calls", tool_calls=made)
+    yield Stop("tool-call", TokenUsage(1, len(calls)), model, "tool_calls", tool_calls=made)
 
 
 async def _error(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
@@ -65,9 +65,9 @@ async def _usage_only(clock: Clock, config: Mapping[str, Any], model: str) -> _A
     yield Stop("stop", _usage(config, 0), model, "stop")
 
 
-def _usage(config: Mapping[str, Any], said: int) -> Usage:
+def _usage(config: Mapping[str, Any], said: int) -> TokenUsage:
     usage: dict[str, Any] = config.get("usage", {})
-    return Usage(int(usage.get("promptTokens", 1)), int(usage.get("completionTokens", said)))
+    return TokenUsage(int(usage.get("promptTokens", 1)), int(usage.get("completionTokens", said)))
 
 
 def _call(call: dict[str, Any], place: int) -> dict[str, Any]:

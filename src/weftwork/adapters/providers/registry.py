@@ -11,7 +11,7 @@ from weftwork.engine.models.message_media import modalities_of
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.mock_providers import MOCKS
+from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
 
 MOCK: Final = "mock"
 MOCK_MODEL: Final = "mock-mini"
@@ -47,7 +47,7 @@ class Providers:
 
     def _mock(self, option: Mapping[str, Any]) -> ModelProvider:
         name = str(option.get("id", ""))
-        if name not in MOCKS:
+        if name not in MOCK_CONFIGS:
             raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
         return Mock(self._clock, name, option.get("config") or {})
 

@@ -12,7 +12,7 @@ from weftwork.adapters.providers.script import REASONS, Entry, glimpsed
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import Delta, MadeMedia, ModelRequest, ProviderFault, Stop
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.answers import Usage
+from weftwork.protocol.models.answers import TokenUsage
 
 BYTES_PER_TOKEN: Final = 4
 _WORD: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
@@ -78,7 +78,7 @@ class Scripted:
             raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
         yield Stop(
             REASONS.get(entry.stop_reason, "other"),
-            Usage(
+            TokenUsage(
                 _asked(request) if entry.input_tokens is None else entry.input_tokens,
                 tokens("".join(parts)) if entry.output_tokens is None else entry.output_tokens,
             ),

@@ -12,7 +12,7 @@ from weftwork.cli.console.progress import progress
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import size
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.media_types import UNKNOWN
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 
 ASSETS: Final = "/v1/host/weftwork/assets"
 _ABSENT: Final = (404, 405, 501)
@@ -37,9 +37,9 @@ def send(client: "Client", upload: Upload, name: str | None = None, days: int | 
         raise Unreachable(f"{client.url} does not say what it made of the file; see that --url names a weftwork host.")
     if answer.get("sha256") != upload.sha256.hex():
         raise Unreachable(f"{client.url} has other bytes than those that were sent; try again.")
-    if answer.get("mimeType") == UNKNOWN and upload.media_type != UNKNOWN:
+    if answer.get("mimeType") == UNKNOWN_TYPE and upload.media_type != UNKNOWN_TYPE:
         what = f"{shown(upload.path, 200)} does not look like {shown(upload.media_type, 80)}"
-        say(f"warning: {what}, and is kept as {UNKNOWN}.", err=True)
+        say(f"warning: {what}, and is kept as {UNKNOWN_TYPE}.", err=True)
     return answer
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from weftwork.cli.console.text import shown
-from weftwork.protocol.media.media_types import UNKNOWN
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     pass
@@ -53,7 +53,7 @@ class Upload:
         if not self.size:
             raise click.UsageError(f"{shown(path, 200)} is empty.")
         # What the system's tables say differs from machine to machine; the host looks at the bytes anyway.
-        self.media_type = media_type or mimetypes.guess_type(self.name)[0] or UNKNOWN
+        self.media_type = media_type or mimetypes.guess_type(self.name)[0] or UNKNOWN_TYPE
         if not (self.media_type.isascii() and self.media_type.isprintable() and "/" in self.media_type):
             raise click.UsageError(f"{shown(self.media_type, 60)} is no media type such as image/png.")
 

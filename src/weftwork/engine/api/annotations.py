@@ -18,7 +18,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
 from weftwork.ports.storage.event_log import EventLog, Recorded
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
-from weftwork.protocol.media.asset_references import named_assets
+from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.privacy.redaction import COPY, Redactor
 from weftwork.protocol.privacy.secret_matcher import mask
 from weftwork.protocol.review import annotations
@@ -110,7 +110,7 @@ class Annotations:
         kept = annotations.annotation(annotation_id, run_id, principal.key_id, claim.now, document, texts)
         record = claim.record(_Outcome(annotation_id))
         new = port.Annotation(annotation_id, kept)
-        named = tuple(sorted(named_assets(kept, principal.partition)))
+        named = tuple(sorted(referenced_assets(kept, principal.partition)))
         verdict = await self._kept.add(principal.run(run_id), new, annotations.MAX_ANNOTATIONS, record, named)
         if isinstance(verdict, Recorded):
             return await self._repeat(principal, run_id, claim.replay(verdict.record, _Outcome))

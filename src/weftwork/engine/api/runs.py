@@ -21,7 +21,7 @@ from weftwork.ports.storage.event_log import Active, EventLog, Recorded, RunQuer
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.media.asset_references import named_assets
+from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_choice
 from weftwork.protocol.review.spans import TOLD, Spans, fact_of
 from weftwork.protocol.run.events import Event
@@ -266,4 +266,4 @@ def _too_many(message: str, scope: str) -> ClientFault:
 def _named(document: dict[str, Any], partition: str) -> tuple[str, ...]:
     """The assets that a request for a run names, anywhere in it."""
     given = [document[name] for name in ("inputs", "configurable", "metadata") if document.get(name)]
-    return tuple(sorted(named_assets(encode_stored(given), partition))) if given else ()
+    return tuple(sorted(referenced_assets(encode_stored(given), partition))) if given else ()

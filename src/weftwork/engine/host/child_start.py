@@ -17,7 +17,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.asset_references import named_assets
+from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.review.spans import span_id, trace_of, traceparent
 from weftwork.protocol.run.header import Parent, RunHeader, RunKey
 from weftwork.protocol.workflow import run_options
@@ -101,7 +101,7 @@ class Nursery:
             configurable={name: value for name, value in header.configurable.items() if name not in OWN_OPTIONS},
             traceparent=traceparent(trace_of(header).trace_id, span),
             parent=msgspec.structs.replace(parent, untrusted=_untrusted(state, call.node_id, wanted, inputs)),
-            assets=tuple(sorted(named_assets(encoded, header.partition))),
+            assets=tuple(sorted(referenced_assets(encoded, header.partition))),
         )
         return NewChild(wanted.key, made, plan, inputs, hidden, len(encoded))
 

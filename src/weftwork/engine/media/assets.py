@@ -13,8 +13,16 @@ from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.asset_references import ASSETS, PURPOSE, AssetToken, digest_of, join, signed_part, split
-from weftwork.protocol.media.media_types import HEAD, sniff
+from weftwork.protocol.media.asset_references import (
+    ASSET_PREFIX,
+    ASSET_TOKEN_PURPOSE,
+    AssetToken,
+    decode_asset_token,
+    encode_asset_token,
+    media_ref_digest,
+    signed_bytes,
+)
+from weftwork.protocol.media.media_types import SNIFF_BYTES, sniff_media_type
 
 log = logging.getLogger("weftwork.assets")
 
@@ -75,14 +83,14 @@ class Assets:
             async for piece in _each(pieces):
                 if cap is not None and sink.size + len(piece) > cap:
                     raise too_many_bytes(cap)
-                if len(head) < HEAD:
-                    head += piece[: HEAD - len(head)]
+                if len(head) < SNIFF_BYTES:
+                    head += piece[: SNIFF_BYTES - len(head)]
                 await sink.write(piece)
             blob = await sink.keep()
         finally:
             await sink.drop()
         point("asset.kept")
-        return await self._written(partition, blob, sniff(head), held_ms, away)
+        return await self._written(partition, blob, sniff_media_type(head), held_ms, away)
 
     async def _written(self, partition: str, blob: Blob, looks: str, held_ms: int, away: Away | None) -> Asset:
         """The row. While the store is away, those who can wait do: the bytes are there and need not come again."""
@@ -115,7 +123,7 @@ class Assets:
 
     async def find(self, partition: str, ref: object) -> Asset | None:
         """media-04 (RFC 0091): the asset behind a mediaRef, if the partition has it."""
-        digest = digest_of(ref)
+        digest = media_ref_digest(ref)
         found = await self._rows.find(partition, digest) if digest is not None else None
         return found.asset if found is not None else None
 
@@ -150,7 +158,7 @@ class Assets:
         run_id: str = "",
         name: str = "",
         expires_at: int | None = None,
-        prefix: str = ASSETS,
+        prefix: str = ASSET_PREFIX,
     ) -> str:
         """media-03 (RFC 0055 C): an absolute URL that opens the asset. Without `expires_at` it does so as long as a run
         refers to the asset, and is the same each time that it is made."""
@@ -161,7 +169,7 @@ class Assets:
     ) -> str:
         kid = self._signer.kid
         token = AssetToken(asset.partition, bytes.fromhex(asset.sha256), run_id, media_type, name, expires_at)
-        return join(kid, token, self._signer.sign(PURPOSE, signed_part(kid, token)))
+        return encode_asset_token(kid, token, self._signer.sign(ASSET_TOKEN_PURPOSE, signed_bytes(kid, token)))
 
     async def opened(self, text: str) -> tuple[AssetToken, Asset]:
         """media-04: what a token opens. Its form first, then its signature, then its time, then whether it is there.
@@ -178,11 +186,11 @@ class Assets:
 
     def verified(self, text: str) -> AssetToken | None:
         """What a token says, if the host has made it."""
-        parts = split(text)
+        parts = decode_asset_token(text)
         if parts is None:
             return None
         token, kid, signature = parts
-        return token if self._signer.verify(PURPOSE, kid, signed_part(kid, token), signature) else None
+        return token if self._signer.verify(ASSET_TOKEN_PURPOSE, kid, signed_bytes(kid, token), signature) else None
 
     async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
         return await self._rows.page(partition, query)

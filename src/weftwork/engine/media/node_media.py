@@ -18,11 +18,24 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.media.asset_headers import clean_name, plain_name
-from weftwork.protocol.media.asset_references import ASSETS, SAMPLE_ASSETS, media_ref, named_assets, tokens_in
-from weftwork.protocol.media.inline_media import SAID_INLINE, by_url, cut_inline, decoded, inline_media, without_inline
-from weftwork.protocol.media.media_types import UNKNOWN, settled
-from weftwork.protocol.media.rendering import MAX_ALT, rendering
+from weftwork.protocol.media.asset_headers import safe_file_name, sanitize_name
+from weftwork.protocol.media.asset_references import (
+    ASSET_PREFIX,
+    SAMPLE_ASSET_PREFIX,
+    find_asset_tokens,
+    media_ref,
+    referenced_assets,
+)
+from weftwork.protocol.media.inline_media import (
+    MAX_ANSWER_INLINE_BYTES,
+    decode_base64,
+    find_inline_media,
+    replace_inline_media,
+    truncate_inline_media,
+    with_url_member,
+)
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE, resolve_media_type
+from weftwork.protocol.media.rendering import MAX_ALT, rendering_hint
 from weftwork.protocol.privacy.redaction import Redactor
 
 T = TypeVar("T")
@@ -80,7 +93,7 @@ class EntryMedia:
     async def made(self, piece: MadeMedia) -> dict[str, Any]:
         """What the record of an answer says of something that a model has made."""
         asset = await self._keep(piece.data)
-        media_type = self._unsecret(settled(piece.media_type, asset.media_type))
+        media_type = self._unsecret(resolve_media_type(piece.media_type, asset.media_type))
         told = {"mimeType": media_type, "alt": self._masked(piece.alt), "name": self._named(piece.name)}
         known = {name: text for name, text in told.items() if text}
         return {"kind": piece.kind, "mediaRef": media_ref(asset.sha256), "bytes": asset.size, **known}
@@ -92,23 +105,23 @@ class EntryMedia:
         """
         cap = self._said_inline
         if not whole or self._runtime.assets is None:
-            return cut_inline(text, cap, everywhere=not whole)
+            return truncate_inline_media(text, cap, everywhere=not whole)
         # All documents in it are read, which takes a while, in which everybody else would wait.
         is_long = len(text) > LONG
-        spans = await asyncio.to_thread(inline_media, text, cap) if is_long else inline_media(text, cap)
+        spans = await asyncio.to_thread(find_inline_media, text, cap) if is_long else find_inline_media(text, cap)
         urls: dict[str, str] = {}
         for span in spans:
-            data = decoded(span.base64)
+            data = decode_base64(span.base64)
             if span.base64 not in urls and data is not None:
                 asset = await self._keep(data)
                 urls[span.base64] = self._assets.url(asset, asset.media_type, self._run_id)
-        return cut_inline(without_inline(text, spans, urls), cap, everywhere=False)
+        return truncate_inline_media(replace_inline_media(text, spans, urls), cap, everywhere=False)
 
     def by_url(self, document: Any) -> Any:
         """An envelope of media whose base64 was taken out before the answer was recorded."""
         if not is_object(document) or document.get("type") not in MEDIA_KINDS or self._runtime.assets is None:
             return document
-        return {**document, "payload": by_url(document.get("payload"))}
+        return {**document, "payload": with_url_member(document.get("payload"))}
 
     async def converted(self, document: Any) -> Any:
         """media-86 (RFC 0055 C, inline cap): an envelope of media from a model, kept as an asset: inline if it was sent
@@ -118,7 +131,7 @@ class EntryMedia:
             return document
         declared = str(payload.get("mimeType", ""))
         if isinstance(payload.get("base64"), str):
-            data = decoded(payload["base64"])
+            data = decode_base64(payload["base64"])
             if data is None:
                 return document
             asset, inline = await self._keep(data), len(data) <= self._said_inline
@@ -137,16 +150,16 @@ class EntryMedia:
         url = payload.get("url") if is_object(payload) else None
         if not isinstance(url, str) or self._runtime.assets is None:
             return False
-        found = [token for text in tokens_in(url) if (token := self._assets.verified(text)) is not None]
+        found = [token for text in find_asset_tokens(url) if (token := self._assets.verified(text)) is not None]
         if not found:
             at = url.lower().removeprefix(self._assets.base.lower())
-            return at.startswith((ASSETS, SAMPLE_ASSETS))
+            return at.startswith((ASSET_PREFIX, SAMPLE_ASSET_PREFIX))
         return any(token.partition != self._partition for token in found)
 
     async def _own(self, url: object, declared: str) -> dict[str, Any] | None:
         """The payload of an asset whose URL this host has made for the tenant of the run. What a run shows does not
         expire, so the URL is made anew."""
-        texts = tokens_in(url) if isinstance(url, str) else []
+        texts = find_asset_tokens(url) if isinstance(url, str) else []
         token = self._assets.verified(texts[0]) if len(texts) == 1 else None
         if token is None or token.partition != self._partition:
             return None
@@ -156,7 +169,7 @@ class EntryMedia:
     async def _payload(
         self, asset: Asset, declared: str, name: str, inline: bool, data: bytes | None = None
     ) -> dict[str, Any]:
-        media_type = self._unsecret(settled(declared, asset.media_type))
+        media_type = self._unsecret(resolve_media_type(declared, asset.media_type))
         told: dict[str, Any] = {"bytes": asset.size, "mimeType": media_type}
         if inline and asset.size <= self._runtime.limits.max_inline_media_bytes:
             known = data if data is not None else await self._patiently(lambda: self._assets.read(asset))
@@ -170,10 +183,10 @@ class EntryMedia:
     def _named(self, name: str) -> str:
         """A name for a token, where nobody could find a secret any more. Cleaning may bring one together, so that it is
         masked again before it is cut."""
-        return clean_name(self._masked(plain_name(self._masked(name))))
+        return safe_file_name(self._masked(sanitize_name(self._masked(name))))
 
     def _unsecret(self, media_type: str) -> str:
-        return media_type if self._masked(media_type) == media_type else UNKNOWN
+        return media_type if self._masked(media_type) == media_type else UNKNOWN_TYPE
 
     async def _keep(self, data: bytes) -> Asset:
         cap = self._runtime.limits.max_upload_bytes
@@ -197,7 +210,7 @@ class EntryMedia:
 
     @property
     def _said_inline(self) -> int:
-        return min(self._runtime.limits.max_inline_media_bytes, SAID_INLINE)
+        return min(self._runtime.limits.max_inline_media_bytes, MAX_ANSWER_INLINE_BYTES)
 
     @property
     def _assets(self) -> Assets:
@@ -213,8 +226,8 @@ class Discarded(Exception):
 def shown_media(accepted: Accepted, partition: str, title: str) -> Media:
     """What became of media, from what is recorded of them."""
     payload: dict[str, Any] = accepted.payload
-    named = sorted(named_assets(encode_stored(payload), partition, inline=True))
-    hint = rendering(accepted.type, payload, title)
+    named = sorted(referenced_assets(encode_stored(payload), partition, inline=True))
+    hint = rendering_hint(accepted.type, payload, title)
     return Media(accepted.envelope_id, media_ref(named[0]) if named else "", payload, hint)
 
 

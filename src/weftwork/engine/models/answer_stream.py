@@ -6,11 +6,11 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from weftwork.ports.models import Delta, ProviderFault, Stop
-from weftwork.protocol.json.text_map import every_text
-from weftwork.protocol.media.base64_elision import Elider
-from weftwork.protocol.media.inline_media import SAID_INLINE, cut_inline
-from weftwork.protocol.models.answers import ModelAnswer, last_meta
-from weftwork.protocol.models.clean_text import Halves, clean, cleaned, is_clean
+from weftwork.protocol.json.text_map import map_texts
+from weftwork.protocol.media.base64_elision import Base64Elider
+from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, truncate_inline_media
+from weftwork.protocol.models.answers import ModelAnswer, last_chunk_meta
+from weftwork.protocol.models.clean_text import SurrogateJoiner, clean_struct, clean_text, is_encodable
 from weftwork.protocol.privacy.hold_back import HoldBack
 
 MAX_ANSWER: Final = 1_048_576
@@ -51,8 +51,8 @@ class AnswerStream:
         self._meta = {"provider": provider, "model": model}
         self._shows = shown
         self._hold = HoldBack(speech.secrets)
-        self._elider = Elider()
-        self._halves = Halves()
+        self._elider = Base64Elider()
+        self._halves = SurrogateJoiner()
         self._texts: list[str] = []
         self._size = self._taken = 0
         self._pending: str | None = None
@@ -65,10 +65,10 @@ class AnswerStream:
             self._end(piece)
             return True
         if piece.model and piece.model != self._model:
-            self._model = clean(piece.model)[:MAX_WORD]
+            self._model = clean_text(piece.model)[:MAX_WORD]
             self._meta = {"provider": self._provider, "model": self._model}
         room = MAX_ANSWER - self._size
-        text = self._halves.take(piece.text[:room], piece.last)
+        text = self._halves.join(piece.text[:room], piece.last)
         self._texts.append(text)
         self._size += max(len(piece.text), LEAST)
         if self._size > MAX_ANSWER:
@@ -108,22 +108,22 @@ class AnswerStream:
     def _show(self, text: str) -> None:
         if self._shows:
             self._hold.know(self._speech.secrets)
-            self._speech.say_chunk(self._elider.shown(self._hold.cut(text)), False, self._meta)
+            self._speech.say_chunk(self._elider.feed(self._hold.cut(text)), False, self._meta)
         self._taken += 1
 
     def _end(self, stop: Stop) -> None:
-        if stop.tool_calls and not is_clean(stop.tool_calls):
+        if stop.tool_calls and not is_encodable(stop.tool_calls):
             raise ProviderFault("provider_unavailable", "The model calls tools in words that are no JSON.")
-        if rest := self._halves.take("", last=True):
+        if rest := self._halves.join("", last=True):
             self._texts.append(rest)
             self._pending = (self._pending or "") + rest
-        self._stop = stop = _short(cleaned(stop))
+        self._stop = stop = _short(clean_struct(stop))
         if stop.model:
             self._model = self._speech.shown_name(stop.model)
         if self._shows and (self._pending is not None or self._taken or stop.tool_calls):
-            text = self._elider.shown(self._hold.cut(self._pending or "", last=True))
+            text = self._elider.feed(self._hold.cut(self._pending or "", last=True))
             tools = self._speech.shown_tools(stop.tool_calls)
-            meta = last_meta(self._provider, self._model, stop.reason, stop.usage, tools)
+            meta = last_chunk_meta(self._provider, self._model, stop.reason, stop.usage, tools)
             self._speech.say_chunk(text, True, meta)
 
 
@@ -131,5 +131,9 @@ def _short(stop: Stop) -> Stop:
     """What goes into the log beside the answer itself is a word or two, whatever a provider makes of it."""
     category = stop.safety_category[:MAX_WORD] if stop.safety_category is not None else None
     words = {"detail": stop.detail[:MAX_WORD], "model": stop.model[:MAX_WORD]}
-    calls = tuple(every_text(list(stop.tool_calls), lambda text: cut_inline(text, SAID_INLINE, everywhere=True)))
+    calls = tuple(
+        map_texts(
+            list(stop.tool_calls), lambda text: truncate_inline_media(text, MAX_ANSWER_INLINE_BYTES, everywhere=True)
+        )
+    )
     return msgspec.structs.replace(stop, safety_category=category, tool_calls=calls, **words)

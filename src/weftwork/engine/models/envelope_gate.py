@@ -17,8 +17,8 @@ from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Inval
 from weftwork.protocol.envelopes.reassembly import is_partial
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object, is_too_large
-from weftwork.protocol.media.inline_media import decoded
-from weftwork.protocol.media.rendering import MAX_ALT, mirrored, rendering, url_fault
+from weftwork.protocol.media.inline_media import decode_base64
+from weftwork.protocol.media.rendering import MAX_ALT, check_media_url, mirror_hint, rendering_hint
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.interrupts import Interrupt
 
@@ -81,7 +81,7 @@ class Gate:
         """
         complete = fill_defaults(document, self._origin(emission))
         if is_object(complete) and complete.get("type") in MEDIA_KINDS:
-            complete = mirrored(complete)
+            complete = mirror_hint(complete)
         if is_partial(complete):
             return Seen(PIECE)
         if is_too_large(document):
@@ -125,9 +125,9 @@ class Gate:
 
     def _media_fault(self, complete: dict[str, Any]) -> OutcomeDetail | None:
         payload = complete["payload"]
-        if (fault := url_fault(payload)) is not None:
+        if (fault := check_media_url(payload)) is not None:
             return fault
-        if isinstance(payload.get("base64"), str) and decoded(payload["base64"]) is None:
+        if isinstance(payload.get("base64"), str) and decode_base64(payload["base64"]) is None:
             return OutcomeDetail("/payload/base64", "#/properties/base64", "contentEncoding", "must be base64")
         if self._is_foreign(complete):
             return OutcomeDetail("/payload/url", "#/properties/url", "asset", "is no asset of this run's tenant")
@@ -138,7 +138,7 @@ class Gate:
             return None
         title = complete["meta"].get("rendering", {}).get("title", "")
         shown = title if self._redactor is None else self._redactor.copies.mask(title)
-        return rendering(outcome.type, outcome.payload, shown[:MAX_ALT])
+        return rendering_hint(outcome.type, outcome.payload, shown[:MAX_ALT])
 
     def count(self, seen: Seen) -> None:
         """Let a clarification that this entry has come to count."""

@@ -22,18 +22,18 @@ from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.media.asset_references import ASSETS, SAMPLE_ASSETS, media_ref
+from weftwork.protocol.media.asset_references import ASSET_PREFIX, SAMPLE_ASSET_PREFIX, media_ref
 from weftwork.protocol.media.message_parts import (
-    MAX_TOTAL,
+    MAX_TOTAL_BYTES,
+    AssetInput,
+    InputPart,
+    MediaInput,
     Modality,
-    Named,
-    Part,
-    Shown,
-    Text,
-    Wrong,
+    PartError,
+    TextInput,
     parse_contents,
-    shown_as,
-    text_of,
+    plain_text,
+    resolve_asset_part,
 )
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class Unseen(Message, frozen=True):
 
 def given_message(role: Role, content: Any, wrap: Callable[[str], str] | None = None) -> Message:
     """ai-03 (RFC 0091, parts of messages): a message as its author gave it. `wrap` is put around each text."""
-    text = text_of(content)
+    text = plain_text(content)
     if text is not None:
         return Message(role, wrap(text) if wrap is not None else text)
     parts = tuple(_wrapped(part, wrap) for part in content)
@@ -107,17 +107,17 @@ class Perception:
         if not all(message.seen for _, message in unseen):
             contents = [(f"/messages/{at}/content", list(message.parts)) for at, message in unseen]
             parsed = await self._parsed(contents, offered)
-            if isinstance(parsed, Wrong):
+            if isinstance(parsed, PartError):
                 raise StepFailed(failure_of(parsed))
             known = await self._recognised(parsed, offered)
-            room = MAX_TOTAL - sum(len(part.value) for part in _shown(parsed) if part.source == "data")
+            room = MAX_TOTAL_BYTES - sum(len(part.value) for part in _shown(parsed) if part.source == "data")
             for (_, message), parts in zip(unseen, parsed, strict=True):
                 made: list[TextPart | MediaPart] = []
                 for part in parts:
-                    if isinstance(part, Text):
+                    if isinstance(part, TextInput):
                         made.append(TextPart(part.text))
                         continue
-                    shown = known[part.pointer] if isinstance(part, Named) else part
+                    shown = known[part.pointer] if isinstance(part, AssetInput) else part
                     seen = await self._seen(shown, room)
                     room -= seen.size if shown.source != "data" else 0
                     if room < 0:
@@ -129,7 +129,7 @@ class Perception:
 
     async def _parsed(
         self, contents: list[tuple[str, Any]], offered: frozenset[Modality]
-    ) -> list[tuple[Part, ...]] | Wrong:
+    ) -> list[tuple[InputPart, ...]] | PartError:
         # To read megabytes of base64 takes a while, in which everybody else would wait.
         parts = (part for _, listed in contents for part in listed if is_object(part))
         texts = (part.get(name) for part in parts for name in ("data", "dataBase64"))
@@ -137,18 +137,20 @@ class Perception:
             return await asyncio.to_thread(parse_contents, contents, offered, self._most)
         return parse_contents(contents, offered, self._most)
 
-    async def _recognised(self, parsed: list[tuple[Part, ...]], offered: frozenset[Modality]) -> dict[str, Shown]:
+    async def _recognised(
+        self, parsed: list[tuple[InputPart, ...]], offered: frozenset[Modality]
+    ) -> dict[str, MediaInput]:
         """media-50 (host): what assets are that were given by their names alone, by the places of their parts.
 
         Of these the modality can only be told here, when all other parts have passed every check that fetches nothing.
         Among themselves they keep the order: modality first, of all that are there.
         """
-        found: dict[str, Shown] = {}
+        found: dict[str, MediaInput] = {}
         failures: list[Failed] = []
-        for part in (part for parts in parsed for part in parts if isinstance(part, Named)):
+        for part in (part for parts in parsed for part in parts if isinstance(part, AssetInput)):
             asset = await self._find(part.media_ref)
-            shown = None if asset is None else shown_as(part, asset.media_type, offered)
-            if isinstance(shown, Shown):
+            shown = None if asset is None else resolve_asset_part(part, asset.media_type, offered)
+            if isinstance(shown, MediaInput):
                 found[part.pointer] = shown
             else:
                 failures.append(failure_of(shown) if shown else _stopped("media_not_found", NO_ASSET, part).failure)
@@ -156,7 +158,7 @@ class Perception:
             raise StepFailed(min(failures, key=lambda failure: failure.code != "unsupported_modality"))
         return found
 
-    async def _seen(self, part: Shown, room: int) -> MediaPart:
+    async def _seen(self, part: MediaInput, room: int) -> MediaPart:
         if isinstance(part.value, bytes):
             return _held(part, part.value)
         if part.source == "url":
@@ -165,7 +167,7 @@ class Perception:
             return _held(part, await self._fetched(part, part.value, min(self._most, room)))
         return await self._asset(part, part.value)
 
-    async def _asset(self, part: Shown, ref: str) -> MediaPart:
+    async def _asset(self, part: MediaInput, ref: str) -> MediaPart:
         """media-46 (RFC 0091, mediaRef): an asset of the partition. What is not there and what is somebody else's are
         one answer."""
         asset = await self._find(ref)
@@ -177,11 +179,14 @@ class Perception:
         assets = self._assets
         return None if assets is None else await self._patiently(lambda: assets.find(self._partition, ref))
 
-    async def _own(self, part: Shown, url: str) -> MediaPart | None:
+    async def _own(self, part: MediaInput, url: str) -> MediaPart | None:
         """media-53 (RFC 0055 C, tenant scope): a URL of this host is not fetched: it opens what the partition has, and
         nothing of anybody else's, whoever has handed it on."""
         assets = self._assets
-        place = next((each for each in (ASSETS, SAMPLE_ASSETS) if assets and url.startswith(assets.base + each)), None)
+        place = next(
+            (each for each in (ASSET_PREFIX, SAMPLE_ASSET_PREFIX) if assets and url.startswith(assets.base + each)),
+            None,
+        )
         if assets is None or place is None or not assets.base:
             return None
         try:
@@ -192,7 +197,7 @@ class Perception:
             raise _stopped("media_not_found", NO_ASSET, part)
         return await self._lazily(part, assets, asset)
 
-    async def _lazily(self, part: Shown, assets: Assets, asset: Asset) -> MediaPart:
+    async def _lazily(self, part: MediaInput, assets: Assets, asset: Asset) -> MediaPart:
         if asset.size > self._most:
             message = f"At most {self._most} bytes are taken in one part."
             raise _stopped("media_too_large", message, part, limit=self._most)
@@ -209,7 +214,7 @@ class Perception:
 
         return MediaPart(part.modality, part.media_type, asset.size, asset.sha256, read, media_ref(asset.sha256))
 
-    async def _fetched(self, part: Shown, url: str, most: int) -> bytes:
+    async def _fetched(self, part: MediaInput, url: str, most: int) -> bytes:
         """media-47 (RFC 0091, url; RFC 0076 B): by the guarded client, and by nothing else."""
         if self._outbound is None:
             raise _stopped("fetch_failed", "This host sends no requests.", part)
@@ -240,28 +245,32 @@ class Perception:
                 await self._away()
 
 
-def failure_of(wrong: Wrong) -> Failed:
+def failure_of(wrong: PartError) -> Failed:
     details = {"pointer": wrong.pointer, **wrong.details}
     return Failed(CODES.get(wrong.code, wrong.code), wrong.message, details, retryable=False)
 
 
-def _stopped(code: str, message: str, part: Shown | Named, retryable: bool = False, **details: Any) -> StepFailed:
+def _stopped(
+    code: str, message: str, part: MediaInput | AssetInput, retryable: bool = False, **details: Any
+) -> StepFailed:
     return StepFailed(Failed(code, message, {"pointer": part.pointer, **details}, retryable=retryable))
 
 
-def _too_much(part: Shown) -> StepFailed:
-    return _stopped("media_too_large", f"At most {MAX_TOTAL} bytes are taken in one request.", part, limit=MAX_TOTAL)
+def _too_much(part: MediaInput) -> StepFailed:
+    return _stopped(
+        "media_too_large", f"At most {MAX_TOTAL_BYTES} bytes are taken in one request.", part, limit=MAX_TOTAL_BYTES
+    )
 
 
-def _held(part: Shown, data: bytes) -> MediaPart:
+def _held(part: MediaInput, data: bytes) -> MediaPart:
     async def read() -> bytes:
         return data
 
     return MediaPart(part.modality, part.media_type, len(data), hashlib.sha256(data).hexdigest(), read)
 
 
-def _shown(parsed: Iterable[tuple[Part, ...]]) -> Iterable[Shown]:
-    return (part for parts in parsed for part in parts if isinstance(part, Shown))
+def _shown(parsed: Iterable[tuple[InputPart, ...]]) -> Iterable[MediaInput]:
+    return (part for parts in parsed for part in parts if isinstance(part, MediaInput))
 
 
 def _is_text(part: Any) -> bool:

@@ -37,17 +37,17 @@ from weftwork.protocol.envelopes.handling import envelope_failure
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Gated, Invalid
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.media.media_types import UNKNOWN
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 from weftwork.protocol.models.answers import (
-    Fault,
     ModelAnswer,
-    answer_of,
+    ModelFault,
+    answer_from_record,
+    answer_record,
     chunk_payload,
-    fault_of,
+    fault_from_record,
     fault_record,
-    record_of,
 )
-from weftwork.protocol.models.clean_text import clean
+from weftwork.protocol.models.clean_text import clean_text
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.privacy.secret_matcher import redact
 from weftwork.protocol.run.events import Draft
@@ -113,7 +113,7 @@ class Speech:
         except StepFailed as error:
             if not request.voice:
                 raise
-            fault = Fault(error.failure.code, error.failure.message, error.failure.retryable)
+            fault = ModelFault(error.failure.code, error.failure.message, error.failure.retryable)
             return _known(await self._keep(fault_record(self._node_id, name, fault)), turn)
         answer = msgspec.structs.replace(answer, turn=turn)
         drafts = [Draft("provider.usage", usage_event(self._node_id, answer), self._node_id)]
@@ -122,7 +122,7 @@ class Speech:
             if isinstance(made, Failed):
                 raise StepFailed(made)
             drafts += made
-        return _known(await self._keep(record_of(self._node_id, name, answer), drafts), turn)
+        return _known(await self._keep(answer_record(self._node_id, name, answer), drafts), turn)
 
     def _key(self, name: str) -> str:
         """The identity of a call, over all attempts to make it."""
@@ -164,7 +164,7 @@ class Speech:
                 stream.abandon()
                 raise
         except ProviderFault as fault:
-            code, message = clean(fault.code)[:MAX_WORD], clean(fault.message)[:MAX_WORDS]
+            code, message = clean_text(fault.code)[:MAX_WORD], clean_text(fault.message)[:MAX_WORDS]
             raise StepFailed(Failed(code, message, retryable=fault.retryable)) from None
         except (StepFailed, asyncio.CancelledError):
             raise
@@ -248,7 +248,7 @@ class Speech:
         outcome = known.outcome if known is not None else None
         if outcome is None:
             payload = await self._media.sent(sent)
-            if sent.media_type and payload["mimeType"] == UNKNOWN:
+            if sent.media_type and payload["mimeType"] == UNKNOWN_TYPE:
                 message = "Media do not look like what they are said to be, and are kept as plain bytes."
                 self._sayings.say(AppendLog("warn", message, {"type": kind}))
                 self._sayings.flush()
@@ -274,9 +274,9 @@ class Speech:
 
 def _known(record: dict[str, Any], turn: str) -> ModelAnswer:
     """What is recorded of a call. Raises StepFailed if that is a failure."""
-    if (fault := fault_of(record)) is not None:
+    if (fault := fault_from_record(record)) is not None:
         raise StepFailed(Failed(fault.code, fault.message, retryable=fault.retryable))
-    return answer_of(record, turn)
+    return answer_from_record(record, turn)
 
 
 async def _wait(clock: Clock) -> None:

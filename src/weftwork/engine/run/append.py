@@ -20,7 +20,7 @@ from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
 from weftwork.protocol.fold.trust_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.media.asset_references import NAME, named_assets
+from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
 from weftwork.protocol.privacy.redaction import Redactor, shown_channel, shown_variable
 from weftwork.protocol.run.batch import (
     Batch,
@@ -109,12 +109,12 @@ class Append:
             shown, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
             for pointer, value in removed:
                 self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
-                self._assets |= named_assets(self._hidden[-1].value, state.header.partition)
+                self._assets |= referenced_assets(self._hidden[-1].value, state.header.partition)
         encoded = encode_stored(shown)
-        if encoded.find(NAME) >= 0 or kind in _MEDIA:
+        if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA:
             # What is hidden from readers is named as well.
             whole = encoded if shown is payload else encode_stored(payload)
-            self._assets |= named_assets(whole, state.header.partition, kind in _MEDIA)
+            self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA)
         self._staged.append((draft, encoded))
         if kind == "run.failed":
             self._error = encode_stored(shown["error"])
@@ -223,9 +223,9 @@ class Append:
         ]
         state.changed_rows.clear()
         for row in rows:
-            if row.value.find(NAME) >= 0:
+            if row.value.find(ASSET_WORD) >= 0:
                 # The default of a variable stands in no event.
-                self._assets |= named_assets(row.value, state.header.partition)
+                self._assets |= referenced_assets(row.value, state.header.partition)
         return tuple(rows)
 
     def _row(self, kind: str, name: str) -> Any:

@@ -10,13 +10,13 @@ import msgspec
 
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, SCHEMA_REQUEST_KIND, SURFACE_KIND, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
-from weftwork.protocol.envelopes.validator import Mould
+from weftwork.protocol.envelopes.validator import DocumentValidator
 from weftwork.protocol.json.decoder import MAX_DEPTH
 from weftwork.protocol.json.schema import document as schema_document
 from weftwork.protocol.json.values import is_array, is_object
 
 INVALID_SHAPE: Final = "invalid_envelope_shape"
-ENVELOPE_VALIDATOR: Final = Mould(schema_document("ai-envelope"))
+ENVELOPE_VALIDATOR: Final = DocumentValidator(schema_document("ai-envelope"))
 
 _encode = msgspec.json.Encoder().encode
 _INSTANT: Final = re.compile(
@@ -50,8 +50,8 @@ def is_instant(text: str) -> bool:
 
 def check_shape(document: Any) -> Invalid | None:
     """env-04 (RFC 0021, ai-envelope.schema.json): what keeps a document from being an envelope."""
-    if not ENVELOPE_VALIDATOR.fits(document):
-        return invalid_outcome(INVALID_SHAPE, ENVELOPE_VALIDATOR.details(document, ""))
+    if not ENVELOPE_VALIDATOR.is_valid(document):
+        return invalid_outcome(INVALID_SHAPE, ENVELOPE_VALIDATOR.error_details(document, ""))
     if not is_instant(document["meta"]["ts"]):
         message = "must be a time as ISO 8601 writes it, such as 2026-01-31T08:05:09Z"
         return invalid_outcome(
@@ -106,11 +106,13 @@ def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None
     )
 
 
-def check_payload(kind: str, payload: Any, mould: Mould, supported: frozenset[str] | None) -> Invalid | None:
+def check_payload(
+    kind: str, payload: Any, mould: DocumentValidator, supported: frozenset[str] | None
+) -> Invalid | None:
     """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind."""
-    if not mould.fits(payload):
+    if not mould.is_valid(payload):
         return _check_catalog(kind, payload) or invalid_outcome(
-            INVALID_PAYLOAD, mould.details(payload, PAYLOAD_POINTER)
+            INVALID_PAYLOAD, mould.error_details(payload, PAYLOAD_POINTER)
         )
     if kind == SURFACE_KIND:
         return _check_surface_ids(payload["surface"]["components"])

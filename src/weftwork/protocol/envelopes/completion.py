@@ -15,7 +15,7 @@ import msgspec
 
 from weftwork.protocol.envelopes.instructions import MAX_ERROR, violation_summary
 from weftwork.protocol.envelopes.text.extraction import Extraction, ExtractionPath, holds_document, is_prose
-from weftwork.protocol.envelopes.text.prompt_echo import without_echo
+from weftwork.protocol.envelopes.text.prompt_echo import remove_prompt_echo
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 
@@ -159,7 +159,7 @@ def refusal_event(
     node_id: str, provider: str, model: str, text: str | None, category: str | None, prompts: Sequence[str]
 ) -> dict[str, Any]:
     """rel-13: what the model said is shown without what it repeats of the prompts (rel-14)."""
-    said = {"refusalText": without_echo(text, prompts), "safetyCategory": category}
+    said = {"refusalText": remove_prompt_echo(text, prompts), "safetyCategory": category}
     return {"nodeId": node_id, "provider": provider, "model": model, **said}
 
 

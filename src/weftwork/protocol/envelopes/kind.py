@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.validator import Mould
+from weftwork.protocol.envelopes.validator import DocumentValidator
 
 CLARIFICATION_KIND: Final = "clarification.request"
 SCHEMA_REQUEST_KIND: Final = "schema.request"
@@ -30,9 +30,9 @@ class KindDefinition(msgspec.Struct, frozen=True, dict=True):
     """Whether the schema was written with this host, or by the author of a package that it loads."""
 
     @cached_property
-    def validator(self) -> Mould:
+    def validator(self) -> DocumentValidator:
         """What a payload of the kind has to fit; made once, because that is costly."""
-        return Mould(self.schema, self.own_schema)
+        return DocumentValidator(self.schema, self.own_schema)
 
 
 class KindSet:

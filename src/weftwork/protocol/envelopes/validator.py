@@ -28,30 +28,30 @@ _LOCAL: Final = "#/$defs/"
 Json = dict[str, Any]
 
 
-def with_tags(schema: Json) -> tuple[Json, dict[str, ErrorPath]]:
+def expand_tagged_unions(schema: Json) -> tuple[Json, dict[str, ErrorPath]]:
     """The schema with every choice of tagged forms written as: one of the tags, and the form that goes with it.
 
     It takes and refuses the same values. What was added stands in `$defs`, under names that are given with the place
     of the choice they stand for.
     """
-    made = _Writing(schema)
-    written = made.write(schema, ())
+    made = _TagExpansion(schema)
+    written = made.expand(schema, ())
     definitions = {**written.get("$defs", {}), **made.added}
     return {**written, "$defs": definitions}, made.origins
 
 
-class _Writing:
+class _TagExpansion:
     def __init__(self, root: Json) -> None:
         self._definitions: Json = root.get("$defs", {})
         self.added: Json = {}
         self.origins: dict[str, ErrorPath] = {}
 
-    def write(self, schema: Any, where: ErrorPath) -> Any:
+    def expand(self, schema: Any, where: ErrorPath) -> Any:
         if is_array(schema):
-            return [self.write(each, (*where, index)) for index, each in enumerate(schema)]
+            return [self.expand(each, (*where, index)) for index, each in enumerate(schema)]
         if not is_object(schema):
             return schema
-        written = {name: self.write(each, (*where, name)) for name, each in schema.items()}
+        written = {name: self.expand(each, (*where, name)) for name, each in schema.items()}
         tag = self._tag(schema.get("anyOf"))
         if tag is None or "allOf" in schema:
             return written
@@ -72,14 +72,14 @@ class _Writing:
         """The member by which all the forms are told apart, if there is one."""
         if not is_array(forms) or not forms:
             return None
-        for tag in self._form(forms[0]).get("properties", {}):
+        for tag in self._resolve_form(forms[0]).get("properties", {}):
             values = self._values(forms, tag)
             if None not in values and len(set(values)) == len(forms):
                 return tag
         return None
 
     def _values(self, forms: list[Any], tag: str) -> list[str | None]:
-        return [self._value(self._form(form), tag) for form in forms]
+        return [self._value(self._resolve_form(form), tag) for form in forms]
 
     def _value(self, form: Json, tag: str) -> str | None:
         if form.get("type") != "object" or tag not in form.get("required", ()):
@@ -87,50 +87,50 @@ class _Writing:
         options = form.get("properties", {}).get(tag, {}).get("enum", ())
         return options[0] if len(options) == 1 and isinstance(options[0], str) else None
 
-    def _form(self, form: Any) -> Json:
+    def _resolve_form(self, form: Any) -> Json:
         reference = form.get("$ref") if is_object(form) else None
         if isinstance(reference, str):
             form = self._definitions.get(reference.removeprefix(_LOCAL))
         return form if is_object(form) else {}
 
 
-_UNKNOWN: Final = ("additionalProperties", "unevaluatedProperties")
+_UNKNOWN_MEMBER_RULES: Final = ("additionalProperties", "unevaluatedProperties")
 MAX_DETAILS: Final = 20
 
 
-class Mould:
+class DocumentValidator:
     """One schema. That of a kind a caller has registered is checked at a bounded cost."""
 
     def __init__(self, schema: dict[str, Any], own: bool = True) -> None:
         self._schema = schema
-        self._own = own
+        self._own_schema = own
 
-    def fits(self, value: Any) -> bool:
+    def is_valid(self, value: Any) -> bool:
         """Whether the value fits. Never raises: what is no JSON does not fit."""
         try:
-            return self._validator.is_valid(value) if self._own else not check_value(self._schema, value, "")
+            return self._validator.is_valid(value) if self._own_schema else not check_value(self._schema, value, "")
         except (ValueError, HostFault):
             return False
 
-    def details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
+    def error_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
         """env-17: what keeps a value that does not fit from fitting, below the pointer `at`. From 1 to 20 places."""
         try:
-            found = self._own_details(value, at) if self._own else self._foreign_details(value, at)
+            found = self._own_details(value, at) if self._own_schema else self._caller_details(value, at)
         except (ValueError, HostFault):
             found = ()
         return found or (OutcomeDetail(at, "#", "schema", "does not fit its schema"),)
 
     def _own_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
-        validator, origins = self._telling
+        validator, origins = self._explaining_validator
         errors = validator.iter_errors(value) if is_small(value) else first_error(validator, value)
         places = islice((place for error in errors for place in explain_error(error)), MAX_DETAILS)
         found = (
-            self._detail(value, at, path, _written(where, origins), rule, message)
+            self._detail(value, at, path, _schema_pointer(where, origins), rule, message)
             for path, where, rule, message in places
         )
         return tuple(dict.fromkeys(found))
 
-    def _foreign_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
+    def _caller_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
         found = check_value(self._schema, value, "")[:MAX_DETAILS]
         details = (self._detail(value, at, split_pointer(each.pointer), "#", each.rule, each.message) for each in found)
         return tuple(dict.fromkeys(details))
@@ -139,14 +139,14 @@ class Mould:
         self, value: Any, at: str, path: Iterable[str | int], where: str, rule: str, message: str
     ) -> OutcomeDetail:
         steps = tuple(map(str, path))
-        shown = self._shown(value, steps)
-        if len(shown) == len(steps) - 1 and rule in _UNKNOWN:
+        shown = self._known_steps(value, steps)
+        if len(shown) == len(steps) - 1 and rule in _UNKNOWN_MEMBER_RULES:
             message = "has a member that is not known here"
         elif len(shown) < len(steps):
             message = f"has a member, not named here, with a value that {message}"
         return OutcomeDetail(at + "".join(f"/{escape_token(step)}" for step in shown), where, rule, message)
 
-    def _shown(self, value: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_steps(self, value: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
         """The steps into the value, up to the first name that is not one of the schema."""
         for count, step in enumerate(steps):
             # What looks like a number is a name where it stands in an object.
@@ -163,9 +163,9 @@ class Mould:
         return compile_schema(self._schema)
 
     @cached_property
-    def _telling(self) -> tuple[Draft202012Validator, dict[str, ErrorPath]]:
+    def _explaining_validator(self) -> tuple[Draft202012Validator, dict[str, ErrorPath]]:
         """A validator that refuses the same values and says why in fewer words, and where its own parts come from."""
-        told, origins = with_tags(self._schema)
+        told, origins = expand_tagged_unions(self._schema)
         return compile_schema(told), origins
 
     @cached_property
@@ -173,7 +173,7 @@ class Mould:
         return frozenset(_property_names(self._schema))
 
 
-def _written(where: ErrorPath, origins: dict[str, ErrorPath]) -> str:
+def _schema_pointer(where: ErrorPath, origins: dict[str, ErrorPath]) -> str:
     if len(where) > 1 and where[1] in origins:
         where = origins[str(where[1])]
     return "#" + "".join(f"/{escape_token(str(step))}" for step in where)

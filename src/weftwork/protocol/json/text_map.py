@@ -5,22 +5,22 @@ from typing import Any
 
 from weftwork.protocol.json.values import is_array, is_object
 
-Change = Callable[[str], str]
+TextChange = Callable[[str], str]
 
 
-def every_text(value: Any, change: Change) -> Any:
+def map_texts(value: Any, change: TextChange) -> Any:
     """A copy in which each text is what `change` makes of it. Members keep their order, and no two become one."""
     if isinstance(value, str):
         return change(value)
     if is_array(value):
-        return [every_text(each, change) for each in value]
+        return [map_texts(each, change) for each in value]
     if is_object(value):
-        values = [every_text(each, change) for each in value.values()]
-        return dict(zip(_names(value, change), values, strict=True))
+        values = [map_texts(each, change) for each in value.values()]
+        return dict(zip(_unique_names(value, change), values, strict=True))
     return value
 
 
-def _names(names: Iterable[str], change: Change) -> list[str]:
+def _unique_names(names: Iterable[str], change: TextChange) -> list[str]:
     """Changed names, of which no two are the same."""
     found: dict[str, None] = {}
     counts: dict[str, int] = {}

@@ -14,7 +14,7 @@ import unicodedata
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from weftwork.protocol.media.media_types import ACTIVE, PLAIN, canonical, harmless, is_inline
+from weftwork.protocol.media.media_types import ACTIVE_TYPES, PLAIN_TYPE, canonical_media_type, is_harmless, is_inline
 
 _RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,60})-([0-9]{0,60})[ \t]*", re.IGNORECASE)
 _TAGS: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
@@ -35,7 +35,7 @@ UNSATISFIABLE: Final = ByteRange(0, 0)
 """No byte of it is there: 416."""
 
 
-def byte_range(value: str | None, size: int) -> ByteRange | None:
+def parse_byte_range(value: str | None, size: int) -> ByteRange | None:
     """media-11 (RFC 9110 14): the bytes that a `Range` header asks for; None if the answer is the whole.
 
     That is so for several ranges, for other units, and for what is not well formed: a server may always send all.
@@ -44,7 +44,7 @@ def byte_range(value: str | None, size: int) -> ByteRange | None:
         return None
     first, last = found.groups()
     if not first:
-        return _last(int(last), size) if last else None
+        return _suffix_range(int(last), size) if last else None
     if last and int(last) < int(first):
         return None
     if int(first) >= size:
@@ -52,25 +52,25 @@ def byte_range(value: str | None, size: int) -> ByteRange | None:
     return ByteRange(int(first), min(int(last) + 1, size) if last else size)
 
 
-def _last(count: int, size: int) -> ByteRange | None:
+def _suffix_range(count: int, size: int) -> ByteRange | None:
     if count == 0:
         return UNSATISFIABLE
     return ByteRange(max(size - count, 0), size) if size else None
 
 
-def etag(sha256: str) -> str:
+def asset_etag(sha256: str) -> str:
     """The same bytes have the same tag, whatever they are called."""
     return f'"{sha256}"'
 
 
-def has_already(if_none_match: str | None, tag: str) -> bool:
+def is_not_modified(if_none_match: str | None, tag: str) -> bool:
     """media-12 (RFC 9110 13.1.2): whether the answer is 304."""
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or tag in _TAGS.findall(if_none_match)
 
 
-def still_holds(if_range: str | None, tag: str) -> bool:
+def is_range_current(if_range: str | None, tag: str) -> bool:
     """media-12 (RFC 9110 13.1.5): whether the `Range` counts. A date never does: assets have a tag."""
     return if_range is None or if_range.strip() == tag
 
@@ -88,17 +88,17 @@ _SPACES: Final = re.compile(r"\s+")
 _OUTSIDE_ASCII: Final = re.compile(r"[^ !#-\[\]-~]")
 
 
-def clean_name(text: str) -> str:
+def safe_file_name(text: str) -> str:
     """media-09 (RFC 6266, reading): a name to show and to save under, whatever text it was made from; empty if nothing
     of it is left.
 
     No separators of paths, controls or marks that turn the direction of text; no dots or spaces at either end.
     """
-    name = _cut(plain_name(text[-4 * MAX_NAME :]))
+    name = _shorten_name(sanitize_name(text[-4 * MAX_NAME :]))
     return name if name.strip("_. ") else ""
 
 
-def plain_name(text: str) -> str:
+def sanitize_name(text: str) -> str:
     """media-09: all of a name, of characters that may stand in it."""
     kept = "".join(
         "_" if each in _UNSAFE else "" if unicodedata.category(each) in _UNSAFE_KINDS and not each.isspace() else each
@@ -107,7 +107,7 @@ def plain_name(text: str) -> str:
     return _SPACES.sub(" ", kept).strip(" .")
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """The end says what kind of file it is, so it is the middle that goes."""
     if len(name) <= MAX_NAME and len(name.encode()) <= MAX_NAME_BYTES:
         return name
@@ -119,10 +119,10 @@ def _cut(name: str) -> str:
     return (body.strip(" .") + tail).strip(" .")
 
 
-def disposition(media_type: str, name: str) -> bytes:
+def content_disposition(media_type: str, name: str) -> bytes:
     """media-10 (RFC 6266): whether a browser shows it or saves it, and under which name. In ASCII, on one line."""
     way = "inline" if is_inline(media_type) else "attachment"
-    clean = clean_name(name)
+    clean = safe_file_name(name)
     if not clean:
         return way.encode()
     plain = _OUTSIDE_ASCII.sub("_", clean)
@@ -137,43 +137,49 @@ Headers = list[tuple[bytes, bytes]]
 MAX_AGE: Final = 31_536_000
 """A year in seconds, which is for ever."""
 
-Reach = Literal["same-origin", "same-site", "cross-origin"]
+ResourcePolicy = Literal["same-origin", "same-site", "cross-origin"]
 """Whose pages may show an asset: those of the same origin, of the same site, or of anybody who has its URL."""
-NEAR: Final[Reach] = "same-site"
+DEFAULT_RESOURCE_POLICY: Final[ResourcePolicy] = "same-site"
 
-GUARDS: Final = (
+SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; sandbox"),
-    (b"cross-origin-resource-policy", NEAR.encode()),
+    (b"cross-origin-resource-policy", DEFAULT_RESOURCE_POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
 )
 """media-13 (RFC 0055, reading): on 200, 206, 304, 404 and 416."""
 
-REFUSED_HEADERS: Final = (*GUARDS, (b"cache-control", b"no-store"))
+ERROR_HEADERS: Final = (*SECURITY_HEADERS, (b"cache-control", b"no-store"))
 """media-13: on 404 and 416, whose bodies are ours."""
 
 
 def asset_headers(
-    token_media_type: str, name: str, sha256: str, max_age: int = MAX_AGE, reach: Reach = NEAR
+    token_media_type: str,
+    name: str,
+    sha256: str,
+    max_age: int = MAX_AGE,
+    reach: ResourcePolicy = DEFAULT_RESOURCE_POLICY,
 ) -> Headers:
     """media-13: on 200, 206 and 304. What is not known of the length is left to whoever sends it.
 
     `max_age` is in seconds: how long the token lasts, at most.
     """
-    guards = dict(GUARDS) | ({b"cross-origin-resource-policy": reach.encode()} if reach != NEAR else {})
+    guards = dict(SECURITY_HEADERS) | (
+        {b"cross-origin-resource-policy": reach.encode()} if reach != DEFAULT_RESOURCE_POLICY else {}
+    )
     media_type = served_type(token_media_type)
     kept = min(max(max_age, 0), MAX_AGE)
     return [
         (b"content-type", media_type.encode("ascii")),
-        (b"content-disposition", disposition(media_type, name)),
+        (b"content-disposition", content_disposition(media_type, name)),
         *guards.items(),
         (b"cache-control", b"private, max-age=%d, immutable" % kept),
         (b"accept-ranges", b"bytes"),
-        (b"etag", etag(sha256).encode("ascii")),
+        (b"etag", asset_etag(sha256).encode("ascii")),
     ]
 
 
 def served_type(media_type: str) -> str:
     """A type as it is served: one name, and none that a browser would run from a page of somebody else."""
-    name = canonical(media_type)
-    return name if name in ACTIVE or harmless(name) else PLAIN
+    name = canonical_media_type(media_type)
+    return name if name in ACTIVE_TYPES or is_harmless(name) else PLAIN_TYPE

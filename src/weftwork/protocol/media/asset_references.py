@@ -26,13 +26,13 @@ from typing import Final
 
 import msgspec
 
-PURPOSE: Final = "asset"
+ASSET_TOKEN_PURPOSE: Final = "asset"
 """What the signatures of these tokens are for: none of them opens an interrupt."""
-VERSION: Final = "v1"
-MAX_TOKEN: Final = 2048
+TOKEN_VERSION: Final = "v1"
+MAX_TOKEN_LENGTH: Final = 2048
 LEEWAY_MS: Final = 5_000
 
-_TEXT: Final = re.compile(r"v1\.([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{4,1900})\.([A-Za-z0-9_-]{43})")
+_TOKEN_TEXT: Final = re.compile(r"v1\.([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{4,1900})\.([A-Za-z0-9_-]{43})")
 
 
 class AssetToken(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -57,22 +57,22 @@ class AssetToken(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
 _decoder: Final = msgspec.msgpack.Decoder(AssetToken)
 
 
-def signed_part(kid: str, token: AssetToken) -> bytes:
+def signed_bytes(kid: str, token: AssetToken) -> bytes:
     """The bytes that are signed."""
     return b"%b.%b" % (kid.encode(), msgspec.msgpack.encode(token))
 
 
-def join(kid: str, token: AssetToken, signature: bytes) -> str:
+def encode_asset_token(kid: str, token: AssetToken, signature: bytes) -> str:
     """media-03: the text of a token, safe in a path."""
-    return f"{VERSION}.{kid}.{_encode(msgspec.msgpack.encode(token))}.{_encode(signature)}"
+    return f"{TOKEN_VERSION}.{kid}.{_base64url(msgspec.msgpack.encode(token))}.{_base64url(signature)}"
 
 
-def split(text: str) -> tuple[AssetToken, str, bytes] | None:
+def decode_asset_token(text: str) -> tuple[AssetToken, str, bytes] | None:
     """media-03: what a text says, the id of the key and the signature; None if it is no text of a token.
 
     Nothing in it may be believed before the signature is checked.
     """
-    if len(text) > MAX_TOKEN or (found := _TEXT.fullmatch(text)) is None:
+    if len(text) > MAX_TOKEN_LENGTH or (found := _TOKEN_TEXT.fullmatch(text)) is None:
         return None
     kid, payload, mark = found.groups()
     try:
@@ -80,24 +80,28 @@ def split(text: str) -> tuple[AssetToken, str, bytes] | None:
         token = _decoder.decode(data)
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return (token, kid, signature) if len(token.sha256) == 32 and join(kid, token, signature) == text else None
+    return (
+        (token, kid, signature)
+        if len(token.sha256) == 32 and encode_asset_token(kid, token, signature) == text
+        else None
+    )
 
 
-def _encode(data: bytes) -> str:
+def _base64url(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-SCHEME: Final = "weftwork-asset:"
-REF_PATTERN: Final = f"^{SCHEME}[0-9a-f]{{64}}$"
-ASSETS: Final = "/v1/host/weftwork/assets/"
+MEDIA_REF_SCHEME: Final = "weftwork-asset:"
+MEDIA_REF_PATTERN: Final = f"^{MEDIA_REF_SCHEME}[0-9a-f]{{64}}$"
+ASSET_PREFIX: Final = "/v1/host/weftwork/assets/"
 """Where assets are served; what stands behind it is a token."""
-SAMPLE_ASSETS: Final = "/v1/host/sample/assets/"
+SAMPLE_ASSET_PREFIX: Final = "/v1/host/sample/assets/"
 
-NAME: Final = b"asset"
+ASSET_WORD: Final = b"asset"
 """What stands in every document that names one."""
 
-_REF: Final = re.compile(REF_PATTERN[1:-1])
-_NAMED: Final = re.compile(
+_REF: Final = re.compile(MEDIA_REF_PATTERN[1:-1])
+_ASSET_REFERENCE: Final = re.compile(
     rb"weftwork-asset:([0-9a-f]{64})|assets\\*/(v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{4,1900}\.[A-Za-z0-9_-]{43})"
 )
 """A token ends where its signature does, whatever a text goes on with. In a text that is JSON itself slashes may have
@@ -107,30 +111,30 @@ _INLINE: Final = re.compile(rb'"base64":"([A-Za-z0-9+/=]*)"')
 
 def media_ref(sha256: str) -> str:
     """media-01 (RFC 0091): the handle of an asset. It opens nothing by itself: who uses it is asked for a tenant."""
-    return f"{SCHEME}{sha256}"
+    return f"{MEDIA_REF_SCHEME}{sha256}"
 
 
-def digest_of(ref: object) -> str | None:
+def media_ref_digest(ref: object) -> str | None:
     """The sha256 that a mediaRef names; None for anything else."""
-    return ref[len(SCHEME) :] if isinstance(ref, str) and _REF.fullmatch(ref) is not None else None
+    return ref[len(MEDIA_REF_SCHEME) :] if isinstance(ref, str) and _REF.fullmatch(ref) is not None else None
 
 
-def tokens_in(text: str) -> list[str]:
+def find_asset_tokens(text: str) -> list[str]:
     """The tokens of all asset URLs in a text, whatever host they name."""
-    return [token.decode() for _, token in _NAMED.findall(text.encode("utf-8", "replace")) if token]
+    return [token.decode() for _, token in _ASSET_REFERENCE.findall(text.encode("utf-8", "replace")) if token]
 
 
-def named_assets(document: bytes, partition: str, inline: bool = False) -> frozenset[str]:
+def referenced_assets(document: bytes, partition: str, inline: bool = False) -> frozenset[str]:
     """media-02 (RFC 0055 C, retention): the sha256 of every asset that an encoded document names, by its mediaRef or by
     a URL that was made for this partition. With `inline`, media that stand in it count as well."""
     # By find: `in` first tries to take the bytes for a number, which costs more than the search.
-    if document.find(NAME) < 0 and not inline:
+    if document.find(ASSET_WORD) < 0 and not inline:
         return frozenset()
     found: set[str] = set()
-    for ref, text in set(_NAMED.findall(document)):
+    for ref, text in set(_ASSET_REFERENCE.findall(document)):
         if ref:
             found.add(ref.decode())
-        elif (opened := split(text.decode())) is not None and opened[0].partition == partition:
+        elif (opened := decode_asset_token(text.decode())) is not None and opened[0].partition == partition:
             found.add(opened[0].sha256.hex())
     if inline:
         for text in _INLINE.findall(document):
@@ -141,29 +145,29 @@ def named_assets(document: bytes, partition: str, inline: bool = False) -> froze
     return frozenset(found)
 
 
-_MARK: Final = "/assets/v1."
-_TOKEN: Final = re.compile(
+_TOKEN_MARK: Final = "/assets/v1."
+_TOKEN_IN_URL: Final = re.compile(
     r"(?<=/assets/)v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{4,1900}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"
 )
-_PLACE: Final = re.compile("\0([0-9]+)\0")
+_PLACEHOLDER: Final = re.compile("\0([0-9]+)\0")
 """No text of a document holds NUL, and no rule of those who rewrite takes it for part of anything."""
 
 
-def beside_links(text: str, change: Callable[[str], str]) -> str:
+def rewrite_around_tokens(text: str, change: Callable[[str], str]) -> str:
     """media-55 (RFC 0055 C): the text as `change` makes it, with every token of an asset in it as it was."""
-    if _MARK not in text or "\0" in text:
+    if _TOKEN_MARK not in text or "\0" in text:
         return change(text)
     tokens: list[str] = []
 
     def aside(found: re.Match[str]) -> str:
         # What only looks like a token may be a credential in disguise.
-        if split(found[0]) is None:
+        if decode_asset_token(found[0]) is None:
             return found[0]
         tokens.append(found[0])
         return f"\0{len(tokens) - 1}\0"
 
-    changed = change(_TOKEN.sub(aside, text))
-    return _PLACE.sub(lambda place: tokens[int(place[1])], changed)
+    changed = change(_TOKEN_IN_URL.sub(aside, text))
+    return _PLACEHOLDER.sub(lambda place: tokens[int(place[1])], changed)
 
 
-TOKEN_PATTERN: Final = "^v1[.][A-Za-z0-9_-]{1,64}[.][A-Za-z0-9_-]{4,1900}[.][A-Za-z0-9_-]{43}$"  # noqa: S105
+ASSET_TOKEN_PATTERN: Final = "^v1[.][A-Za-z0-9_-]{1,64}[.][A-Za-z0-9_-]{4,1900}[.][A-Za-z0-9_-]{43}$"  # noqa: S105

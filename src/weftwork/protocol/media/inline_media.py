@@ -17,34 +17,36 @@ import msgspec
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.text.extraction import extract_envelopes
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.base64_elision import KEPT
+from weftwork.protocol.media.base64_elision import ELIDED_PREFIX
 
 _LETTER: Final = r"[A-Za-z0-9+/=_\\\r\n-]"
 """Where base64 can stand: lines are broken, and JSON may write slashes and line ends with a backslash."""
 _STRICT: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 """Base64 in one line, which ends with its padding."""
-_LONG: Final = re.compile(
+_LONG_RUN: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_\\-])[A-Za-z0-9+/=_\\-]{40,}(?:\r?\n[A-Za-z0-9+/=_\\-]{40,})*(?:\r?\n[A-Za-z0-9+/_-]+={1,2})?"
 )
 """What looks like base64 by its length: lines that are long, and a last one."""
 _FILLER: Final = {ord(each): None for each in "= \t\r\n\v\f"}
-_CODED: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+_UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _URLSAFE: Final = re.compile(r"[-_]")
-_DATA: Final = re.compile(r"data:[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64})*;base64,$")
-_DATA_MOST: Final = 300
-_SPOKEN_OF: Final = re.compile(r"media\.(?:image|audio|file)")
-SAID_INLINE: Final = 16_384
+_DATA_URL_PREFIX: Final = re.compile(
+    r"data:[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64})*;base64,$"
+)
+_MAX_DATA_URL_PREFIX: Final = 300
+_MEDIA_KIND: Final = re.compile(r"media\.(?:image|audio|file)")
+MAX_ANSWER_INLINE_BYTES: Final = 16_384
 """Bytes of media that stay inline if a model says them so: its answer stands in the log several times, as what it said,
 as its envelope and as what its node makes of it."""
-LEAST: Final = 64
+MIN_BASE64_LENGTH: Final = 64
 """Letters that are looked at; what is shorter is converted when its envelope is sent."""
-LEAST_CUT: Final = 4_096
+MIN_TRUNCATED_BYTES: Final = 4_096
 """Bytes below which nothing is cut, whatever the cap is: tokens of assets are long, too."""
-MOST_PARTS: Final = 32
+MAX_INLINE_PARTS: Final = 32
 """Inline media that are looked for in one answer."""
 
 
-class Span(msgspec.Struct, frozen=True):
+class Base64Span(msgspec.Struct, frozen=True):
     """Base64 in a text: where it stands, and the base64 itself."""
 
     start: int
@@ -53,18 +55,18 @@ class Span(msgspec.Struct, frozen=True):
     data_url: bool = False
 
 
-def bare(text: str) -> str:
+def strip_base64(text: str) -> str:
     """Base64 without what only divides or ends it, whichever way JSON writes it."""
     if "\\u" in text:
-        text = _CODED.sub(lambda found: chr(int(found[1], 16)), text)
+        text = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
     if "\\" in text:
         text = text.replace("\\n", "").replace("\\r", "").replace("\\/", "/")
     return text.translate(_FILLER)
 
 
-def decoded(text: str) -> bytes | None:
+def decode_base64(text: str) -> bytes | None:
     """The bytes of a base64 text, as models write it: with or without padding, in lines, in either alphabet."""
-    letters = bare(text)
+    letters = strip_base64(text)
     padded = letters + "=" * (-len(letters) % 4)
     try:
         return urlsafe_b64decode(padded) if _URLSAFE.search(letters) else b64decode(padded, validate=True)
@@ -72,22 +74,22 @@ def decoded(text: str) -> bytes | None:
         return None
 
 
-def size_of(text: str) -> int:
+def decoded_size(text: str) -> int:
     """About how many bytes a base64 text stands for: never fewer than it does."""
     return len(text) * 3 // 4
 
 
-def inline_media(text: str, cap: int) -> list[Span]:
+def find_inline_media(text: str, cap: int) -> list[Base64Span]:
     """media-84 (RFC 0055 C, inline cap): the base64 in an answer of a model that is media above the cap."""
-    spans = list(_spans(text, cap))
+    spans = list(_base64_spans(text, cap))
     if not spans:
         return []
     found = extract_envelopes(text, clean=True)
-    known = {bare(each) for each in _sources(list(found.documents) if found is not None else [])}
-    return [span for span in spans if span.data_url or span.base64 in known][:MOST_PARTS]
+    known = {strip_base64(each) for each in _media_base64(list(found.documents) if found is not None else [])}
+    return [span for span in spans if span.data_url or span.base64 in known][:MAX_INLINE_PARTS]
 
 
-def without_inline(text: str, spans: list[Span], urls: Mapping[str, str]) -> str:
+def replace_inline_media(text: str, spans: list[Base64Span], urls: Mapping[str, str]) -> str:
     """media-84: the answer with a URL in the place of each of them."""
     parts: list[str] = []
     at = 0
@@ -97,24 +99,24 @@ def without_inline(text: str, spans: list[Span], urls: Mapping[str, str]) -> str
     return "".join([*parts, text[at:]])
 
 
-def cut_inline(text: str, cap: int, everywhere: bool) -> str:
+def truncate_inline_media(text: str, cap: int, everywhere: bool) -> str:
     """media-84: an answer that speaks of media, and of which nothing could be made: of base64 above the cap only the
     beginning is left. `everywhere`: whatever it speaks of."""
-    cap = max(cap, LEAST_CUT)
-    if size_of(text) <= cap or (not everywhere and _SPOKEN_OF.search(text) is None):
+    cap = max(cap, MIN_TRUNCATED_BYTES)
+    if decoded_size(text) <= cap or (not everywhere and _MEDIA_KIND.search(text) is None):
         return text
-    return _LONG.sub(lambda found: _cut(found[0], cap), text)
+    return _LONG_RUN.sub(lambda found: _truncate_run(found[0], cap), text)
 
 
-def _cut(run: str, cap: int) -> str:
+def _truncate_run(run: str, cap: int) -> str:
     # Lists of digests and ids are no base64: they are written in one case.
-    sample = run[: KEPT * KEPT]
-    if size_of(bare(run)) <= cap or sample == sample.lower() or sample == sample.upper():
+    sample = run[: ELIDED_PREFIX * ELIDED_PREFIX]
+    if decoded_size(strip_base64(run)) <= cap or sample == sample.lower() or sample == sample.upper():
         return run
-    return f"{run[:KEPT]}...({len(run) - KEPT} characters left out)"
+    return f"{run[:ELIDED_PREFIX]}...({len(run) - ELIDED_PREFIX} characters left out)"
 
 
-def by_url(payload: Any) -> Any:
+def with_url_member(payload: Any) -> Any:
     """media-84: the payload of media with its URL where it belongs, if that stands where base64 was."""
     text = payload.get("base64") if is_object(payload) else None
     if not isinstance(text, str) or not text.startswith(("https://", "http://")):
@@ -123,29 +125,29 @@ def by_url(payload: Any) -> Any:
 
 
 @lru_cache(8)
-def _at_least(count: int) -> re.Pattern[str]:
+def _run_pattern(count: int) -> re.Pattern[str]:
     return re.compile(f"(?<!{_LETTER}){_LETTER}{{{count},}}")
 
 
-def _spans(text: str, cap: int) -> Iterator[Span]:
+def _base64_spans(text: str, cap: int) -> Iterator[Base64Span]:
     """Runs that could be base64 above the cap."""
-    if size_of(text) <= cap:
+    if decoded_size(text) <= cap:
         return
-    for found in _at_least(max(cap * 4 // 3, LEAST)).finditer(text):
+    for found in _run_pattern(max(cap * 4 // 3, MIN_BASE64_LENGTH)).finditer(text):
         start, end = found.span()
-        url = _DATA.search(text[max(0, start - _DATA_MOST) : start])
+        url = _DATA_URL_PREFIX.search(text[max(0, start - _MAX_DATA_URL_PREFIX) : start])
         if url is not None:
             strict = _STRICT.match(text, start)
-            if strict is not None and size_of(strict[0]) > cap:
-                yield Span(start - len(url[0]), strict.end(), bare(strict[0]), True)
+            if strict is not None and decoded_size(strict[0]) > cap:
+                yield Base64Span(start - len(url[0]), strict.end(), strip_base64(strict[0]), True)
             continue
         end = start + len(text[start:end].rstrip("\\"))
-        letters = bare(text[start:end])
-        if size_of(letters) > cap:
-            yield Span(start, end, letters)
+        letters = strip_base64(text[start:end])
+        if decoded_size(letters) > cap:
+            yield Base64Span(start, end, letters)
 
 
-def _sources(value: Any) -> Iterator[str]:
+def _media_base64(value: Any) -> Iterator[str]:
     """The base64 of all media in documents, however deep: of their envelopes, and of what could be a payload of one."""
     level = [(value, False)]
     for _ in range(64):

@@ -12,16 +12,16 @@ from typing import Final
 
 import msgspec
 
-UNKNOWN: Final = "application/octet-stream"
-PLAIN: Final = "text/plain"
-JSON: Final = "application/json"
-HTML: Final = "text/html"
-SVG: Final = "image/svg+xml"
-XML: Final = "application/xml"
+UNKNOWN_TYPE: Final = "application/octet-stream"
+PLAIN_TYPE: Final = "text/plain"
+JSON_TYPE: Final = "application/json"
+HTML_TYPE: Final = "text/html"
+SVG_TYPE: Final = "image/svg+xml"
+XML_TYPE: Final = "application/xml"
 
-ACTIVE: Final = frozenset({HTML, SVG, XML})
+ACTIVE_TYPES: Final = frozenset({HTML_TYPE, SVG_TYPE, XML_TYPE})
 """What may hold scripts, and so is never taken for anything else."""
-INLINE: Final = frozenset(
+INLINE_TYPES: Final = frozenset(
     {
         "image/png",
         "image/jpeg",
@@ -47,7 +47,7 @@ _ALIASES: Final = {
     "application/markdown": "text/markdown",
     "application/ogg": "audio/ogg",
     "application/x-gzip": "application/gzip",
-    "application/x-json": JSON,
+    "application/x-json": JSON_TYPE,
     "application/x-pdf": "application/pdf",
     "application/x-yaml": "application/yaml",
     "application/x-zip": "application/zip",
@@ -64,11 +64,11 @@ _ALIASES: Final = {
     "audio/x-wav": "audio/wav",
     "image/jpg": "image/jpeg",
     "image/pjpeg": "image/jpeg",
-    "image/svg": SVG,
+    "image/svg": SVG_TYPE,
     "image/x-png": "image/png",
-    "text/json": JSON,
+    "text/json": JSON_TYPE,
     "text/x-markdown": "text/markdown",
-    "text/xml": XML,
+    "text/xml": XML_TYPE,
     "text/yaml": "application/yaml",
     "video/x-m4v": "video/mp4",
 }
@@ -83,21 +83,23 @@ _TEXTUAL: Final = re.compile(
     r"text/.+|application/(?:json|yaml|toml|sql|rtf|x-ndjson|jsonl|x-jsonlines|graphql|.+\+json|.+\+yaml|"
     r"(?:x-)?(?:java|ecma)script)"
 )
-_RUNS: Final = re.compile(r"html|script|/css|[/+]xml|/xsl|/x-component|manifest|policy|wasm|speculationrules|importmap")
+_EXECUTABLE: Final = re.compile(
+    r"html|script|/css|[/+]xml|/xsl|/x-component|manifest|policy|wasm|speculationrules|importmap"
+)
 """In the name of a type that a browser runs, applies or obeys."""
 
 
-def canonical(declared: str) -> str:
+def canonical_media_type(declared: str) -> str:
     """The one name of a type, without parameters; UNKNOWN for what is no media type."""
     if len(declared) > 1024:
-        return UNKNOWN
+        return UNKNOWN_TYPE
     name = declared.partition(";")[0].strip(" \t").lower()
     if len(name) > MAX_MEDIA_TYPE or _FORM.fullmatch(name) is None:
-        return UNKNOWN
+        return UNKNOWN_TYPE
     return _ALIASES.get(name, name)
 
 
-def settled(declared: str, looks: str) -> str:
+def resolve_media_type(declared: str, looks: str) -> str:
     """media-08 (RFC 0055, reading): the media type under which bytes are kept and served: what they are said to be, if
     that is what they look like; what they look like, if nothing is said; else UNKNOWN.
 
@@ -105,33 +107,33 @@ def settled(declared: str, looks: str) -> str:
     """
     if not declared:
         return looks
-    name = canonical(declared)
+    name = canonical_media_type(declared)
     if name == looks or name in _NARROWER.get(looks, ()):
         return name
     if looks == "application/zip" and _OFFICE.fullmatch(name) is not None:
         return name
-    if looks == XML and name.endswith("+xml") and name != SVG:
-        return XML
-    if looks in (PLAIN, JSON) and _TEXTUAL.fullmatch(name) is not None:
-        return name if harmless(name) else PLAIN
-    return UNKNOWN
+    if looks == XML_TYPE and name.endswith("+xml") and name != SVG_TYPE:
+        return XML_TYPE
+    if looks in (PLAIN_TYPE, JSON_TYPE) and _TEXTUAL.fullmatch(name) is not None:
+        return name if is_harmless(name) else PLAIN_TYPE
+    return UNKNOWN_TYPE
 
 
-def harmless(media_type: str) -> bool:
+def is_harmless(media_type: str) -> bool:
     """Whether no browser runs, applies or obeys what has this type."""
-    return _RUNS.search(media_type) is None
+    return _EXECUTABLE.search(media_type) is None
 
 
 def is_inline(media_type: str) -> bool:
     """media-07: whether it may be shown in place."""
-    return media_type in INLINE
+    return media_type in INLINE_TYPES
 
 
-HEAD: Final = 4096
+SNIFF_BYTES: Final = 4096
 """Bytes that are looked at."""
 
-_MARK: Final = b"\xef\xbb\xbf"
-_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_WIDE_BYTE_ORDER_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _MAGIC: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -174,20 +176,22 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _JSON_START: Final = re.compile(r'\s*(?:\{\s*(?:"|\}\s*$|$)|\[\s*(?:[\[{"\]]|-?[0-9]|true|false|null|$))')
 
 
-def sniff(head: bytes) -> str:
+def sniff_media_type(head: bytes) -> str:
     """media-05 (RFC 0055, reading): the media type that the bytes look like, or UNKNOWN. Never raises."""
-    head = head[:HEAD]
-    if (active := _active(head)) is not None:
+    head = head[:SNIFF_BYTES]
+    if (active := _active_markup(head)) is not None:
         return active
     for magic, media_type in _MAGIC:
         if head.startswith(magic):
             return media_type
-    return _riff(head) or _boxes(head) or _ogg(head) or _matroska(head) or _mpeg(head) or _text(head) or UNKNOWN
+    return (
+        _riff(head) or _iso_media(head) or _ogg(head) or _matroska(head) or _mpeg(head) or _text(head) or UNKNOWN_TYPE
+    )
 
 
-def _active(head: bytes) -> str | None:
+def _active_markup(head: bytes) -> str | None:
     """media-06 (RFC 0055, reading): markup, behind a byte order mark, spaces, control characters and comments."""
-    text = _bare(head).lstrip(_SKIPPED)
+    text = _narrowed(head).lstrip(_SKIPPED)
     commented = False
     while text.startswith(b"<!--"):
         commented = True
@@ -196,23 +200,25 @@ def _active(head: bytes) -> str | None:
     if not commented and not text.startswith(b"<"):
         return None
     if text[:9].lower() == b"<!doctype" or text.startswith(b"<?") or _NAMESPACE.match(text) is not None:
-        inside = SVG if _SVG_INSIDE.search(text) else HTML if _HTML_INSIDE.search(text) else XML
-        return HTML if inside == XML and _TAG.match(text) is not None else inside
+        inside = SVG_TYPE if _SVG_INSIDE.search(text) else HTML_TYPE if _HTML_INSIDE.search(text) else XML_TYPE
+        return HTML_TYPE if inside == XML_TYPE and _TAG.match(text) is not None else inside
     if (tag := _TAG.match(text)) is not None:
-        return SVG if tag[1].lower() == b"svg" else HTML
-    return HTML if commented else None
+        return SVG_TYPE if tag[1].lower() == b"svg" else HTML_TYPE
+    return HTML_TYPE if commented else None
 
 
-def _bare(head: bytes) -> bytes:
+def _narrowed(head: bytes) -> bytes:
     """Text as if it were ASCII: without its mark, and without what a wide encoding adds."""
-    return head[2:].replace(b"\0", b"") if head.startswith(_WIDE_MARKS) else head.removeprefix(_MARK)
+    return (
+        head[2:].replace(b"\0", b"") if head.startswith(_WIDE_BYTE_ORDER_MARKS) else head.removeprefix(_BYTE_ORDER_MARK)
+    )
 
 
 def _riff(head: bytes) -> str | None:
     return _RIFF.get(head[8:12]) if head.startswith(b"RIFF") else None
 
 
-def _boxes(head: bytes) -> str | None:
+def _iso_media(head: bytes) -> str | None:
     """A file of boxes says first what it is: one brand, a version, and others that it is compatible with."""
     size = int.from_bytes(head[:4])
     # A true first box is short. Four letters of markup in its place would be a huge number.
@@ -268,19 +274,19 @@ def _text(head: bytes) -> str | None:
     if text is None or _CONTROL.search(text) is not None:
         return None
     if _JSON_START.match(text) is None:
-        return PLAIN
-    if len(head) < HEAD:
+        return PLAIN_TYPE
+    if len(head) < SNIFF_BYTES:
         try:
             msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            return PLAIN
-    return JSON
+            return PLAIN_TYPE
+    return JSON_TYPE
 
 
 def _decoded(head: bytes) -> str | None:
     """Text, if it is that; the last character may be cut off where the head ends."""
-    wide = head.startswith(_WIDE_MARKS)
-    for cut in range(4 if len(head) == HEAD else 1):
+    wide = head.startswith(_WIDE_BYTE_ORDER_MARKS)
+    for cut in range(4 if len(head) == SNIFF_BYTES else 1):
         try:
             return head[: len(head) - cut].decode("utf-16" if wide else "utf-8-sig")
         except UnicodeDecodeError:

@@ -13,7 +13,7 @@ StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
 """Why a model stopped, in one vocabulary for all providers. `content-filter` is every refusal and safety stop."""
 
 
-class Usage(msgspec.Struct, frozen=True):
+class TokenUsage(msgspec.Struct, frozen=True):
     """What a call is billed by."""
 
     input_tokens: int = 0
@@ -27,7 +27,7 @@ class ModelAnswer(msgspec.Struct, frozen=True):
     stop: StopReason
     provider: str
     model: str
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     detail: str = ""
     """The provider's own word for the reason: max_tokens, length, stop_sequence, safety."""
     refusal: str | None = None
@@ -42,7 +42,7 @@ class ModelAnswer(msgspec.Struct, frozen=True):
     """Which answer in this entry of its node it is: the same whenever the entry comes to it."""
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ModelFault(msgspec.Struct, frozen=True):
     """Why no answer came."""
 
     code: str
@@ -50,7 +50,7 @@ class Fault(msgspec.Struct, frozen=True):
     retryable: bool
 
 
-def record_of(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any]:
+def answer_record(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any]:
     """model-01 (readings, Model calls): all that a node makes of an answer can be made of its record again.
 
     Of a refusal no word is needed for that: models refuse by quoting what they were asked.
@@ -73,14 +73,14 @@ def record_of(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any]:
     return record | {name: each for name, each in lists.items() if each}
 
 
-def answer_of(record: dict[str, Any], turn: str) -> ModelAnswer:
+def answer_from_record(record: dict[str, Any], turn: str) -> ModelAnswer:
     """The answer again; `turn` is its place in this entry of the node."""
     return ModelAnswer(
         record["text"],
         record["stop"],
         record["provider"],
         record["model"],
-        Usage(record["inputTokens"], record["outputTokens"]),
+        TokenUsage(record["inputTokens"], record["outputTokens"]),
         record.get("detail", ""),
         None,
         record.get("safetyCategory"),
@@ -91,19 +91,19 @@ def answer_of(record: dict[str, Any], turn: str) -> ModelAnswer:
     )
 
 
-def fault_record(node_id: str, call: str, fault: Fault) -> dict[str, Any]:
+def fault_record(node_id: str, call: str, fault: ModelFault) -> dict[str, Any]:
     """model-01: that no answer came is recorded where the node may go on without it."""
     told = {"code": fault.code, "message": fault.message, "retryable": fault.retryable}
     return {"nodeId": node_id, "call": call, "fault": told}
 
 
-def fault_of(record: dict[str, Any]) -> Fault | None:
+def fault_from_record(record: dict[str, Any]) -> ModelFault | None:
     """Why no answer came, if that is what was recorded."""
     told = record.get("fault")
-    return None if told is None else Fault(told["code"], told["message"], told["retryable"])
+    return None if told is None else ModelFault(told["code"], told["message"], told["retryable"])
 
 
-FINISH: Final[dict[StopReason, str]] = {
+CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {
     "stop": "stop",
     "length": "length",
     "content-filter": "content_filter",
@@ -117,13 +117,13 @@ def chunk_payload(node_id: str, run_id: str, text: str, last: bool, meta: dict[s
     return {"nodeId": node_id, "runId": run_id, "chunk": text, "isLast": last, "meta": meta}
 
 
-def last_meta(
-    provider: str, model: str, reason: StopReason, usage: Usage, tool_calls: tuple[dict[str, Any], ...]
+def last_chunk_meta(
+    provider: str, model: str, reason: StopReason, usage: TokenUsage, tool_calls: tuple[dict[str, Any], ...]
 ) -> dict[str, Any]:
     """evt-08 (OpenWOP stream-modes): the last chunk says why the model stopped, and what it used."""
     meta: dict[str, Any] = {"provider": provider, "model": model}
-    if reason in FINISH:
-        meta["finishReason"] = FINISH[reason]
+    if reason in CHUNK_FINISH_REASONS:
+        meta["finishReason"] = CHUNK_FINISH_REASONS[reason]
     meta["usage"] = {
         "promptTokens": usage.input_tokens,
         "completionTokens": usage.output_tokens,

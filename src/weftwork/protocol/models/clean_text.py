@@ -12,10 +12,10 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import decode
 
-_Told = TypeVar("_Told", bound=msgspec.Struct)
+_StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """model-02 (host): the text with U+FFFD for every half of a character that stands alone, and for NUL."""
     if text.isascii():
         return text.replace("\0", "\ufffd")
@@ -23,13 +23,13 @@ def clean(text: str) -> str:
     return whole.replace("\0", "\ufffd")
 
 
-def cleaned(told: _Told) -> _Told:
+def clean_struct(told: _StructT) -> _StructT:
     """A struct with all its own texts clean."""
     members = ((name, getattr(told, name)) for name in told.__struct_fields__)
-    return msgspec.structs.replace(told, **{name: clean(each) for name, each in members if isinstance(each, str)})
+    return msgspec.structs.replace(told, **{name: clean_text(each) for name, each in members if isinstance(each, str)})
 
 
-def is_clean(value: Any) -> bool:
+def is_encodable(value: Any) -> bool:
     """Whether a value can be written down, and read again by a strict reader."""
     try:
         decode(encode_stored(value))
@@ -38,7 +38,7 @@ def is_clean(value: Any) -> bool:
     return True
 
 
-class Halves:
+class SurrogateJoiner:
     """Puts characters together that come in two pieces."""
 
     __slots__ = ("_half",)
@@ -46,9 +46,9 @@ class Halves:
     def __init__(self) -> None:
         self._half = ""
 
-    def take(self, piece: str, last: bool = False) -> str:
+    def join(self, piece: str, last: bool = False) -> str:
         """The piece, clean, with the half before it and without a half at its end, if more can follow."""
         text, self._half = self._half + piece, ""
         if not last and "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]
-        return clean(text)
+        return clean_text(text)

@@ -5,11 +5,11 @@ from typing import Any, Final
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.json.schema import MAX_REPORTED, check_inline
 
-MOST_DELAY_MS: Final = 5000
+MAX_DELAY_MS: Final = 5000
 """Per token; what an error may keep waiting as well."""
 FINISH_REASONS: Final = ("stop", "length", "tool_calls", "content_filter")
 
-_DELAY: Final = {"type": "integer", "minimum": 0, "maximum": MOST_DELAY_MS}
+_DELAY: Final = {"type": "integer", "minimum": 0, "maximum": MAX_DELAY_MS}
 _COUNT: Final = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 _USAGE: Final = {
     "type": "object",
@@ -25,7 +25,7 @@ _TOOL_CALL: Final = {
     },
 }
 
-MOCKS: Final[dict[str, dict[str, Any]]] = {
+MOCK_CONFIGS: Final[dict[str, dict[str, Any]]] = {
     "stream-text": {
         "tokens": {"type": "array", "maxItems": 10_000, "items": {"type": "string", "maxLength": 65_536}},
         "delayMsPerToken": _DELAY,
@@ -51,7 +51,7 @@ MOCKS: Final[dict[str, dict[str, Any]]] = {
 def check_mock_config(provider: str, config: dict[str, Any]) -> None:
     """model-16 (OpenWOP run-options): the config of a mock provider is one that it can play."""
     at = "/configurable/mockProvider/config"
-    violations = check_inline({"type": "object", "properties": MOCKS[provider]}, config, at)
+    violations = check_inline({"type": "object", "properties": MOCK_CONFIGS[provider]}, config, at)
     if violations:
         first = violations[0]
         listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]

@@ -14,11 +14,11 @@ from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVari
 from weftwork.protocol.privacy.secret_matcher import mask
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
-_PLACE: Final = re.compile(r"\{\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}\}|\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}", re.ASCII)
-_STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[([0-9]{1,9})\]", re.ASCII)
+_PLACEHOLDER: Final = re.compile(r"\{\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}\}|\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}", re.ASCII)
+_PATH_STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[([0-9]{1,9})\]", re.ASCII)
 
 
-class Bound(msgspec.Struct, frozen=True):
+class Binding(msgspec.Struct, frozen=True):
     """What a variable stands for."""
 
     value: Any
@@ -27,68 +27,70 @@ class Bound(msgspec.Struct, frozen=True):
     """Whether nobody but the model may see it."""
 
 
-class Unbound(msgspec.Struct, frozen=True):
+class UnboundVariable(msgspec.Struct, frozen=True):
     """A variable that keeps a template from being composed: nothing is bound to it, or something of another type."""
 
     name: str
     code: str
 
 
-class Composed(msgspec.Struct, frozen=True):
+class ComposedPrompt(msgspec.Struct, frozen=True):
     """A text for the model, and the same as events may show it."""
 
-    sent: str
-    shown: str
+    text: str
+    visible_text: str
     bindings: dict[str, Any]
     hashes: dict[str, str]
     untrusted: bool
 
     @property
     def hash(self) -> str:
-        return hash_of(self.shown)
+        return prompt_hash(self.visible_text)
 
 
 def compose(
-    template: PromptTemplate, text: str, overrides: dict[str, Any], find: Callable[[PromptVariable], Bound | None]
-) -> Composed | Unbound:
+    template: PromptTemplate, text: str, overrides: dict[str, Any], find: Callable[[PromptVariable], Binding | None]
+) -> ComposedPrompt | UnboundVariable:
     """prompt-05 (RFC 0027 A): the text, which is the template's own or one instead of it, with its places filled in.
 
     `overrides` win over what `find` binds. A place that the template does not declare is an optional input. What is
     filled in is not looked at again.
     """
     declared = {each.name: each for each in template.variables}
-    undeclared = dict.fromkeys(name for name in _names(text) if name not in declared)
-    bound: dict[str, Bound] = {}
+    undeclared = dict.fromkeys(name for name in _placeholder_names(text) if name not in declared)
+    bound: dict[str, Binding] = {}
     for variable in (*template.variables, *(PromptVariable(name) for name in undeclared)):
         found = _bind(variable, overrides, find)
         if variable.required and found is None:
-            return Unbound(variable.name, "prompt_variable_unresolved")
+            return UnboundVariable(variable.name, "prompt_variable_unresolved")
         if found is None:
             continue
         if variable.name in declared and not has_type(found.value, variable.type):
-            return Unbound(variable.name, "prompt_variable_invalid")
+            return UnboundVariable(variable.name, "prompt_variable_invalid")
         bound[variable.name] = found
-    shown = {name: _shown(name, each) for name, each in bound.items()}
-    return Composed(
-        sent=_fill(text, {name: _said(each) for name, each in bound.items()}),
-        shown=_fill(text, {name: _said(Bound(shown[name], each.untrusted)) for name, each in bound.items()}),
+    shown = {name: _visible_value(name, each) for name, each in bound.items()}
+    return ComposedPrompt(
+        text=_substitute(text, {name: _prompt_text(each) for name, each in bound.items()}),
+        visible_text=_substitute(
+            text, {name: _prompt_text(Binding(shown[name], each.untrusted)) for name, each in bound.items()}
+        ),
         bindings=shown,
-        hashes={name: hash_of(_text(value)) for name, value in shown.items()},
+        hashes={name: prompt_hash(_value_text(value)) for name, value in shown.items()},
         untrusted=any(each.untrusted for each in bound.values()),
     )
 
 
-def hash_of(text: str) -> str:
+def prompt_hash(text: str) -> str:
     """prompt-06 (RFC 0027 G): the digest of what may be seen, never of what may not."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def extract(value: Any, path: str) -> Any:
+def extract_path(value: Any, path: str) -> Any:
     """What stands at a path like `$.a.b[0]` in a value; None if nothing does, or the path is of another form."""
     rest = path.removeprefix("$")
     at = 0
     while at < len(rest):
-        step = _STEP.match(rest, at)
+        step = _PATH_STEP.match(rest, at)
         if step is None:
             return None
         at = step.end()
@@ -102,38 +104,38 @@ def extract(value: Any, path: str) -> Any:
 
 
 def _bind(
-    variable: PromptVariable, overrides: dict[str, Any], find: Callable[[PromptVariable], Bound | None]
-) -> Bound | None:
+    variable: PromptVariable, overrides: dict[str, Any], find: Callable[[PromptVariable], Binding | None]
+) -> Binding | None:
     """None where there is no value; null is none."""
     if overrides.get(variable.name) is not None:
-        return Bound(overrides[variable.name], hidden=variable.source == "secret")
+        return Binding(overrides[variable.name], hidden=variable.source == "secret")
     found = find(variable)
     if found is not None and variable.extract_path is not None:
-        found = msgspec.structs.replace(found, value=extract(found.value, variable.extract_path))
+        found = msgspec.structs.replace(found, value=extract_path(found.value, variable.extract_path))
     if found is not None and found.value is not None:
         return found
     default = variable.default_value
-    return Bound(default) if default is not msgspec.UNSET and default is not None else None
+    return Binding(default) if default is not msgspec.UNSET and default is not None else None
 
 
-def _shown(name: str, bound: Bound) -> Any:
+def _visible_value(name: str, bound: Binding) -> Any:
     """prompt-07 (RFC 0027 G): what is secret is told by its name."""
     return mask(name) if bound.hidden else bound.value
 
 
-def _said(bound: Bound) -> str:
+def _prompt_text(bound: Binding) -> str:
     """prompt-08 (RFC 0027 G): content from outside stands between marks."""
-    text = _text(bound.value)
+    text = _value_text(bound.value)
     return wrap_untrusted(text, type="prompt-variable") if bound.untrusted else text
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return value if isinstance(value, str) else encode_stored(value).decode()
 
 
-def _names(text: str) -> list[str]:
-    return [found[1] or found[2] for found in _PLACE.finditer(text)]
+def _placeholder_names(text: str) -> list[str]:
+    return [found[1] or found[2] for found in _PLACEHOLDER.finditer(text)]
 
 
-def _fill(text: str, values: dict[str, str]) -> str:
-    return _PLACE.sub(lambda found: values.get(found[1] or found[2], ""), text)
+def _substitute(text: str, values: dict[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1] or found[2], ""), text)

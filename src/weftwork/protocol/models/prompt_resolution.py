@@ -19,7 +19,7 @@ NO_CANDIDATE: Final = "no candidate at this layer"
 NO_AGENTS: Final = "this host binds no prompts to agents"
 
 
-class Slot(msgspec.Struct, frozen=True):
+class ResolvedPrompt(msgspec.Struct, frozen=True):
     """A template that a node uses, and how it came to be that one."""
 
     kind: PromptKind
@@ -28,45 +28,45 @@ class Slot(msgspec.Struct, frozen=True):
     template: PromptTemplate | None
     """None: this host has no such template."""
     chain: tuple[dict[str, Any], ...]
-    replaced: str | None = None
+    override_text: str | None = None
     """The text that the run gives instead of the template's."""
 
 
-def slots(
+def resolve_prompts(
     config: Mapping[str, Any], workflow: Mapping[str, Any], overrides: Mapping[str, Any], templates: Templates
-) -> list[Slot]:
+) -> list[ResolvedPrompt]:
     """prompt-04 (RFC 0029 A, readings, Prompt overrides): the templates of a node, in the order in which a model
     is told them.
 
     The node's own config comes before the defaults of the workflow. `overrides` are texts of the run by template id: a
     text replaces that of the template, whichever layer named it. Agents and the host have none of their own.
     """
-    found = [_slot(kind, ref, workflow, overrides, templates, True) for kind, ref in refs_of(config)]
+    found = [_resolve(kind, ref, workflow, overrides, templates, True) for kind, ref in refs_of(config)]
     named = {slot.kind for slot in found}
     for kind in ORDER:
         if kind not in named and kind in workflow:
-            found.append(_slot(kind, parse_ref(workflow[kind]), workflow, overrides, templates, False))
+            found.append(_resolve(kind, parse_ref(workflow[kind]), workflow, overrides, templates, False))
     return sorted(found, key=lambda slot: ORDER.index(slot.kind))
 
 
-def _slot(
+def _resolve(
     kind: PromptKind | None,
     ref: PromptRef,
     workflow: Mapping[str, Any],
     overrides: Mapping[str, Any],
     templates: Templates,
     own: bool,
-) -> Slot:
+) -> ResolvedPrompt:
     template = templates.find(ref)
     shown = msgspec.structs.replace(ref, version=template.version) if template is not None else ref
     kind = kind or (template.kind if template is not None else "user")
     replaced = overrides.get(ref.template_id) if template is not None else None
     text = replaced if isinstance(replaced, str) else None
-    chain = tuple(_chain(kind, shown, workflow, bool(overrides), text is not None, own))
-    return Slot(kind, shown, template, chain, text)
+    chain = tuple(_resolution_chain(kind, shown, workflow, bool(overrides), text is not None, own))
+    return ResolvedPrompt(kind, shown, template, chain, text)
 
 
-def _chain(
+def _resolution_chain(
     kind: PromptKind, ref: PromptRef, workflow: Mapping[str, Any], asked: bool, replaced: bool, own: bool
 ) -> Iterator[dict[str, Any]]:
     """One entry per layer that was asked, the one that applied among them. The run's is asked if it says anything."""
@@ -76,17 +76,17 @@ def _chain(
     elif asked:
         yield {"layer": "run-configurable", "applied": False, "reason": NO_CANDIDATE}
     if own:
-        yield {"layer": "node", "source": ref.text, **_applied(not replaced, above)}
+        yield {"layer": "node", "source": ref.text, **_applied_members(not replaced, above)}
     else:
         yield {"layer": "node", "applied": False, "reason": NO_CANDIDATE}
     yield {"layer": "agent-intrinsic", "applied": False, "reason": NO_AGENTS}
     if kind in workflow:
         source = parse_ref(workflow[kind]).text if own else ref.text
-        yield {"layer": "workflow-defaults", "source": source, **_applied(not own and not replaced, above)}
+        yield {"layer": "workflow-defaults", "source": source, **_applied_members(not own and not replaced, above)}
     else:
         yield {"layer": "workflow-defaults", "applied": False, "reason": NO_CANDIDATE}
     yield {"layer": "host-defaults", "applied": False, "reason": NO_CANDIDATE}
 
 
-def _applied(applied: bool, above: str) -> dict[str, Any]:
+def _applied_members(applied: bool, above: str) -> dict[str, Any]:
     return {"applied": True} if applied else {"applied": False, "reason": f"superseded by the layer {above}"}

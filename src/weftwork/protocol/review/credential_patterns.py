@@ -12,8 +12,8 @@ import re
 from functools import partial
 from typing import Any, Final
 
-from weftwork.protocol.json.text_map import every_text
-from weftwork.protocol.media.asset_references import beside_links
+from weftwork.protocol.json.text_map import map_texts
+from weftwork.protocol.media.asset_references import rewrite_around_tokens
 
 MARKER: Final = "[REDACTED:credential]"
 
@@ -63,10 +63,10 @@ def mask_text(text: str) -> str:
     """bundle-02 (OpenWOP debug-bundle): the text without what looks like a credential."""
     for head, pattern in _PATTERNS:
         if head in text:
-            text = beside_links(text, partial(pattern.sub, MARKER))
+            text = rewrite_around_tokens(text, partial(pattern.sub, MARKER))
     return text
 
 
 def mask(value: Any) -> Any:
     """A copy of a JSON value in which no text and no member name holds one. Members keep their order."""
-    return every_text(value, mask_text)
+    return map_texts(value, mask_text)

@@ -24,12 +24,12 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.json.text_map import every_text
+from weftwork.protocol.json.text_map import map_texts
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.media.asset_references import beside_links
-from weftwork.protocol.media.base64_elision import elided
-from weftwork.protocol.media.inline_media import decoded
-from weftwork.protocol.media.media_types import HEAD, settled, sniff
+from weftwork.protocol.media.asset_references import rewrite_around_tokens
+from weftwork.protocol.media.base64_elision import elide_base64
+from weftwork.protocol.media.inline_media import decode_base64
+from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
 from weftwork.protocol.review.credential_patterns import mask, mask_text, suspect
 from weftwork.protocol.review.spans import TOLD, Spans, count_of, fact_of
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
@@ -80,11 +80,11 @@ def by_reference(event: Any, link: Link | None) -> Any:
 
 def without_bytes(text: str) -> str:
     """bundle-08: a text in which no run of base64 is longer than it may be, in one line or in many."""
-    return text if len(text) <= LONGEST else beside_links(text, _cut)
+    return text if len(text) <= LONGEST else rewrite_around_tokens(text, _cut)
 
 
 def _cut(text: str) -> str:
-    return elided(_LINES.sub(_cut_lines, text) if "\n" in text else text, LONGEST)
+    return elide_base64(_LINES.sub(_cut_lines, text) if "\n" in text else text, LONGEST)
 
 
 def _cut_lines(found: re.Match[str]) -> str:
@@ -92,7 +92,7 @@ def _cut_lines(found: re.Match[str]) -> str:
     text = found[0]
     if len(text) <= LONGEST or _HEX.fullmatch(text):
         return text
-    return elided(re.sub(r"\s+", "", text), LONGEST)
+    return elide_base64(re.sub(r"\s+", "", text), LONGEST)
 
 
 def _referred(payload: dict[str, Any], link: Link | None) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def _referred(payload: dict[str, Any], link: Link | None) -> dict[str, Any]:
     if isinstance(kept.get("url"), str):
         return kept
     text = payload["base64"]
-    data = decoded(text) if isinstance(text, str) else None
+    data = decode_base64(text) if isinstance(text, str) else None
     if link is None or data is None:
         return {**kept, "elided": "The bytes are not in the bundle."}
     declared, name = (kept.get(each) if isinstance(kept.get(each), str) else "" for each in ("mimeType", "name"))
-    media_type = settled(declared or "", sniff(data[:HEAD]))
+    media_type = resolve_media_type(declared or "", sniff_media_type(data[:SNIFF_BYTES]))
     # In a token a credential could be found by nobody.
     return {"url": link(hashlib.sha256(data).digest(), media_type, mask_text(name or "")), **kept}
 
@@ -307,4 +307,4 @@ def _shown(document: bytes, link: Link | None = None, event: bool = False) -> by
 def _plain(value: Any) -> Any:
     """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
     # Masked first: what is cut in the middle does not look like a credential any more.
-    return every_text(value, lambda text: without_bytes(mask_text(text)))
+    return map_texts(value, lambda text: without_bytes(mask_text(text)))

@@ -7,7 +7,7 @@ from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.ids import ID_PATTERN, SCHEMA_FILE_PATTERN
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.asset_references import TOKEN_PATTERN as ASSET_TOKEN_PATTERN
+from weftwork.protocol.media.asset_references import ASSET_TOKEN_PATTERN
 from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.wire.route import ANY_TYPE, REPLAY_HEADER, Param, Route
 from weftwork.protocol.wire.v1.assets import SERVED

@@ -14,7 +14,7 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import MAX_REPORTED
 from weftwork.protocol.json.values import has_type, is_array, is_object
-from weftwork.protocol.models.mock_providers import MOCKS, check_mock_config
+from weftwork.protocol.models.mock_providers import MOCK_CONFIGS, check_mock_config
 from weftwork.protocol.workflow.definition import Variable
 
 Verbosity = Literal["summary", "full", "off"]
@@ -32,7 +32,7 @@ MAX_INPUTS: Final = 5000
 """Members of `inputs`: each becomes a variable of the run, with a row of its own in the store."""
 MAX_METADATA_BYTES: Final = 8192
 MAX_METADATA_DEPTH: Final = 4
-MOCK_PROVIDERS: Final[tuple[str, ...]] = tuple(MOCKS)
+MOCK_PROVIDERS: Final[tuple[str, ...]] = tuple(MOCK_CONFIGS)
 """Mock providers this host offers to test keys; discovery advertises the same list."""
 _WEB_ADDRESS = re.compile(r"(?=.{1,2048}$)https?://[^\s/?#@]+(?:[/?#]\S*)?", re.IGNORECASE)
 

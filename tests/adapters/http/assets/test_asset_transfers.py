@@ -23,7 +23,7 @@ from weftwork.engine.media.assets import Assets
 from weftwork.ports.storage.blobs import BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.media import asset_headers
-from weftwork.protocol.media.asset_references import ASSETS
+from weftwork.protocol.media.asset_references import ASSET_PREFIX
 
 LARGE = b"x" * 12_000_000
 """More than the system takes off the host's hands for a client that does not read."""
@@ -69,7 +69,7 @@ def watch(served: Served, good: int | None = None) -> list[str]:
 
 async def large(served: Served) -> str:
     asset = await served.host.assets.take("live:acme", LARGE, 60_000)
-    return ASSETS + served.host.assets.token(asset, "text/plain", expires_at=asset.held_until)
+    return ASSET_PREFIX + served.host.assets.token(asset, "text/plain", expires_at=asset.held_until)
 
 
 def read(port: int, path: str) -> bytes:
@@ -255,7 +255,7 @@ def test_without_the_headers_a_browser_may_do_as_it_likes(monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(app, "SERVED", ("/nowhere",))
         assert asyncio.run(heads()) == [True, False]
-    monkeypatch.setattr(asset_headers, "GUARDS", ())
+    monkeypatch.setattr(asset_headers, "SECURITY_HEADERS", ())
     assert asyncio.run(heads()) == [False, True]
 
 

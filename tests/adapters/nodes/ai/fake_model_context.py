@@ -14,7 +14,7 @@ from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
-from weftwork.protocol.models.answers import ModelAnswer, Usage
+from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 
 
 class Speaking(Context):
@@ -58,4 +58,4 @@ class Speaking(Context):
 def answer_of(said: str | ModelAnswer) -> ModelAnswer:
     if isinstance(said, ModelAnswer):
         return said
-    return ModelAnswer(said, "stop", "scripted", "scripted-1", Usage(3, 2))
+    return ModelAnswer(said, "stop", "scripted", "scripted-1", TokenUsage(3, 2))

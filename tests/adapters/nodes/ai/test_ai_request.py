@@ -16,10 +16,10 @@ from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.outcome import Accepted
-from weftwork.protocol.media.message_parts import Named
-from weftwork.protocol.models.answers import ModelAnswer, Usage
+from weftwork.protocol.media.message_parts import AssetInput
+from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 
-ANSWER = ModelAnswer("Good day.", "stop", "scripted", "scripted-1", Usage(3, 2))
+ANSWER = ModelAnswer("Good day.", "stop", "scripted", "scripted-1", TokenUsage(3, 2))
 TOLD = {
     "model": "scripted-1",
     "finishReason": "stop",
@@ -221,8 +221,8 @@ ALL_KINDS = ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelo
         ([MEDIA], {}, [MEDIA]),
         ([MEDIA], {"media": REFERENCE}, [{"type": "document", "mimeType": "application/pdf", "mediaRef": DIGEST}]),
         ([], {"media": [MEDIA, {"type": "video"}]}, [MEDIA, {"type": "video"}]),
-        ([], {"media": [DIGEST, {"mediaRef": "x"}]}, [Named(DIGEST), Named("x")]),
-        (["{{variables.city}}"], {"media": DIGEST}, [Named(DIGEST)]),
+        ([], {"media": [DIGEST, {"mediaRef": "x"}]}, [AssetInput(DIGEST), AssetInput("x")]),
+        (["{{variables.city}}"], {"media": DIGEST}, [AssetInput(DIGEST)]),
         (
             [{"mimeType": "image/{{ports.form}}", "url": "https://{{variables.city}}.test/"}],
             {"form": "png"},

@@ -14,7 +14,7 @@ from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.json import schema
-from weftwork.protocol.models.prompt_composition import Bound
+from weftwork.protocol.models.prompt_composition import Binding
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVariable, Templates
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
@@ -230,6 +230,6 @@ def test_what_is_told_is_told_with_the_first_answer_alone() -> None:
 
 def test_without_the_mask_a_node_that_hides_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a look at the port that does not ask whether the node hides."""
-    monkeypatch.setattr(prompt_templates, "_bound", lambda given, variable, _: Bound(given.inputs[variable.name]))
+    monkeypatch.setattr(prompt_templates, "_bound", lambda given, variable, _: Binding(given.inputs[variable.name]))
     _, context = asked(replace(call({"userPromptRef": "prompt:u"}, {"topic": "hunter2"}), hides=True))
     assert "hunter2" in str(events(context)[1])

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from tests.harness.definitions import examples
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, hostile
 from weftwork.protocol.envelopes.text import extraction
-from weftwork.protocol.envelopes.text.extraction import Part, extract_envelopes, extract_value, follow, parts, spans
+from weftwork.protocol.envelopes.text.extraction import (
+    TextSection,
+    balanced_spans,
+    extract_envelopes,
+    extract_value,
+    find_closing_bracket,
+    split_sections,
+)
 
 LONG = 65_536
 
@@ -23,7 +30,7 @@ class Work:
         decode, repair = extraction.decode, extraction.repair
 
         def followed(text: str, start: int, end: int) -> tuple[int, bool]:
-            at, closed = follow(text, start, end)
+            at, closed = find_closing_bracket(text, start, end)
             self.walked += at - start
             return at, closed
 
@@ -35,7 +42,7 @@ class Work:
             self.repaired += len(text)
             return repair(text, clean=clean)
 
-        patch.setattr(extraction, "follow", followed)
+        patch.setattr(extraction, "find_closing_bracket", followed)
         patch.setattr(extraction, "decode", decoded)
         patch.setattr(extraction, "repair", repaired)
 
@@ -54,16 +61,16 @@ def test_hostile_text_costs_no_more_than_its_length(kind: str, monkeypatch: pyte
 
 
 def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def again(text: str, part: Part) -> Iterator[tuple[int, int]]:
+    def again(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
         at = part.start
         while start := extraction._START.search(text, at, part.end):
-            end, closed = extraction.follow(text, start.start(), part.end)
+            end, closed = extraction.find_closing_bracket(text, start.start(), part.end)
             if closed:
                 yield start.start(), end
             at = end if closed else start.end()
 
     work = Work(monkeypatch)
-    monkeypatch.setattr(extraction, "spans", again)
+    monkeypatch.setattr(extraction, "balanced_spans", again)
     assert any(work.of(text) > 100 * 4_096 for text in hostile(4_096))
 
 
@@ -78,19 +85,19 @@ def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_so_many_parts_are_cut_and_no_more() -> None:
-    cut = parts("```\nx\n```\n" * extraction.MAX_PARTS)
-    assert len(cut) <= extraction.MAX_PARTS + 2
-    assert cut[-1].end == 10 * extraction.MAX_PARTS
+    cut = split_sections("```\nx\n```\n" * extraction.MAX_SECTIONS)
+    assert len(cut) <= extraction.MAX_SECTIONS + 2
+    assert cut[-1].end == 10 * extraction.MAX_SECTIONS
     assert not cut[-1].fenced
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(ANY_TEXT)
 def test_parts_cover_a_text_in_order_and_do_not_overlap(text: str) -> None:
-    cut = parts(text)
+    cut = split_sections(text)
     assert cut[-1].end == len(text)
     assert all(left.end <= right.start for left, right in pairwise(cut))
     for part in cut:
-        places = [place for span in spans(text, part) for place in span]
+        places = [place for span in balanced_spans(text, part) for place in span]
         assert places == sorted(places)
         assert not places or (part.start <= places[0] and places[-1] <= part.end)

@@ -34,7 +34,7 @@ from weftwork.protocol.envelopes.text.extraction import Extraction, extract_valu
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.models.answers import ModelAnswer, StopReason, Usage
+from weftwork.protocol.models.answers import ModelAnswer, StopReason, TokenUsage
 from weftwork.protocol.run.events import CATALOGUE
 
 SHAPE = {"type": "object", "properties": {"valid": {"type": "boolean"}}, "required": ["valid"]}
@@ -43,7 +43,7 @@ READ = partial(extract_value, clean=True)
 
 
 def answer(text: str, stop: StopReason = "stop", detail: str = "", **more: Any) -> ModelAnswer:
-    return ModelAnswer(text, stop, "scripted", "mini", Usage(3, 50), detail, **more)
+    return ModelAnswer(text, stop, "scripted", "mini", TokenUsage(3, 50), detail, **more)
 
 
 def fits(document: Any) -> list[Violation]:

@@ -13,11 +13,11 @@ from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, PROSE,
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.extraction import (
     Extraction,
-    Part,
+    TextSection,
     extract_envelopes,
     extract_value,
+    find_closing_bracket,
     find_envelopes,
-    follow,
     holds_document,
     is_prose,
     looks_like_envelope,
@@ -123,14 +123,14 @@ def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None
 
 
 def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    def anywhere(text: str, part: Part) -> Iterator[tuple[int, int]]:
+    def anywhere(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
         for start in range(part.start, part.end):
             if text[start] in "{[":
-                end, closed = follow(text, start, part.end)
+                end, closed = find_closing_bracket(text, start, part.end)
                 if closed:
                     yield start, end
 
-    monkeypatch.setattr(extraction, "spans", anywhere)
+    monkeypatch.setattr(extraction, "balanced_spans", anywhere)
     with pytest.raises(AssertionError):
         nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
 

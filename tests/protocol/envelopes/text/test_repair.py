@@ -140,13 +140,13 @@ def test_closing_brackets_are_added_after_a_whole_value_only() -> None:
 
 def test_every_step_goes_on_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     places: list[int] = []
-    step = module._Pass._step
+    step = module._RepairPass._step
 
     def counted(self: Any, mark: str) -> bool:
         places.append(self._at)
         return step(self, mark)
 
-    monkeypatch.setattr(module._Pass, "_step", counted)
+    monkeypatch.setattr(module._RepairPass, "_step", counted)
     for text in [*hostile(20_000), f"[{'[],' * 5_000}]", "{" + "a:'b'," * 3_000 + "}"]:
         places.clear()
         repair(text, clean=True)

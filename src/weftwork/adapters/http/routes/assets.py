@@ -21,20 +21,20 @@ from weftwork.ports.storage.blobs import BlobSource
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_headers import (
-    NEAR,
-    REFUSED_HEADERS,
+    DEFAULT_RESOURCE_POLICY,
+    ERROR_HEADERS,
     UNSATISFIABLE,
     ByteRange,
-    Reach,
+    ResourcePolicy,
+    asset_etag,
     asset_headers,
-    byte_range,
-    clean_name,
-    etag,
-    has_already,
-    still_holds,
+    is_not_modified,
+    is_range_current,
+    parse_byte_range,
+    safe_file_name,
 )
 from weftwork.protocol.media.asset_references import AssetToken, media_ref
-from weftwork.protocol.media.media_types import UNKNOWN, settled
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE, resolve_media_type
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.route import MAX_PAGE
 from weftwork.protocol.wire.v1.assets import CURSOR, DIGEST, MAX_DAYS
@@ -48,26 +48,28 @@ _CURSOR: Final = re.compile(CURSOR[1:-1])
 class AssetRoutes:
     """getAsset, getSampleAsset, listAssets."""
 
-    def __init__(self, assets: Assets, clock: Clock, limits: Limits, reach: Reach = NEAR) -> None:
+    def __init__(
+        self, assets: Assets, clock: Clock, limits: Limits, reach: ResourcePolicy = DEFAULT_RESOURCE_POLICY
+    ) -> None:
         self._assets = assets
         self._clock = clock
         self._limits = limits
-        self._reach: Reach = reach
+        self._reach: ResourcePolicy = reach
 
     async def serve(self, request: Request) -> Response | None:
         """media-30 (RFC 0055 C): the token is all that is asked for."""
         token, asset = await self._assets.opened(request.params["token"])
-        tag = etag(asset.sha256)
+        tag = asset_etag(asset.sha256)
         headers = asset_headers(token.media_type, token.name, asset.sha256, self._max_age(token), self._reach)
-        if has_already(request.header(b"if-none-match"), tag):
+        if is_not_modified(request.header(b"if-none-match"), tag):
             return Response(304, b"", headers)
         only_head = request.scope["method"] == "HEAD"
         # A range is asked for with GET alone.
-        counts = not only_head and still_holds(request.header(b"if-range"), tag)
-        part = byte_range(request.header(b"range"), asset.size) if counts else None
+        counts = not only_head and is_range_current(request.header(b"if-range"), tag)
+        part = parse_byte_range(request.header(b"range"), asset.size) if counts else None
         if part is not None and part == UNSATISFIABLE:
             said = [(b"content-range", part.content_range(asset.size)), (b"etag", tag.encode())]
-            return Response(416, b"", [*REFUSED_HEADERS, (b"accept-ranges", b"bytes"), *said], b"text/plain")
+            return Response(416, b"", [*ERROR_HEADERS, (b"accept-ranges", b"bytes"), *said], b"text/plain")
         if part is not None:
             headers.append((b"content-range", part.content_range(asset.size)))
         whole = ByteRange(0, asset.size)
@@ -142,7 +144,7 @@ async def _write(request: Request, source: BlobSource, start: int, length: int) 
 AT_ONCE: Final = 16
 """Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
 RETRY_SECONDS: Final = 1
-UNSAID: Final = frozenset({"", UNKNOWN, "application/x-www-form-urlencoded"})
+UNSAID: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
 """Media types that say nothing; the last one is what some programs send unasked."""
 
 _HEX: Final = re.compile(DIGEST[1:-1])
@@ -165,7 +167,7 @@ class AssetUpload:
             raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
         request.cap = self._limits.max_upload_bytes
         days = request.integer("days", 1, MAX_DAYS, self._limits.upload_days)
-        name = clean_name(request.query("name") or "")
+        name = safe_file_name(request.query("name") or "")
         expected = _expected(request)
         declared = request.headers.get(b"content-length")
         if declared is not None and int(declared) > request.cap:
@@ -182,7 +184,7 @@ class AssetUpload:
             self._busy[partition] -= 1
             if not self._busy[partition]:
                 del self._busy[partition]
-        media_type = settled(_declared(request), asset.media_type)
+        media_type = resolve_media_type(_declared(request), asset.media_type)
         until = self._assets.until(asset, days * DAY_MS)
         url = self._assets.url(asset, media_type, name=name, expires_at=until)
         document: dict[str, Any] = {

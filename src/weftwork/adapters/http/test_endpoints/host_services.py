@@ -23,8 +23,8 @@ from weftwork.ports.outbound import Outbound
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.asset_references import SAMPLE_ASSETS
-from weftwork.protocol.media.media_types import settled
+from weftwork.protocol.media.asset_references import SAMPLE_ASSET_PREFIX
+from weftwork.protocol.media.media_types import resolve_media_type
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
@@ -132,10 +132,10 @@ class MediaSeam:
         # A whole number may be written with a fraction of zero.
         held_ms = int(document.get("ttlSeconds", TTL_SECONDS)) * 1000
         asset = await self._assets.take(request.caller.partition, data, held_ms, self._limits.max_upload_bytes)
-        media_type = settled(document["contentType"].split(";")[0].strip().lower(), asset.media_type)
+        media_type = resolve_media_type(document["contentType"].split(";")[0].strip().lower(), asset.media_type)
         until = self._assets.until(asset, held_ms)
         token = self._assets.token(asset, media_type, expires_at=until)
-        url = self._assets.base + SAMPLE_ASSETS + token
+        url = self._assets.base + SAMPLE_ASSET_PREFIX + token
         answer = {"url": url, "bytes": asset.size, "token": token, "expiresAt": iso(until)}
         return json_response(201, answer, [(b"location", url.encode())])
 

@@ -21,7 +21,7 @@ from weftwork.ports.node_outcome import Failed
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.message_parts import MAX_PARTS, part_of
+from weftwork.protocol.media.message_parts import MAX_PARTS, normalize_part
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
@@ -188,9 +188,9 @@ def media_of(call: NodeCall) -> list[Any]:
     """media-50 (host): what is shown beside the text: the port `media`, else the config. Raises ExpressionFault."""
     if "media" in call.inputs:
         given: Any = call.inputs["media"]
-        listed: list[Any] = [part_of(each) for each in (given if is_array(given) else [given])]
+        listed: list[Any] = [normalize_part(each) for each in (given if is_array(given) else [given])]
         return [_fenced_part(each) for each in listed] if "media" in call.untrusted else listed
-    return [part_of(_rendered_part(call, each)) for each in call.config.get("media", ())]
+    return [normalize_part(_rendered_part(call, each)) for each in call.config.get("media", ())]
 
 
 def _rendered_part(call: NodeCall, part: str | dict[str, Any]) -> Any:

@@ -9,8 +9,8 @@ from weftwork.adapters.nodes.schemas import Schema
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.models.prompt_composition import Bound, Composed, Unbound, compose
-from weftwork.protocol.models.prompt_resolution import Slot, slots
+from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose
+from weftwork.protocol.models.prompt_resolution import ResolvedPrompt, resolve_prompts
 from weftwork.protocol.models.prompt_templates import (
     FEW_SHOT,
     MORE,
@@ -82,7 +82,7 @@ def prompted(call: NodeCall, untrusted: bool, templates: Templates) -> Prompted 
     agent.promptResolved and then one prompt.composed.
     """
     overrides: Any = call.configurable.get("promptOverrides")
-    found = slots(call.config, call.prompt_refs, overrides if is_object(overrides) else {}, templates)
+    found = resolve_prompts(call.config, call.prompt_refs, overrides if is_object(overrides) else {}, templates)
     if not found:
         return None
     texts: dict[PromptKind, list[str]] = {kind: [] for kind in ORDER}
@@ -91,7 +91,7 @@ def prompted(call: NodeCall, untrusted: bool, templates: Templates) -> Prompted 
         composed = _composed(call, slot, untrusted)
         if isinstance(composed, Failed):
             return composed
-        texts[slot.kind].append(composed.sent)
+        texts[slot.kind].append(composed.text)
         said += [_resolved(call, slot), EmitEvent("prompt.composed", _payload(call, slot, composed))]
     system, hint, examples, user = (_joined(texts[kind]) for kind in ORDER)
     return Prompted(system, hint, examples, user, tuple(said))
@@ -101,45 +101,45 @@ def _joined(texts: Iterable[str]) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-def _composed(call: NodeCall, slot: Slot, untrusted: bool) -> Composed | Failed:
+def _composed(call: NodeCall, slot: ResolvedPrompt, untrusted: bool) -> ComposedPrompt | Failed:
     if slot.template is None:
         text = f"This host has no prompt template {slot.ref.text}."
         return Failed("prompt_ref_unresolved", text, {"ref": slot.ref.text}, retryable=False)
 
-    def find(variable: PromptVariable) -> Bound | None:
+    def find(variable: PromptVariable) -> Binding | None:
         return _bound(call, variable, untrusted)
 
-    text = slot.template.text if slot.replaced is None else slot.replaced
+    text = slot.template.text if slot.override_text is None else slot.override_text
     composed = compose(slot.template, text, slot.ref.overrides, find)
-    if isinstance(composed, Unbound):
+    if isinstance(composed, UnboundVariable):
         what = "has no value" if composed.code == "prompt_variable_unresolved" else "has a value of another type"
         text = f"The variable {composed.name} of the prompt template {slot.ref.text} {what}."
         return Failed(composed.code, text, {"ref": slot.ref.text, "variable": composed.name}, retryable=False)
     return composed
 
 
-def _bound(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Bound | None:
+def _bound(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Binding | None:
     """What stands in a node that hides is shown to nobody but the model."""
     name = variable.name
     match variable.source:
         case "input" if name in call.inputs:
-            return Bound(call.inputs[name], name in call.untrusted, call.hides)
+            return Binding(call.inputs[name], name in call.untrusted, call.hides)
         case "variable" if call.scope.has_variable(name):
-            return Bound(call.scope.variable(name), untrusted, call.hides)
+            return Binding(call.scope.variable(name), untrusted, call.hides)
         case "context" if name in ("runId", "nodeId"):
-            return Bound({"runId": call.run_id, "nodeId": call.node_id}[name])
+            return Binding({"runId": call.run_id, "nodeId": call.node_id}[name])
         case _:
             return None
 
 
-def _resolved(call: NodeCall, slot: Slot) -> EmitEvent:
+def _resolved(call: NodeCall, slot: ResolvedPrompt) -> EmitEvent:
     payload: dict[str, Any] = {"nodeId": call.node_id, "kind": slot.kind, "chain": list(slot.chain)}
     agent = (call.agent or {}).get("agentId")
     named = {"agentId": agent} if agent is not None else {}
     return EmitEvent("agent.promptResolved", {**payload, "resolved": slot.ref.text, **named})
 
 
-def _payload(call: NodeCall, slot: Slot, composed: Composed) -> dict[str, Any]:
+def _payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "nodeId": call.node_id,
         "refs": [slot.ref.text],
@@ -148,11 +148,11 @@ def _payload(call: NodeCall, slot: Slot, composed: Composed) -> dict[str, Any]:
         "variableHashes": composed.hashes,
         "contentTrust": "untrusted" if composed.untrusted else "trusted",
     }
-    if len(composed.shown) > MAX_SHOWN:
+    if len(composed.visible_text) > MAX_SHOWN:
         return payload
-    shown = {"composed": composed.shown, "variableBindings": composed.bindings}
+    shown = {"composed": composed.visible_text, "variableBindings": composed.bindings}
     if slot.kind in ("system", "user"):
-        shown[f"{slot.kind}Prompt"] = composed.shown
+        shown[f"{slot.kind}Prompt"] = composed.visible_text
     return {**payload, **shown}
 
 

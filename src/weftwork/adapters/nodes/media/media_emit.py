@@ -12,7 +12,7 @@ from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.media.asset_references import digest_of
+from weftwork.protocol.media.asset_references import media_ref_digest
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 KINDS: Final = ("image", "audio", "file")
@@ -65,7 +65,7 @@ def _source(call: NodeCall, member: str) -> bytes | str | Failed:
         found: object = call.config.get(member) if brought is None else brought
         ref = found.get(member) if is_object(found) else found
         wrong = Failed("node_input_invalid", "The input mediaRef is no mediaRef, and has none.", retryable=False)
-        return ref if isinstance(ref, str) and digest_of(ref) is not None else wrong
+        return ref if isinstance(ref, str) and media_ref_digest(ref) is not None else wrong
     found = brought if brought is not None else call.config[member]
     if not isinstance(found, str):
         return Failed("node_input_invalid", f"The input {_SOURCES[member]} is no text.", retryable=False)

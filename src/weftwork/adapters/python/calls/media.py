@@ -14,7 +14,7 @@ from weftwork.adapters.python.errors import NodeError, misused, node_error
 from weftwork.ports.media import MediaKind, MediaSent
 from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import NodeContext
-from weftwork.protocol.media.asset_references import digest_of, media_ref
+from weftwork.protocol.media.asset_references import media_ref, media_ref_digest
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class NodeMedia:
             return _something(await asyncio.to_thread(_read, source, limit))
         if not isinstance(source, bytes | bytearray | memoryview):
             ref = named(source)
-            if digest_of(ref) is None:
+            if media_ref_digest(ref) is None:
                 raise misused(f"Media are bytes, a pathlib.Path or a mediaRef, and not {_what(source)}.")
             return cast("str", ref)
         if (size := source.nbytes if isinstance(source, memoryview) else len(source)) > limit:

@@ -17,8 +17,8 @@ from weftwork.engine.models.model_request import MAX_MESSAGES, MAX_NAME, MAX_STO
 from weftwork.ports.models import Message, Role
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.media.asset_references import digest_of
-from weftwork.protocol.media.message_parts import part_of
+from weftwork.protocol.media.asset_references import media_ref_digest
+from weftwork.protocol.media.message_parts import normalize_part
 
 Shown = str | Media | MediaContent | Mapping[str, Any]
 """A part; or media, by their mediaRef or an object that has one, whose type says how they are shown."""
@@ -26,11 +26,11 @@ Shown = str | Media | MediaContent | Mapping[str, Any]
 
 def parts_of(name: str, media: Any) -> list[Any]:
     """What stands beside a prompt. Raises NodeError."""
-    if isinstance(media, Media | MediaContent | Mapping) or digest_of(media) is not None:
+    if isinstance(media, Media | MediaContent | Mapping) or media_ref_digest(media) is not None:
         media = [media]
     if not isinstance(media, Collection) or isinstance(media, str | bytes):
         raise misused(f"{name} takes media as a mediaRef, as a part, or as a list of them.")
-    return [part_of(_part(name, each)) for each in cast("Collection[Any]", media)]
+    return [normalize_part(_part(name, each)) for each in cast("Collection[Any]", media)]
 
 
 def content_of(what: str, content: Any) -> Any:

@@ -14,9 +14,9 @@ import msgspec
 from weftwork.adapters.python.declaration import type_schemas
 from weftwork.adapters.python.values import NotJson, as_json, converted
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.asset_references import REF_PATTERN
+from weftwork.protocol.media.asset_references import MEDIA_REF_PATTERN
 
-_NAME: Final[Any] = Annotated[str, msgspec.Meta(pattern=REF_PATTERN, description="The mediaRef of an asset.")]
+_NAME: Final[Any] = Annotated[str, msgspec.Meta(pattern=MEDIA_REF_PATTERN, description="The mediaRef of an asset.")]
 
 
 def widened(kind: Any) -> Any:

@@ -25,7 +25,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import MAX_DEPTH, decode
 from weftwork.protocol.json.values import is_array, is_object
 
-MAX_PARTS: Final = 1_000
+MAX_SECTIONS: Final = 1_000
 """Parts that a text is cut into; all that follows is in the last one."""
 
 _FENCE: Final = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})([^\n`{[]*)$", re.MULTILINE)
@@ -35,7 +35,7 @@ _STRING: Final = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _OPENERS: Final = {"}": "{", "]": "["}
 
 
-class Part(msgspec.Struct, frozen=True):
+class TextSection(msgspec.Struct, frozen=True):
     """A stretch of a text, inside a fence or not."""
 
     start: int
@@ -43,32 +43,32 @@ class Part(msgspec.Struct, frozen=True):
     fenced: bool
 
 
-def parts(text: str) -> list[Part]:
+def split_sections(text: str) -> list[TextSection]:
     """The text cut at its fences. A fence that is not closed reaches to the end."""
-    found: list[Part] = []
+    found: list[TextSection] = []
     start, mark = 0, ""
     for fence in _FENCE.finditer(text):
         if mark and (not fence[1].startswith(mark) or fence[2].strip()):
             continue
-        found.append(Part(start, fence.start(), bool(mark)))
+        found.append(TextSection(start, fence.start(), bool(mark)))
         start, mark = fence.end(), "" if mark else fence[1]
-        if not mark and len(found) >= MAX_PARTS:
+        if not mark and len(found) >= MAX_SECTIONS:
             break
-    found.append(Part(start, len(text), bool(mark)))
+    found.append(TextSection(start, len(text), bool(mark)))
     return found
 
 
-def spans(text: str, part: Part) -> Iterator[tuple[int, int]]:
+def balanced_spans(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
     """Where brackets balance in this part, outermost ones only, in their order."""
     at = part.start
     while start := _START.search(text, at, part.end):
-        at, closed = follow(text, start.start(), part.end)
+        at, closed = find_closing_bracket(text, start.start(), part.end)
         if not closed:
             return
         yield start.start(), at
 
 
-def follow(text: str, start: int, end: int) -> tuple[int, bool]:
+def find_closing_bracket(text: str, start: int, end: int) -> tuple[int, bool]:
     """Where the bracket at `start` is closed, or where it is clear that it is not; and whether it is."""
     opened: list[str] = []
     at = start
@@ -129,14 +129,14 @@ def extract_value(text: str, *, clean: bool = False) -> Extraction | None:
     The text itself; else what stands in a fence; else the first object, or the first array if there is no object;
     else the first of these that can be repaired. `clean`: the model ended its answer by itself (see repair).
     """
-    whole = _decoded(text)
+    whole = _try_decode(text)
     if whole is not None:
         return Extraction(tuple(whole), "direct", None)
     best = min(_strict_candidates(text), key=_rank, default=None)
     if best is None or _rank(best) == _LOWEST_RANK:
         mended = min(_repaired_candidates(text, clean), key=_rank, default=None)
         best = mended if mended is not None and (best is None or _rank(mended) < _LOWEST_RANK) else best
-    return None if best is None else Extraction((best.document,), best.path, _byte(text, best.start))
+    return None if best is None else Extraction((best.document,), best.path, _byte_offset(text, best.start))
 
 
 def extract_envelopes(text: str, *, clean: bool = False) -> Extraction | None:
@@ -165,7 +165,7 @@ def find_envelopes(text: str) -> Extraction | None:
 
 def holds_document(text: str) -> bool:
     """Whether a whole object or array stands in the text, without any repair."""
-    return _decoded(text) is not None or next(_strict_candidates(text), None) is not None
+    return _try_decode(text) is not None or next(_strict_candidates(text), None) is not None
 
 
 def is_prose(text: str) -> bool:
@@ -176,7 +176,7 @@ def is_prose(text: str) -> bool:
 
 def _extract_objects(text: str, clean: bool | None) -> Extraction | None:
     """The objects in a text, repaired ones only if there are no others. `clean` None: nothing is repaired."""
-    whole = _decoded(text)
+    whole = _try_decode(text)
     if whole is not None:
         return Extraction(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _objects_of(whole[0])) else None
     pieces = [each for each in _strict_candidates(text) if _objects_of(each.document)]
@@ -185,7 +185,7 @@ def _extract_objects(text: str, clean: bool | None) -> Extraction | None:
     if not pieces:
         return None
     documents = tuple(islice((each for piece in pieces for each in _objects_of(piece.document)), MAX_DOCUMENTS))
-    return Extraction(documents, pieces[0].path, _byte(text, pieces[0].start))
+    return Extraction(documents, pieces[0].path, _byte_offset(text, pieces[0].start))
 
 
 def _objects_of(document: Any) -> tuple[Any, ...]:
@@ -206,29 +206,29 @@ def _rank(piece: _Candidate) -> int:
 def _strict_candidates(text: str) -> Iterator[_Candidate]:
     """The documents in a text that is none itself, in their order."""
     tried = 0
-    for part in parts(text):
-        if part.fenced and (whole := _decoded(text[part.start : part.end])) is not None:
-            yield _Candidate(whole[0], "markdown-fence", _begin(text, part.start), True)
+    for part in split_sections(text):
+        if part.fenced and (whole := _try_decode(text[part.start : part.end])) is not None:
+            yield _Candidate(whole[0], "markdown-fence", _skip_space(text, part.start), True)
             continue
-        for start, end in spans(text, part):
+        for start, end in balanced_spans(text, part):
             tried += 1
             if tried > MAX_CANDIDATES:
                 return
-            if (whole := _decoded(text[start:end])) is not None:
+            if (whole := _try_decode(text[start:end])) is not None:
                 yield _Candidate(whole[0], "brace-walker", start, part.fenced)
 
 
 def _repaired_candidates(text: str, clean: bool) -> Iterator[_Candidate]:
     """What can be repaired: in each part the first that could be meant as JSON, so that no part of it is taken."""
-    for part in parts(text):
+    for part in split_sections(text):
         if start := _LENIENT_START.search(text, part.start, part.end):
             whole_part = clean and (part.fenced or part.end == len(text))
             mended = repair(text[start.start() : part.end], clean=whole_part)
-            if mended is not None and (whole := _decoded(mended)) is not None:
+            if mended is not None and (whole := _try_decode(mended)) is not None:
                 yield _Candidate(whole[0], "jsonrepair", start.start(), part.fenced)
 
 
-def _decoded(text: str) -> list[Any] | None:
+def _try_decode(text: str) -> list[Any] | None:
     """The document that this text is, in a list of its own, or None."""
     try:
         return [decode(text.encode("utf-8", "surrogatepass"))]
@@ -236,11 +236,11 @@ def _decoded(text: str) -> list[Any] | None:
         return None
 
 
-def _begin(text: str, start: int) -> int:
+def _skip_space(text: str, start: int) -> int:
     """Where the first character that is not a space stands."""
     found = _SPACE.match(text, start)
     return start if found is None else found.end()
 
 
-def _byte(text: str, index: int) -> int:
+def _byte_offset(text: str, index: int) -> int:
     return len(text[:index].encode("utf-8", "surrogatepass"))

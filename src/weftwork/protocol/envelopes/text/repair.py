@@ -21,7 +21,7 @@ MAX_REPAIRED: Final = 262_144
 _SPACE: Final = re.compile(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _WORD: Final = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
-_ENDS: Final = {
+_CLOSING_QUOTES: Final = {
     '"': '"',
     "'": "'",
     "\u201c": "\u201d",
@@ -29,7 +29,9 @@ _ENDS: Final = {
     "\u201e": "\u201c\u201d",
     "\u2018": "\u2019",
 }
-_BODIES: Final = {mark: re.compile(rf"((?:[^\\{ends}]++|\\.)*+)[{ends}]", re.DOTALL) for mark, ends in _ENDS.items()}
+_QUOTED_BODIES: Final = {
+    mark: re.compile(rf"((?:[^\\{ends}]++|\\.)*+)[{ends}]", re.DOTALL) for mark, ends in _CLOSING_QUOTES.items()
+}
 _SPECIAL: Final = re.compile(r"\\(.)|[\"\x00-\x1f]", re.DOTALL)
 _LITERALS: Final = {
     "true": "true",
@@ -49,10 +51,10 @@ def repair(text: str, *, clean: bool = False) -> str | None:
     What follows it is left alone. `clean`: the answer ended by itself, so that a closing bracket may have been
     forgotten; what was cut off is never completed. None if it cannot be repaired. Looks at each character once.
     """
-    return _Pass(text, clean).run() if text.startswith(("{", "[")) else None
+    return _RepairPass(text, clean).run() if text.startswith(("{", "[")) else None
 
 
-class _Pass:
+class _RepairPass:
     """One pass. `_due` is what may come next."""
 
     def __init__(self, text: str, clean: bool) -> None:
@@ -61,10 +63,10 @@ class _Pass:
         self._clean = clean
         self._out: list[str] = []
         self._open: list[str] = []
-        self._due = "value"
+        self._expected = "value"
 
     def run(self) -> str | None:
-        while self._due != "nothing":
+        while self._expected != "nothing":
             space = _SPACE.match(self._text, self._at)
             self._at = space.end() if space else self._at
             if self._at > MAX_REPAIRED:
@@ -77,14 +79,14 @@ class _Pass:
 
     def _finish(self) -> str | None:
         """The text is over, and brackets are open."""
-        if not self._clean or self._due != "more":
+        if not self._clean or self._expected != "more":
             return None
         return "".join([*self._out, *(_CLOSERS[each] for each in reversed(self._open))])
 
     def _step(self, mark: str) -> bool:
         if mark in "}]":
             return self._close(mark)
-        match self._due:
+        match self._expected:
             case "more":
                 if mark != ",":
                     return False
@@ -106,8 +108,8 @@ class _Pass:
 
     def _text_or_word(self, mark: str, due: str, words: dict[str, str] | None) -> bool:
         """A text in any quotes; or a word, which as a name is a text and as a value one of `words`."""
-        if mark in _BODIES:
-            found = _BODIES[mark].match(self._text, self._at + 1)
+        if mark in _QUOTED_BODIES:
+            found = _QUOTED_BODIES[mark].match(self._text, self._at + 1)
             written = None if found is None else _written(found[1])
             return found is not None and written is not None and self._put(written, found.end() - self._at, due)
         word = _WORD.match(self._text, self._at)
@@ -117,18 +119,18 @@ class _Pass:
         return written is not None and self._put(written, len(word[0]), due)
 
     def _close(self, mark: str) -> bool:
-        if self._due not in ("more", "name", "first value", "name after comma", "value after comma"):
+        if self._expected not in ("more", "name", "first value", "name after comma", "value after comma"):
             return False
         if not self._open or _CLOSERS[self._open.pop()] != mark:
             return False
-        if self._due.endswith("comma"):
+        if self._expected.endswith("comma"):
             self._out.pop()
         return self._put(mark, 1, "more" if self._open else "nothing")
 
     def _put(self, written: str, length: int, due: str) -> bool:
         self._out.append(written)
         self._at += length
-        self._due = due
+        self._expected = due
         return True
 
 

@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
-from weftwork.protocol.media.asset_references import ASSETS, SAMPLE_ASSETS
+from weftwork.protocol.media.asset_references import ASSET_PREFIX, SAMPLE_ASSET_PREFIX
 from weftwork.protocol.wire.route import ANY_TYPE, MAX_PAGE, NOT_MODIFIED, TEXT, Param, Route
 
-SERVED: Final = (ASSETS, SAMPLE_ASSETS)
+SERVED: Final = (ASSET_PREFIX, SAMPLE_ASSET_PREFIX)
 """What a token of an asset stands behind in a path. Whatever is answered there has the headers of an asset."""
 MAX_DAYS: Final = 3_650
 DIGEST: Final = "^[0-9a-f]{64}$"
@@ -24,7 +24,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "uploadAsset",
         "POST",
-        ASSETS.rstrip("/"),
+        ASSET_PREFIX.rstrip("/"),
         "Keep the bytes of the body, whatever they are, for runs to refer to.",
         scope="runs:create",
         ok=201,
@@ -45,7 +45,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listAssets",
         "GET",
-        ASSETS.rstrip("/"),
+        ASSET_PREFIX.rstrip("/"),
         "The tenant's assets, newest first, each with a URL that lasts for 30 minutes.",
         scope="artifacts:read",
         response="asset-list",
@@ -58,7 +58,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getAsset",
         "GET",
-        f"{ASSETS}{{token}}",
+        f"{ASSET_PREFIX}{{token}}",
         "The bytes that a URL of an asset leads to. Needs no key.",
         params=_SERVING,
         errors=("not_found",),
@@ -67,7 +67,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getSampleAsset",
         "GET",
-        f"{SAMPLE_ASSETS}{{token}}",
+        f"{SAMPLE_ASSET_PREFIX}{{token}}",
         "The same under the path of the conformance suite. Needs no key.",
         params=_SERVING,
         errors=("not_found",),
