@@ -13,7 +13,7 @@ from bench.plan import BenchError, Plan
 from bench.subjects.host import weftwork
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.ports.outbound import Request
-from weftwork.protocol.net.target import Policy
+from weftwork.protocol.net.target import OutboundPolicy
 
 
 def fetching(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
@@ -26,7 +26,7 @@ def fetching(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, 
 
 
 async def _compare(url: str, count: int) -> dict[str, float]:
-    client = GuardedClient(Policy(private=True))
+    client = GuardedClient(OutboundPolicy(private=True))
     async with httpcore2.AsyncConnectionPool() as pool:
 
         async def guarded() -> int:

@@ -14,7 +14,7 @@ from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
 SECRETS: Final = 8
 ROUNDS: Final = 25
@@ -66,7 +66,7 @@ def _cpu_us(count: int, call: Callable[[], object]) -> float:
 
 
 def _rules() -> GateRules:
-    secrets = Copies()
+    secrets = SecretMatcher()
     for number in range(SECRETS):
         secrets.learn_secret(f"key-{number}", f"sk-{number}f3b2a1908c7d6e5f4a3b2c1d0")
     return GateRules(

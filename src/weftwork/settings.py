@@ -12,7 +12,7 @@ import msgspec
 
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.net.outbound import FetchLimits
-from weftwork.protocol.net.target import Policy
+from weftwork.protocol.net.target import OutboundPolicy
 
 
 class SettingsError(Exception):
@@ -89,8 +89,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def fetch_limits(self) -> FetchLimits:
         return FetchLimits(self.fetch_timeout_ms, self.fetch_max_bytes)
 
-    def fetch_policy(self) -> Policy:
-        return Policy(frozenset(self.fetch_ports), self.fetch_http, self.allow_private_network)
+    def fetch_policy(self) -> OutboundPolicy:
+        return OutboundPolicy(frozenset(self.fetch_ports), self.fetch_http, self.allow_private_network)
 
     def limits(self) -> Limits:
         return Limits(

@@ -14,7 +14,7 @@ from tests.live import Answer, Host, delays, elsewhere, open_served, until
 from tests.live.tokens import token_of
 from weftwork.adapters.http import message
 from weftwork.protocol.json import schema
-from weftwork.protocol.people.interrupt_tokens import is_person
+from weftwork.protocol.people.interrupt_tokens import is_person_name
 from weftwork.protocol.review.annotations import MAX_TEXT
 from weftwork.protocol.wire.v1.routes import ROUTES
 
@@ -138,7 +138,7 @@ def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, nam
     if operation == "resolveInterruptByToken":
         assert answer.status == 200
         return
-    if operation == "createInterruptLink" and not is_person(value):
+    if operation == "createInterruptLink" and not is_person_name(value):
         refused(answer)
         return
     if operation in ("resolveInterruptByRun", "resolveApproval", "createInterruptLink"):

@@ -45,8 +45,8 @@ ROWS: dict[str, list[str]] = {
     "Differences of two runs": [f"{run_diff.EVENT_BYTES // 2**20} MiB", f"{run_diff.STATE_BYTES // 2**20} MiB"],
     "A debug bundle": [
         f"{debug_bundle.MAX_BYTES // 10**6} MB",
-        f"{debug_bundle.RUN_BYTES // 10**6} MB",
-        f"{debug_bundle.MOST_SPANS:,}",
+        f"{debug_bundle.MAX_RUN_BYTES // 10**6} MB",
+        f"{debug_bundle.MAX_SPANS:,}",
     ],
     "Expressions and conditions": [f"{validation.MAX_EXPRESSIONS:,}"],
     "Loops of a definition": [str(loops.MAX_LOOPS)],

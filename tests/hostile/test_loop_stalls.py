@@ -18,7 +18,7 @@ from tests.live import Served, echoes, elsewhere, open_served
 from weftwork.adapters.http.message import Turns
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.privacy import redaction
-from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 from weftwork.protocol.workflow.run_options import MAX_INPUTS
 
 DECODES = 4
@@ -182,6 +182,6 @@ def test_without_bounds_a_search_for_copies_would_stop_everybody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = {"near": body("guarded", {"text": "a" * 1_000_000, "secret": NEAR})}
-    monkeypatch.setattr(Copies, "absent", lambda self, value: False)
-    monkeypatch.setattr(redaction, "EXACT_TEXT", 2**40)
+    monkeypatch.setattr(SecretMatcher, "is_absent", lambda self, value: False)
+    monkeypatch.setattr(redaction, "MAX_EXACT_TEXT", 2**40)
     assert measure(near, tmp_path)["near"] > bound()

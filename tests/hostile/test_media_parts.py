@@ -130,7 +130,7 @@ def test_no_part_of_a_function_reaches_a_trap() -> None:
 
 def test_without_the_guard_the_traps_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_own", lambda address: False)
-    monkeypatch.setattr(guard, "allowed", lambda address, private=False: True)
+    monkeypatch.setattr(guard, "is_allowed", lambda address, private=False: True)
     monkeypatch.setattr(Guard, "check_peer", lambda *_: None)
     reached: list[int] = []
 

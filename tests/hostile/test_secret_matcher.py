@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples, node, plan_of, variable, workflow
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction
-from weftwork.protocol.privacy.redaction import COPY, EXACT_TEXT, EXACT_VALUES, Redactor, reveal
-from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, MIN_TEXT, Copies, mask
+from weftwork.protocol.privacy.redaction import COPY_NAME, MAX_EXACT_TEXT, MAX_EXACT_VALUES, Redactor, reveal
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, MIN_TEXT, SecretMatcher, redaction_marker
 
 SECRET = "canary-9d2e"
 PLAN = plan_of(workflow([node("a")], [], [variable("secret", sensitive=True), variable("plain", "object")]))
-WHOLE = mask(COPY)
+WHOLE = redaction_marker(COPY_NAME)
 
 
 def redactor() -> Redactor:
@@ -25,9 +25,9 @@ def redactor() -> Redactor:
     return made
 
 
-def knowing(*texts: str) -> Copies:
-    made = Copies()
-    made.learn("***", list(texts))
+def knowing(*texts: str) -> SecretMatcher:
+    made = SecretMatcher()
+    made.learn_value("***", list(texts))
     return made
 
 
@@ -40,11 +40,11 @@ def test_every_letter_is_searched_for_as_it_is() -> None:
         texts = [f"ab{chr(code)}cd" for code in LETTERS[at : at + 32]]
         made = knowing(*texts)
         for text in texts:
-            assert not made.absent(f"x{text}x"), repr(text)
+            assert not made.is_absent(f"x{text}x"), repr(text)
             assert made.mask(f"x{text}x") == "x***x"
         for code in LETTERS:
             if f"ab{chr(code)}cd" not in texts:
-                assert made.absent(f"ab{chr(code)}cd"), hex(code)
+                assert made.is_absent(f"ab{chr(code)}cd"), hex(code)
 
 
 TEXTS = st.text(st.sampled_from("ab.*+?()[]{}|^$\\/-\n\t é\U0001f9f6"), max_size=8)
@@ -55,21 +55,21 @@ TEXTS = st.text(st.sampled_from("ab.*+?()[]{}|^$\\/-\n\t é\U0001f9f6"), max_siz
 def test_both_engines_find_the_same(learnt: list[str], text: str) -> None:
     made = knowing(*learnt)
     found = any(each[:MAX_TEXT] in text for each in learnt if len(each) >= MIN_TEXT)
-    assert made.absent(text) is not found
-    assert made.absent({"a": [1, None, {"b": text}]}) is not found
-    assert made.absent({text: [True, 2.5]})
+    assert made.is_absent(text) is not found
+    assert made.is_absent({"a": [1, None, {"b": text}]}) is not found
+    assert made.is_absent({text: [True, 2.5]})
 
 
 def large(kind: str) -> dict[str, Any]:
     """Inputs in which a copy stands where it would be too much work to find it."""
     copied = f"<{SECRET}>"
     return {
-        "text": {"plain": "a" * (EXACT_TEXT + 1) + copied},
+        "text": {"plain": "a" * (MAX_EXACT_TEXT + 1) + copied},
         "texts": {"plain": {"list": ["a" * 1000 + copied] * 40}},
-        "list": {"plain": {"list": ["fine"] * EXACT_VALUES + [copied]}},
-        "object": {"plain": {f"k{at}": copied for at in range(EXACT_VALUES + 1)}},
-        "inputs": {f"k{at}": copied for at in range(EXACT_VALUES + 1)},
-        "deep": {"plain": {"a": [[{"b": [7] * EXACT_VALUES}], copied, [1, [copied]]]}},
+        "list": {"plain": {"list": ["fine"] * MAX_EXACT_VALUES + [copied]}},
+        "object": {"plain": {f"k{at}": copied for at in range(MAX_EXACT_VALUES + 1)}},
+        "inputs": {f"k{at}": copied for at in range(MAX_EXACT_VALUES + 1)},
+        "deep": {"plain": {"a": [[{"b": [7] * MAX_EXACT_VALUES}], copied, [1, [copied]]]}},
     }[kind]
 
 
@@ -100,36 +100,36 @@ def test_a_part_that_is_too_large_is_hidden_whole(kind: str) -> None:
 def test_a_large_value_without_a_copy_stays_as_it_is() -> None:
     inputs = {"plain": {"list": ["a" * 1000] * 500, "many": list(range(50_000))}, "secret": SECRET}
     shown, removed = redactor().hide_inputs(inputs)
-    assert shown == {**inputs, "secret": mask("secret")}
+    assert shown == {**inputs, "secret": redaction_marker("secret")}
     assert removed == [("/secret", SECRET)]
 
 
 def texts_gone_through(inputs: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
     """Characters that the slow pattern was given."""
     given: list[int] = []
-    honest = Copies.mask
+    honest = SecretMatcher.mask
 
-    def counted(self: Copies, text: str) -> str:
+    def counted(self: SecretMatcher, text: str) -> str:
         given.append(len(text))
         return honest(self, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Copies, "mask", counted)
+        patch.setattr(SecretMatcher, "mask", counted)
         redactor().hide_inputs(inputs)
     return sum(given)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_slow_pattern_is_given_little(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert texts_gone_through(large(kind), monkeypatch) <= EXACT_TEXT
-    monkeypatch.setattr(redaction, "EXACT_TEXT", 2**40)
-    monkeypatch.setattr(redaction, "EXACT_VALUES", 2**40)
+    assert texts_gone_through(large(kind), monkeypatch) <= MAX_EXACT_TEXT
+    monkeypatch.setattr(redaction, "MAX_EXACT_TEXT", 2**40)
+    monkeypatch.setattr(redaction, "MAX_EXACT_VALUES", 2**40)
     everything = texts_gone_through(large(kind), monkeypatch)
-    assert everything > EXACT_TEXT or kind in ("list", "object", "inputs", "deep")
+    assert everything > MAX_EXACT_TEXT or kind in ("list", "object", "inputs", "deep")
 
 
 def test_without_the_first_look_every_text_would_be_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = {"plain": {"list": ["a" * 100] * 50}}
     assert texts_gone_through(inputs, monkeypatch) == 0
-    monkeypatch.setattr(Copies, "absent", lambda self, value: False)
+    monkeypatch.setattr(SecretMatcher, "is_absent", lambda self, value: False)
     assert texts_gone_through(inputs, monkeypatch) == 5000

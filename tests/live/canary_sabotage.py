@@ -11,13 +11,13 @@ from typing import Any
 from weftwork.cli.main import main
 from weftwork.engine.models import model_calls
 from weftwork.protocol.privacy.hold_back import HoldBack
-from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
 
 def blind() -> None:
     """No copy of a secret is found anywhere, and what models say is logged."""
-    Copies.absent = lambda self, value: True  # type: ignore[method-assign]
-    Copies.unmentioned = lambda self, encoded: True  # type: ignore[method-assign]
+    SecretMatcher.is_absent = lambda self, value: True  # type: ignore[method-assign]
+    SecretMatcher.is_absent_in_json = lambda self, encoded: True  # type: ignore[method-assign]
     generate = model_calls.Speech.generate
 
     async def chatty(self: Any, request: Any, along: Any) -> Any:
@@ -30,7 +30,7 @@ def blind() -> None:
 
 def hasty() -> None:
     """No piece waits for the next one."""
-    HoldBack.cut = lambda self, piece, last=False: piece  # type: ignore[method-assign]
+    HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]
 
 
 MISCHIEFS = {"blind": blind, "hasty": hasty}

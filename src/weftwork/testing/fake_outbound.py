@@ -9,9 +9,9 @@ import msgspec
 
 from weftwork.adapters.python.values import as_json
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
-from weftwork.protocol.net.address import allowed, read_address
-from weftwork.protocol.net.outbound import MAX_REDIRECTS, Outgoing, outgoing, redirected
-from weftwork.protocol.net.target import OutboundRefused, Policy
+from weftwork.protocol.net.address import is_allowed, parse_address
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, check_request, follow_redirect
+from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
 from weftwork.testing.errors import UnexpectedRequest
 
 _NO_MORE: Final = object()
@@ -41,19 +41,19 @@ class FakeOutbound:
 
     def __init__(self, answers: Answers | None = None, *, http: bool = False, ports: tuple[int, ...] = (443,)) -> None:
         self._answers: Answers = answers if answers is not None else {}
-        self._policy = Policy(frozenset(ports), http)
+        self._policy = OutboundPolicy(frozenset(ports), http)
         self.requests: list[Request] = []
         self.unexpected: UnexpectedRequest | None = None
 
     async def fetch(self, request: Request) -> Response:
         """Implements ports.outbound.Outbound."""
         try:
-            sent = outgoing(request.url, request.method, request.headers, request.content, self._policy)
+            sent = check_request(request.url, request.method, request.headers, request.content, self._policy)
             for _ in range(MAX_REDIRECTS + 1):
                 _judge(sent)
                 answer = await self._answered(sent)
                 location = next((value for name, value in answer.headers if name.lower() == "location"), None)
-                following = redirected(sent, answer.status, location, self._policy) if request.redirects else None
+                following = follow_redirect(sent, answer.status, location, self._policy) if request.redirects else None
                 if following is None:
                     return msgspec.structs.replace(answer, url=sent.target.url)
                 sent = following
@@ -63,7 +63,7 @@ class FakeOutbound:
 
     async def close(self) -> None: ...
 
-    async def _answered(self, sent: Outgoing) -> Response:
+    async def _answered(self, sent: CheckedRequest) -> Response:
         request = Request(sent.target.url, sent.method, sent.headers, sent.content)
         self.requests.append(request)
         try:
@@ -82,13 +82,13 @@ class FakeOutbound:
         raise UnexpectedRequest(f"the test has no answer for {request.method} {request.url}")
 
 
-def _judge(sent: Outgoing) -> None:
+def _judge(sent: CheckedRequest) -> None:
     """Refuse an address that is not a public one. Names are taken for public."""
     try:
         ip_address(sent.target.host)
     except ValueError:
         return
-    if not allowed(read_address(sent.target.host)):
+    if not is_allowed(parse_address(sent.target.host)):
         raise OutboundRefused("The target is not a public address.")
 
 

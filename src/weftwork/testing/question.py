@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.json.values import is_array
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, effect_key
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader
@@ -15,7 +15,7 @@ from weftwork.protocol.timestamps import iso
 from weftwork.testing.call_recorder import Performed, Seen
 from weftwork.testing.errors import Unmet
 
-MASK: Final = mask("").removesuffix("]")
+MASK: Final = redaction_marker("").removesuffix("]")
 """How every marker of something hidden begins."""
 
 

@@ -14,7 +14,7 @@ from weftwork.adapters.providers.script import ScriptUnreadable, read_script
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.models.prompt_templates import PromptTemplate, Templates, check_template, parse_template
+from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, check_template, parse_template
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import FileUnusable, read_document
 
@@ -35,11 +35,11 @@ MAX_BYTES: Final = 524_288
 """Of one file."""
 
 
-def host_templates(settings: Settings) -> Templates:
+def host_templates(settings: Settings) -> PromptTemplates:
     """The templates that references of this host's nodes find. Raises SettingsError."""
     found = [*_conformance()] if settings.conformance else []
     try:
-        return Templates([*found, *(each for folder in settings.prompts for each in _of_folder(Path(folder)))])
+        return PromptTemplates([*found, *(each for folder in settings.prompts for each in _of_folder(Path(folder)))])
     except ValueError as error:
         raise SettingsError(f"--prompts: {error}") from None
 

@@ -8,7 +8,7 @@ from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, distinct, find_nodes, nodes_among
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.models.prompt_templates import Templates
+from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.settings import SettingsError
 
@@ -17,7 +17,7 @@ def node_types(
     outbound: Outbound | None = None,
     conversation: bool = True,
     conformance: bool = True,
-    templates: Templates | None = None,
+    templates: PromptTemplates | None = None,
 ) -> dict[str, NodeType]:
     """The node types that come with the package, by the name that a definition uses; without a client none sends."""
     return {node.declaration.type_id: node for node in builtin(outbound, conversation, conformance, templates)}

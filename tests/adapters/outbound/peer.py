@@ -13,15 +13,15 @@ import pytest
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.guard import Guard
-from weftwork.protocol.net.address import Address, allowed
+from weftwork.protocol.net.address import Address, is_allowed
 from weftwork.protocol.net.outbound import FetchLimits
-from weftwork.protocol.net.target import Policy
+from weftwork.protocol.net.target import OutboundPolicy
 
 BOUND = 20.0
 AUTHORITY = Path(__file__).parent / "ca" / "authority.pem"
 """Good for 100 years, as is the certificate of api.test, *.wild.test, 127.0.0.1 and ::1."""
 CERTIFICATE = AUTHORITY.with_name("api-test.pem")
-OPEN = Policy(private=True)
+OPEN = OutboundPolicy(private=True)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ async def listening(*addresses: str, tls: bool = False) -> AsyncIterator[Peer]:
 
 @contextlib.asynccontextmanager
 async def sending(
-    policy: Policy = OPEN, names: "Names | None" = None, guard: Guard | None = None, **limits: int
+    policy: OutboundPolicy = OPEN, names: "Names | None" = None, guard: Guard | None = None, **limits: int
 ) -> AsyncIterator[GuardedClient]:
     client = GuardedClient(policy, FetchLimits(**limits), names, guard)
     try:
@@ -152,6 +152,6 @@ def two_sided(names: Names, monkeypatch: pytest.MonkeyPatch) -> Guard:
     monkeypatch.setattr(guard, "is_own", lambda address: False)
 
     def judge(address: Address, private: bool) -> bool:
-        return str(address) == PUBLIC or allowed(address, private)
+        return str(address) == PUBLIC or is_allowed(address, private)
 
     return Guard(names, judge=judge)

@@ -86,9 +86,9 @@ def test_a_name_that_moves_is_blocked(address: str) -> None:
 
 
 def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    from weftwork.protocol.net.address import read_address
+    from weftwork.protocol.net.address import parse_address
 
-    monkeypatch.setattr(Guard, "check", lambda self, text: read_address(text))
+    monkeypatch.setattr(Guard, "check", lambda self, text: parse_address(text))
     with pytest.raises(AssertionError, match="fetched"):
         test_a_name_that_moves_is_blocked("127.0.0.1")
 

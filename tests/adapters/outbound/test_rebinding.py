@@ -7,13 +7,13 @@ from tests.adapters.outbound.peer import INSIDE, OPEN, PUBLIC, Names, listening,
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.response import Progress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
-from weftwork.protocol.net.target import Policy
+from weftwork.protocol.net.target import OutboundPolicy
 
 BOTH = (PUBLIC, INSIDE)
 
 
-def lenient(port: int) -> Policy:
-    return Policy(frozenset({port}), http=True)
+def lenient(port: int) -> OutboundPolicy:
+    return OutboundPolicy(frozenset({port}), http=True)
 
 
 @pytest.mark.rule("out-05")

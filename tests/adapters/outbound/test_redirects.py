@@ -18,11 +18,11 @@ from tests.adapters.outbound.peer import (
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
-from weftwork.protocol.net.address import Address, read_address
-from weftwork.protocol.net.outbound import MAX_REDIRECTS, Outgoing, redirected
-from weftwork.protocol.net.target import OutboundRefused, Policy, read_target
+from weftwork.protocol.net.address import Address, parse_address
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, follow_redirect
+from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused, parse_target
 
-HTTP = Policy(private=True)
+HTTP = OutboundPolicy(private=True)
 SECRETS = (
     ("Authorization", "Bearer secret"),
     ("Cookie", "a=secret"),
@@ -32,12 +32,14 @@ SECRETS = (
 KEPT = (("Accept", "text/plain"), ("Content-Type", "application/json"))
 
 
-def asked(url: str = "https://api.test/a/b?c", method: str = "POST") -> Outgoing:
-    return Outgoing(read_target(url, HTTP), method, (*SECRETS, *KEPT), b"{}")
+def asked(url: str = "https://api.test/a/b?c", method: str = "POST") -> CheckedRequest:
+    return CheckedRequest(parse_target(url, HTTP), method, (*SECRETS, *KEPT), b"{}")
 
 
-def follow(status: int, location: str | None, sent: Outgoing | None = None, policy: Policy = HTTP) -> Outgoing | None:
-    return redirected(sent or asked(), status, location, policy)
+def follow(
+    status: int, location: str | None, sent: CheckedRequest | None = None, policy: OutboundPolicy = HTTP
+) -> CheckedRequest | None:
+    return follow_redirect(sent or asked(), status, location, policy)
 
 
 @pytest.mark.rule("out-04")
@@ -108,7 +110,7 @@ def test_a_redirect_that_may_not_be_followed_is_refused(place: str) -> None:
 def test_a_redirect_may_not_leave_the_allowed_ports_and_schemes() -> None:
     for place in ("https://api.test:8443/", "http://api.test/", "https://x.local/"):
         with pytest.raises(OutboundRefused):
-            follow(302, place, policy=Policy())
+            follow(302, place, policy=OutboundPolicy())
 
 
 def moved(place: str, status: int = 302) -> bytes:
@@ -148,7 +150,7 @@ def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pyte
 
     async def work() -> None:
         async with listening(PUBLIC, INSIDE) as peer:
-            policy = Policy(frozenset({peer.port}), http=True)
+            policy = OutboundPolicy(frozenset({peer.port}), http=True)
             async with sending(policy, guard=two_sided(names, monkeypatch)) as client:
                 route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
                 with pytest.raises(FetchRefused):
@@ -165,7 +167,7 @@ def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monke
     def first(self: Guard, text: str) -> Address:
         judged.append(text)
         # The address of the first name, and the other end of that connection.
-        return whole(self, text) if len(judged) <= 2 else read_address(text)
+        return whole(self, text) if len(judged) <= 2 else parse_address(text)
 
     monkeypatch.setattr(Guard, "check", first)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
@@ -198,10 +200,12 @@ def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
 
 
 def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(sent: Outgoing, status: int, location: str | None, policy: Policy) -> Outgoing | None:
-        found = redirected(sent, status, location, policy)
-        return found and Outgoing(found.target, found.method, sent.headers, found.content)
+    def careless(
+        sent: CheckedRequest, status: int, location: str | None, policy: OutboundPolicy
+    ) -> CheckedRequest | None:
+        found = follow_redirect(sent, status, location, policy)
+        return found and CheckedRequest(found.target, found.method, sent.headers, found.content)
 
-    monkeypatch.setattr(client_module, "redirected", careless)
+    monkeypatch.setattr(client_module, "follow_redirect", careless)
     with pytest.raises(AssertionError, match="secret"):
         test_secrets_do_not_reach_another_origin_on_the_wire()

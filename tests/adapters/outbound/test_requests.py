@@ -11,7 +11,7 @@ from tests.adapters.outbound.peer import OPEN, Peer, listening, run, sending
 from weftwork.adapters.outbound.client import AT_ONCE
 from weftwork.ports.outbound import FetchRefused, Request
 from weftwork.protocol.net import outbound
-from weftwork.protocol.net.outbound import METHODS, outgoing
+from weftwork.protocol.net.outbound import METHODS, check_request
 from weftwork.protocol.net.target import OutboundRefused
 
 
@@ -104,13 +104,13 @@ def test_without_the_check_headers_could_be_injected(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "get", "GET ", "", "PURGE", "GET / HTTP/1.1\r\nX: "])
 def test_other_methods_are_refused(method: str) -> None:
     with pytest.raises(OutboundRefused):
-        outgoing("https://example.com/", method, (), b"", OPEN)
+        check_request("https://example.com/", method, (), b"", OPEN)
 
 
 def test_too_many_or_too_large_headers_are_refused() -> None:
     for headers in ((("a", "b"),) * (outbound.MAX_HEADERS + 1), (("a", "b" * outbound.MAX_HEADER_BYTES),)):
         with pytest.raises(OutboundRefused):
-            outgoing("https://example.com/", "GET", headers, b"", OPEN)
+            check_request("https://example.com/", "GET", headers, b"", OPEN)
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

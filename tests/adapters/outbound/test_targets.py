@@ -13,7 +13,7 @@ from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.resolver import SystemResolver
 from weftwork.ports.node_outcome import Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
-from weftwork.protocol.net.target import Policy
+from weftwork.protocol.net.target import OutboundPolicy
 
 Sink = Callable[[str], Awaitable[str]]
 EVERYWHERE = ("0.0.0.0", "::")
@@ -30,9 +30,9 @@ async def tried(sink: Sink, port: int, urls: list[str]) -> dict[str, int]:
     return outcomes
 
 
-def lenient(port: int) -> Policy:
+def lenient(port: int) -> OutboundPolicy:
     """Neither the scheme nor the port is what refuses."""
-    return Policy(frozenset({port}), http=True)
+    return OutboundPolicy(frozenset({port}), http=True)
 
 
 @pytest.mark.rule("out-01")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.models import selection
-from weftwork.protocol.models.selection import Choice, check_choice, chosen
+from weftwork.protocol.models.selection import ModelSelection, check_selection, select_model
 
 NODE = {"provider": "acme", "model": "acme-1", "temperature": 0.5, "maxTokens": 50}
 
@@ -18,19 +18,21 @@ NODE = {"provider": "acme", "model": "acme-1", "temperature": 0.5, "maxTokens": 
 @pytest.mark.parametrize(
     ("configurable", "config", "choice"),
     [
-        ({}, {}, Choice()),
-        ({}, NODE, Choice("acme", "acme-1", 0.5, 50)),
-        ({"model": "m", "temperature": 0, "maxTokens": 9.0}, NODE, Choice("acme", "m", 0, 9)),
-        ({"ai.model": "a", "model": "m"}, NODE, Choice("acme", "a", 0.5, 50)),
-        ({"ai": {"model": "a"}, "model": "m"}, {}, Choice("", "a")),
-        ({"ai.provider": "other"}, NODE, Choice("other", "", 0.5, 50)),
-        ({"ai": {"provider": "other", "model": "o"}}, NODE, Choice("other", "o", 0.5, 50)),
-        ({"ai.provider": "acme"}, NODE, Choice("acme", "acme-1", 0.5, 50)),
-        ({"ai.provider": "other"}, {"model": "acme-1"}, Choice("other")),
+        ({}, {}, ModelSelection()),
+        ({}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
+        ({"model": "m", "temperature": 0, "maxTokens": 9.0}, NODE, ModelSelection("acme", "m", 0, 9)),
+        ({"ai.model": "a", "model": "m"}, NODE, ModelSelection("acme", "a", 0.5, 50)),
+        ({"ai": {"model": "a"}, "model": "m"}, {}, ModelSelection("", "a")),
+        ({"ai.provider": "other"}, NODE, ModelSelection("other", "", 0.5, 50)),
+        ({"ai": {"provider": "other", "model": "o"}}, NODE, ModelSelection("other", "o", 0.5, 50)),
+        ({"ai.provider": "acme"}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
+        ({"ai.provider": "other"}, {"model": "acme-1"}, ModelSelection("other")),
     ],
 )
-def test_the_run_wins_over_the_node(configurable: dict[str, Any], config: dict[str, Any], choice: Choice) -> None:
-    assert chosen(configurable, config) == choice
+def test_the_run_wins_over_the_node(
+    configurable: dict[str, Any], config: dict[str, Any], choice: ModelSelection
+) -> None:
+    assert select_model(configurable, config) == choice
 
 
 @pytest.mark.rule("model-17")
@@ -41,8 +43,10 @@ def test_the_run_wins_over_the_node(configurable: dict[str, Any], config: dict[s
 )
 def test_both_spellings_choose_the_same(asked: dict[str, str], config: dict[str, str]) -> None:
     flat = {f"ai.{name}": value for name, value in asked.items()}
-    assert chosen(flat, config) == chosen({"ai": asked}, config) == chosen({**flat, "ai": asked}, config)
-    assert chosen(flat, config).provider == asked.get("provider", config.get("provider", ""))
+    assert (
+        select_model(flat, config) == select_model({"ai": asked}, config) == select_model({**flat, "ai": asked}, config)
+    )
+    assert select_model(flat, config).provider == asked.get("provider", config.get("provider", ""))
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -62,7 +66,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("configurable", "pointer"), BAD)
 def test_what_is_not_offered_is_refused_and_pointed_at(configurable: dict[str, Any], pointer: str) -> None:
     with pytest.raises(ClientFault) as caught:
-        check_choice(configurable, ("scripted", "mock"))
+        check_selection(configurable, ("scripted", "mock"))
     assert (caught.value.code, caught.value.details) == ("validation_error", {"pointer": pointer})
 
 
@@ -78,7 +82,7 @@ def test_what_is_not_offered_is_refused_and_pointed_at(configurable: dict[str, A
     ],
 )
 def test_what_is_offered_may_be_asked_for(configurable: dict[str, Any]) -> None:
-    check_choice(configurable, ("scripted", "mock"))
+    check_selection(configurable, ("scripted", "mock"))
 
 
 @pytest.mark.rule("model-18")
@@ -91,17 +95,17 @@ def test_what_is_offered_may_be_asked_for(configurable: dict[str, Any]) -> None:
 )
 def test_a_credential_is_for_those_that_take_one(configurable: dict[str, Any], details: Any) -> None:
     with pytest.raises(ClientFault) as caught:
-        check_choice(configurable, ("mock",))
+        check_selection(configurable, ("mock",))
     assert (caught.value.code, caught.value.status, caught.value.details) == ("credential_forbidden", 403, details)
     assert "cred-1" not in str(caught.value)
     if details:
-        check_choice(configurable, ("mock",), byok=("mock",))
+        check_selection(configurable, ("mock",), byok=("mock",))
 
 
 def test_without_the_check_a_credential_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "_ai", lambda *_: None)  # sabotage
-    check_choice({"ai.credentialRef": "cred-1"}, ("mock",))
+    monkeypatch.setattr(selection, "_ai_option", lambda *_: None)  # sabotage
+    check_selection({"ai.credentialRef": "cred-1"}, ("mock",))
 
 
 def test_a_budget_is_a_number_that_every_reader_takes() -> None:
-    assert chosen({"maxTokens": 1e308}, {}).max_tokens == selection.MOST_TOKENS
+    assert select_model({"maxTokens": 1e308}, {}).max_tokens == selection.MAX_TOKENS

@@ -175,7 +175,7 @@ def test_a_mock_is_for_test_keys_and_must_be_playable(mode: Mode, wanted: Any, s
 
 
 def test_without_the_check_any_provider_could_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "check_choice", lambda *_: None)  # sabotage
+    monkeypatch.setattr(runs, "check_selection", lambda *_: None)  # sabotage
 
     async def work() -> None:
         async with open_inside(delays("short", 0)) as inside:

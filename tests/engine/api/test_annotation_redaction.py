@@ -10,8 +10,8 @@ from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run
 from weftwork.engine.api.annotations import RUNS_KEPT, Learner
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.privacy.redaction import COPY, Redactor
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader, RunKey
@@ -53,8 +53,8 @@ def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
             await bench.executor.recover()
         shown = await say(bench, key, SAYING)
         assert CANARY not in json.dumps([shown, await listed(bench, key)])
-        assert shown["signal"]["label"] == mask("secret")
-        assert shown["note"] == f"<{mask('secret')}> and {mask('secret')}"
+        assert shown["signal"]["label"] == redaction_marker("secret")
+        assert shown["note"] == f"<{redaction_marker('secret')}> and {redaction_marker('secret')}"
         assert (await say(bench, key, {**FLAG, "note": "plain"}))["note"] == "plain"
         free = await bench.start(GATE)
         assert (await say(bench, free, SAYING))["note"] == SAYING["note"], "another run hides nothing"
@@ -65,7 +65,7 @@ def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
 
 @pytest.mark.rule("hide-03")
 def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Redactor, "shown_value", lambda self, value: value)
+    monkeypatch.setattr(Redactor, "visible_value", lambda self, value: value)
 
     async def work() -> str:
         bench = Bench()
@@ -95,11 +95,11 @@ def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
             plan = await bench.catalog.pinned(stored.header.workflow_id, stored.header.definition)
             return await learner.shown(stored, plan, {"note": CANARY})
 
-        assert [await shown() for _ in range(3)] == [{"note": mask("secret")}] * 3
+        assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
         assert reads == 1
         bench.stage.release("b")
         await bench.end(key)
-        assert [await shown() for _ in range(3)] == [{"note": mask("secret")}] * 3
+        assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
         assert reads == 2
         for _ in range(RUNS_KEPT + 5):
             key = await guarded(bench)
@@ -122,7 +122,7 @@ def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
         monkeypatch.setattr(bench.catalog, "pinned", _unreadable)
         shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
         texts = [shown["note"], shown["signal"]["label"], shown["signal"]["correction"]]
-        assert texts == ([mask(COPY)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])
+        assert texts == ([redaction_marker(COPY_NAME)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])
         fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "nobody"}})
         assert fault.details == {"pointer": "/target/nodeId"}
         await bench.close()

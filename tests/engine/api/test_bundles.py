@@ -18,7 +18,7 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.test_endpoints import EventQuery, Observation
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
-from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES
+from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Draft, Event
 from weftwork.protocol.run.header import Owner, RunHeader, RunKey
@@ -126,7 +126,7 @@ def test_nothing_is_read_behind_the_cap() -> None:
         body = await _rest(pieces)
         document = json.loads(body)
         assert MAX_BYTES - 5_000 < len(body) <= MAX_BYTES
-        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
         assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
         seen = sum(each for each, _ in pages.read_at)
         assert seen < len(document["events"]) + module.PAGE

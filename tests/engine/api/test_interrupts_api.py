@@ -101,12 +101,12 @@ def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
     run(work)
     assert given[:2] == [
-        Answerer("key_1", delegate=True, override=True),
+        Answerer("key_1", may_delegate=True, may_override=True),
         Answerer("key_9", frozenset({"ada"})),
     ]
     by_token, by_link = given[2:]
-    assert by_token == Answerer(by_token.principal, bound=by_token.principal, bearer=False)
-    assert by_link == Answerer(by_link.principal, frozenset({"bob"}), bound="bob", bearer=False)
+    assert by_token == Answerer(by_token.principal, bound_person=by_token.principal, has_key=False)
+    assert by_link == Answerer(by_link.principal, frozenset({"bob"}), bound_person="bob", has_key=False)
     assert by_token.principal.startswith("link:")
     assert by_link.principal != by_token.principal
 

@@ -148,7 +148,7 @@ def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
         await settled()
         kept = bench.executor._loader._resting[True][key]
         assert kept.redactor is not None
-        assert "hunter2" not in kept.redactor.shown_value("it is hunter2-hunter2")
+        assert "hunter2" not in kept.redactor.visible_value("it is hunter2-hunter2")
         await bench.close()
 
     run(work)

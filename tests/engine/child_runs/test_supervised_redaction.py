@@ -50,8 +50,8 @@ def test_a_decision_that_reads_a_secret_is_still_a_decision(monkeypatch: pytest.
         return [kind for kind, payload in payloads if schema.check_payload(kind, payload)]
 
     assert run(wrong) == []
-    monkeypatch.setattr(Redactor, "_made", lambda redactor, node_id, value: value)
-    monkeypatch.setattr("weftwork.protocol.privacy.redaction.FIXED", frozenset())
+    monkeypatch.setattr(Redactor, "_without_protocol_words", lambda redactor, node_id, value: value)
+    monkeypatch.setattr("weftwork.protocol.privacy.redaction.FIXED_MEMBERS", frozenset())
     assert "runOrchestrator.decided" in run(wrong)
 
 
@@ -65,5 +65,5 @@ def test_a_worker_that_is_named_by_a_secret_is_not_named_in_the_log(monkeypatch:
         return [event.type for event in events if SECRET.encode() in event.payload]
 
     assert run(shown) == []
-    monkeypatch.setattr("weftwork.protocol.privacy.redaction.members", lambda kind, payload: ())
+    monkeypatch.setattr("weftwork.protocol.privacy.redaction.value_members", lambda kind, payload: ())
     assert "core.workflowChain.event" in run(shown)

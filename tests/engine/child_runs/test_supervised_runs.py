@@ -162,7 +162,7 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
         assert [each["speakerId"] for each in turns] == ["host:supervisor"] * (routing == "conversation")
 
     run(work)
-    for table in (value_paths.MADE, value_paths.VALUES):
+    for table in (value_paths.MADE_MEMBERS, value_paths.VALUE_MEMBERS):
         monkeypatch.delitem(table, "runOrchestrator.decided")
     with pytest.raises(AssertionError):
         run(work)

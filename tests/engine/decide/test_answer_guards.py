@@ -10,7 +10,7 @@ from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import Bench, quiet, run
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.people.interrupt_validation import MAX_SCHEMAS, check_interrupt
+from weftwork.protocol.people.interrupt_validation import MAX_SCHEMA_BYTES, check_interrupt
 from weftwork.protocol.run.interrupts import Interrupt
 
 SECRET = "4711-secret"
@@ -39,7 +39,7 @@ def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
 
     run(work)
     monkeypatch.setattr("weftwork.protocol.people.approvals._NEEDS", {})
-    monkeypatch.setattr("weftwork.protocol.people.approvals._modern", lambda value, actions: value)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._upgrade_legacy_answer", lambda value, actions: value)
     monkeypatch.setattr("weftwork.protocol.people.approvals._ANSWER", {"type": "object"})
     with pytest.raises(pytest.fail.Exception):
         run(work)
@@ -48,7 +48,7 @@ def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
 def test_whose_vote_it_was_is_not_for_the_one_who_votes_to_say() -> None:
     async def work() -> None:
         bench, key = await asked("approval", gate(actions=ALL))
-        link = Answerer("link:1", bound="ada", bearer=False)
+        link = Answerer("link:1", bound_person="ada", has_key=False)
         value = {"action": "accept", "voter": "bob", "votes": {"bob": "accept"}}
         assert await bench.answer(key, value, by=link) == "completed"
         (resolved,) = await said(bench, key, "interrupt.resolved")
@@ -104,7 +104,7 @@ def test_a_marker_is_no_answer_to_a_hidden_question(monkeypatch: pytest.MonkeyPa
         assert await bench.answer(key, {"use": "something else"}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.decide.interrupts.MARK", "never")
+    monkeypatch.setattr("weftwork.engine.decide.interrupts.MARKER_PREFIX", "never")
     with pytest.raises(pytest.fail.Exception):
         run(work)
 
@@ -114,7 +114,7 @@ def test_what_all_questions_cost_together_is_bounded(monkeypatch: pytest.MonkeyP
     def questions(count: int, schema: dict[str, Any]) -> dict[str, Any]:
         return {"questions": [{"id": f"q{at}", "question": "?", "schema": schema} for at in range(count)]}
 
-    large = questions(10, {"enum": ["x" * 1000 + str(at) for at in range(MAX_SCHEMAS // 10_000)]})
+    large = questions(10, {"enum": ["x" * 1000 + str(at) for at in range(MAX_SCHEMA_BYTES // 10_000)]})
     assert check_interrupt(Interrupt("clarification", "k", questions(1, large["questions"][0]["schema"]))) == []
     more = questions(20, large["questions"][0]["schema"])
     assert [each.rule for each in check_interrupt(Interrupt("clarification", "k", more))] == ["size"]

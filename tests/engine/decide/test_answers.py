@@ -161,7 +161,7 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
         assert await bench.answer(key, {"eventPayload": GOOD["external-event"]}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers._holds", lambda *arguments: True)
+    monkeypatch.setattr("weftwork.protocol.people.answers._matches_correlation", lambda *arguments: True)
     if isinstance(value, dict):
         with pytest.raises(pytest.fail.Exception):
             run(work)
@@ -236,7 +236,7 @@ def test_an_answer_of_any_kind_fits_the_schema_of_its_question(monkeypatch: pyte
 @pytest.mark.parametrize("kind", ["approval", "low-confidence"])
 def test_nothing_untrusted_advances_an_approval(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        model = Answerer("agent", trust="untrusted", delegate=True, override=True)
+        model = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
         bench, key = await asked(kind)
         assert (await refused(bench, key, GOOD[kind], model))[:2] == (403, "untrusted_content_blocks_approval")
         other, asking = await asked("clarification")
@@ -244,7 +244,7 @@ def test_nothing_untrusted_advances_an_approval(kind: str, monkeypatch: pytest.M
         assert await bench.answer(key, GOOD[kind]) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.decide.interrupts.check_trust", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.engine.decide.interrupts.check_answer_trust", lambda *arguments: None)
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

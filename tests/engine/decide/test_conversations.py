@@ -14,7 +14,7 @@ from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import Interrupt
 
-PERSON = Answerer("link:7", bound="ada", bearer=False)
+PERSON = Answerer("link:7", bound_person="ada", has_key=False)
 
 
 def said(key: str, kind: str, **more: Any) -> Interrupt:
@@ -145,6 +145,6 @@ def test_a_conversation_out_of_order_fails_its_node(
         assert kinds in ([], ["opened"], ["opened", "closed"])
 
     run(work)
-    monkeypatch.setattr("weftwork.engine.decide.transitions.misplaced", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.request_refusal", lambda *arguments: None)
     with pytest.raises((AssertionError, KeyError)):
         run(work)

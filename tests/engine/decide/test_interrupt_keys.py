@@ -122,7 +122,7 @@ def test_one_approval_is_none_of_something_else_under_the_same_key(
 
     run(work)
     monkeypatch.setattr("weftwork.adapters.nodes.people.interrupt_request.is_answer_to", lambda *arguments: True)
-    monkeypatch.setattr("weftwork.engine.decide.transitions.misplaced", lambda *arguments: None)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.request_refusal", lambda *arguments: None)
     with pytest.raises((AssertionError, ValueError)):
         run(work)
 

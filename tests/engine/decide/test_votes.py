@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.engine.decide.test_answers import GATE, asked, refused
 from tests.harness.engine_harness import Bench, run
 from weftwork.protocol.json import schema
-from weftwork.protocol.people.approvals import Answerer, tally
+from weftwork.protocol.people.approvals import Answerer, tally_votes
 from weftwork.protocol.run.header import RunKey
 
 ALL = ["accept", "reject", "refine", "edit-accept", "ask"]
 KEY = Answerer("key_1", frozenset({"alice"}))
-TRUSTED = Answerer("key_9", delegate=True)
-OWNER = Answerer("key_0", override=True)
+TRUSTED = Answerer("key_9", may_delegate=True)
+OWNER = Answerer("key_0", may_override=True)
 
 
 def gate(**more: Any) -> dict[str, Any]:
@@ -176,11 +176,11 @@ def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(m
         assert (await refused(bench, key, yes, Answerer("key_2", frozenset({"mallory"}))))[:2] == (403, "forbidden")
         assert (await refused(bench, key, {**yes, "voter": "bob"}, KEY))[:2] == (403, "forbidden")
         assert (await refused(bench, key, {**yes, "voter": "mallory"}, TRUSTED))[:2] == (403, "forbidden")
-        link = Answerer("link:1", frozenset({"bob"}), bound="bob", bearer=False)
+        link = Answerer("link:1", frozenset({"bob"}), bound_person="bob", has_key=False)
         assert await bench.answer(key, {**yes, "voter": "carol"}, by=link) == "waiting-approval"
         assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob"]
         assert await bench.answer(key, yes, by=link) == "waiting-approval"
-        assert (await refused(bench, key, yes, Answerer("link:2", bearer=False)))[:2] == (403, "forbidden")
+        assert (await refused(bench, key, yes, Answerer("link:2", has_key=False)))[:2] == (403, "forbidden")
         assert await bench.answer(key, yes, by=KEY) == "completed"
         assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob", "alice"]
         bench, key = await asked("approval", named)
@@ -189,7 +189,7 @@ def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(m
 
     run(work)
     monkeypatch.setattr(
-        "weftwork.engine.decide.interrupts.actor_of", lambda data, said, by: said.get("voter", by.principal)
+        "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by: said.get("voter", by.principal)
     )
     with pytest.raises((pytest.fail.Exception, AssertionError)):
         run(work)
@@ -212,7 +212,7 @@ def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() -> None:
 def test_a_gate_that_asks_for_a_key_takes_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         bench, key = await asked("approval", gate(profile="openwop-interrupt-auth-required"))
-        link = Answerer("link:1", bearer=False)
+        link = Answerer("link:1", has_key=False)
         assert (await refused(bench, key, {"action": "accept"}, link))[:2] == (403, "forbidden")
         assert await bench.answer(key, {"action": "accept"}) == "completed"
 
@@ -268,7 +268,7 @@ def test_votes_decide_as_they_are_counted_by_hand(required: int, policy: str, ca
         wanted = "accept" if yes >= required else None
         if wanted is None and (no >= 1 if policy == "single-veto" else no > required // 2):
             wanted = "reject"
-        found = tally(data, votes, action)
+        found = tally_votes(data, votes, action)
         assert (found.action, found.granted, found.required) == (wanted, yes, required)
         if wanted is not None:
             return

@@ -195,7 +195,7 @@ def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.Monkey
         return [chunk for chunk, _ in await chunks(bench, key)]
 
     if leaky:
-        monkeypatch.setattr(HoldBack, "cut", lambda self, piece, last=False: piece)
+        monkeypatch.setattr(HoldBack, "release", lambda self, piece, last=False: piece)
         assert run(work) == ["It is sword", "fish-", "9000", ", I hear"]
     else:
         assert run(work) == ["It is ", "", "[REDACTED:word]", ", I hear"]

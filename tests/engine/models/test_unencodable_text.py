@@ -91,5 +91,5 @@ def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
         return "".join(text for text, _ in await chunks(bench, key))
 
     if not learns:
-        monkeypatch.setattr(HoldBack, "know", lambda self, texts: None)
+        monkeypatch.setattr(HoldBack, "update_texts", lambda self, texts: None)
     assert run(work) == ("It is [REDACTED:mint.out]." if learns else "It is swordfish-9000.")

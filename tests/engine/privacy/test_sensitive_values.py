@@ -13,7 +13,7 @@ from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction, value_paths
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -112,16 +112,24 @@ def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
         assert SECOND not in shown
         assert witness.given == [{"y": CANARY, "minted": SECOND}]
         completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
-        assert completed["first"] == {"x": mask("first.x")}
-        assert completed["mint"] == {"out": mask("mint.out"), "open": 7}
-        assert completed["last"] == {"y": mask("last.y"), "minted": mask("last.minted")}
+        assert completed["first"] == {"x": redaction_marker("first.x")}
+        assert completed["mint"] == {"out": redaction_marker("mint.out"), "open": 7}
+        assert completed["last"] == {"y": redaction_marker("last.y"), "minted": redaction_marker("last.minted")}
         (failed,) = await bench.payloads(key, "run.failed")
-        told = {"code": "told", "message": f"It was {mask('secret')}.", "details": {"redacted": mask("tell.error")}}
+        told = {
+            "code": "told",
+            "message": f"It was {redaction_marker('secret')}.",
+            "details": {"redacted": redaction_marker("tell.error")},
+        }
         assert failed["error"] == told
         snapshot = msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
         assert schema.check("run-snapshot", snapshot) == []
         assert snapshot["nodeStates"]["tell"] == {"status": "failed", "attempt": 1, "error": told}
-        hidden = {"secret": mask("secret"), "plain": f"<{mask('secret')}>", "deep": {"er": [mask("secret")]}}
+        hidden = {
+            "secret": redaction_marker("secret"),
+            "plain": f"<{redaction_marker('secret')}>",
+            "deep": {"er": [redaction_marker("secret")]},
+        }
         assert (snapshot["variables"], snapshot["inputs"]) == (hidden, hidden)
         for event in await bench.events(key):
             assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
@@ -181,7 +189,7 @@ def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
         assert not [word for word in words if word in (documents if shape == "flag" else shown)]
         completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
         assert completed["open"] == {"x": 41}
-        assert completed["last"] == {port: mask(f"last.{port}") for port in given}
+        assert completed["last"] == {port: redaction_marker(f"last.{port}") for port in given}
         (ended,) = await bench.payloads(key, "run.completed")
         assert ended["outputs"] == {"last": completed["last"], "open": {"x": 41}}
 
@@ -219,13 +227,13 @@ def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
 
     async def work() -> None:
         bench = Bench(*witness.types())
-        key = await bench.start(document, inputs={"secret": CANARY, "plain": mask("secret")})
+        key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
         await at_the_gate(bench)
         await bench.crash()
         bench = bench.again()
         await bench.executor.recover()
         await through_the_gate(bench, key)
-        assert witness.given == [{"x": mask("secret")}]
+        assert witness.given == [{"x": redaction_marker("secret")}]
 
     run(work)
 
@@ -278,5 +286,5 @@ def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest
 
 
 def test_a_search_in_names_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(value_paths.VALUES, "node.started", ("typeId",))
+    monkeypatch.setitem(value_paths.VALUE_MEMBERS, "node.started", ("typeId",))
     assert run(lambda: shown_of("core")) != run(lambda: shown_of("harmless"))

@@ -19,7 +19,7 @@ from weftwork.protocol.people import interrupt_events
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.interrupts import Interrupt
 
-MODEL = Answerer("tool", trust="untrusted", delegate=True, override=True)
+MODEL = Answerer("tool", trust="untrusted", may_delegate=True, may_override=True)
 PERSON = Answerer("key_1")
 LOW = {"agentId": "agent", "threshold": 0.9, "observed": 0.1, "decision": {"go": True}}
 GATES: dict[str, dict[str, Any]] = {
@@ -187,7 +187,7 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
         "answers": lambda: test_no_answer_of_an_untrusted_source_moves_a_gate("core.approvalGate", WAYS[0]),
         "passing": lambda: test_no_node_lets_a_gate_of_its_own_pass("approval"),
     }
-    monkeypatch.setattr(interrupts, "check_trust", lambda kind, by: None)
-    monkeypatch.setattr(interrupt_events, "GATES", frozenset())
+    monkeypatch.setattr(interrupts, "check_answer_trust", lambda kind, by: None)
+    monkeypatch.setattr(interrupt_events, "APPROVAL_KINDS", frozenset())
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         proofs[guard]()

@@ -18,7 +18,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.interrupts import InterruptState
@@ -105,7 +105,7 @@ def expected_error(state: RunState, node_id: str | None, error: Any) -> Any:
     """A node that was given something sensitive shows no details."""
     if node_id is None or "details" not in error or not state.plan.nodes[node_id].hides_outputs:
         return error
-    return {**error, "details": {"redacted": mask(f"{node_id}.error")}}
+    return {**error, "details": {"redacted": redaction_marker(f"{node_id}.error")}}
 
 
 def is_shown(row: Any, value: Any) -> bool:
@@ -137,9 +137,9 @@ def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
     """What the store should have cached, from the state alone. A node that never began has no row."""
     rows: dict[tuple[str, str], Any] = {}
     for name, value in state.variables.items():
-        rows["variable", name] = mask(name) if name in state.plan.sensitive_variables else value
+        rows["variable", name] = redaction_marker(name) if name in state.plan.sensitive_variables else value
     for name, channel in state.channels.items():
-        rows["channel", name] = mask(name) if name in state.plan.taint.channels else channel.value
+        rows["channel", name] = redaction_marker(name) if name in state.plan.taint.channels else channel.value
     for name, asked in state.interrupts.items():
         rows["interrupt", name] = expected_interrupt(state, name, asked)
     for node_id, each in state.nodes.items():
@@ -155,7 +155,7 @@ def expected_rows(state: RunState) -> dict[tuple[str, str], Any]:
 
 
 def hidden(value: Any) -> Any:
-    return msgspec.json.decode(encode_stored(value).replace(SECRET.encode(), mask("hidden").encode()))
+    return msgspec.json.decode(encode_stored(value).replace(SECRET.encode(), redaction_marker("hidden").encode()))
 
 
 async def check_caches(bench: Bench, key: RunKey) -> None:

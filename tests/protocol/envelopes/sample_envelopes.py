@@ -9,7 +9,7 @@ from weftwork.protocol.envelopes.gate_rules import GateRules, RecordedOutcome
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid, outcome_document
-from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
 Json = dict[str, Any]
 GONE = object()
@@ -89,9 +89,9 @@ def rules(**more: Any) -> GateRules:
     return GateRules(**{"kinds": KINDS, **more})
 
 
-def knowing(**secrets: str) -> Copies:
+def knowing(**secrets: str) -> SecretMatcher:
     """Secrets by their ids."""
-    made = Copies()
+    made = SecretMatcher()
     for name, value in secrets.items():
         made.learn_secret(name, value)
     return made

@@ -13,7 +13,7 @@ from tests.protocol.envelopes.sample_envelopes import GONE, envelope, knowing, r
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, outcome_document
-from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, Copies, redact
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, SecretMatcher, redact_value
 
 KEY, TOKEN = "sk-live-1f2e3d", "sk-live-1f2e3d-long"
 HIDDEN, LONG = "[REDACTED:key]", "[REDACTED:token]"
@@ -47,24 +47,24 @@ HIDDEN, LONG = "[REDACTED:key]", "[REDACTED:token]"
 def test_secrets_are_replaced_and_counted(value: Any, shown: Any, count: int) -> None:
     secrets = knowing(key=KEY, token=TOKEN)
     before = copy.deepcopy(value)
-    assert redact(value, secrets) == (shown, count)
+    assert redact_value(value, secrets) == (shown, count)
     assert value == before
-    assert redact(shown, secrets) == (shown, 0)
+    assert redact_value(shown, secrets) == (shown, 0)
 
 
 def test_names_that_become_the_same_stay_apart() -> None:
     secrets = knowing(key=KEY)
     secrets.learn_secret("key", TOKEN)
-    shown, count = redact({TOKEN: 1, KEY: 2, HIDDEN: 3}, secrets)
+    shown, count = redact_value({TOKEN: 1, KEY: 2, HIDDEN: 3}, secrets)
     assert (sorted(shown.values()), count) == ([1, 2, 3], 2)
     assert KEY not in str(shown)
 
 
 def test_what_holds_no_secret_is_not_copied() -> None:
     value = {"a": [{"b": "c"}], "d": [KEY]}
-    shown, _ = redact(value, knowing(key=KEY))
+    shown, _ = redact_value(value, knowing(key=KEY))
     assert shown["a"] is value["a"]
-    assert redact(value["a"], knowing(key=KEY))[0] is value["a"]
+    assert redact_value(value["a"], knowing(key=KEY))[0] is value["a"]
 
 
 @pytest.mark.parametrize(
@@ -72,46 +72,46 @@ def test_what_holds_no_secret_is_not_copied() -> None:
 )
 def test_a_secret_of_any_length_is_found_and_no_marker_is_harmed(secret: str) -> None:
     secrets = knowing(k=secret)
-    shown, count = redact([f"0{secret}0", "[REDACTED:0]"], secrets)
+    shown, count = redact_value([f"0{secret}0", "[REDACTED:0]"], secrets)
     assert shown == ["0[REDACTED:k]0", "[REDACTED:0]"]
     assert count == 1
-    assert redact(shown, secrets) == (shown, 0)
-    assert not secrets.unmentioned(json.dumps([f"0{secret}0"], ensure_ascii=False).encode())
+    assert redact_value(shown, secrets) == (shown, 0)
+    assert not secrets.is_absent_in_json(json.dumps([f"0{secret}0"], ensure_ascii=False).encode())
 
 
 def test_a_secret_longer_than_what_is_compared_of_texts_is_found_whole() -> None:
     long = "k" * (MAX_TEXT * 3)
-    assert redact(f"<{long}> after", knowing(k=long)) == ("<[REDACTED:k]> after", 1)
-    assert redact(f"<{long[:-1]}>", knowing(k=long))[1] == 0
+    assert redact_value(f"<{long}> after", knowing(k=long)) == ("<[REDACTED:k]> after", 1)
+    assert redact_value(f"<{long[:-1]}>", knowing(k=long))[1] == 0
     exact = "k" * MAX_TEXT
-    assert redact(f"<{exact}> after", knowing(k=exact)) == ("<[REDACTED:k]> after", 1)
+    assert redact_value(f"<{exact}> after", knowing(k=exact)) == ("<[REDACTED:k]> after", 1)
 
 
 def test_a_sensitive_value_around_a_secret_is_hidden_with_it() -> None:
     secrets = knowing(key=KEY)
-    secrets.learn("[REDACTED:header]", f"Bearer {KEY} of mine")
-    assert redact(f"it is Bearer {KEY} of mine", secrets) == ("it is [REDACTED:header]", 1)
-    assert redact(f"it is {KEY}", secrets) == (f"it is {HIDDEN}", 1)
+    secrets.learn_value("[REDACTED:header]", f"Bearer {KEY} of mine")
+    assert redact_value(f"it is Bearer {KEY} of mine", secrets) == ("it is [REDACTED:header]", 1)
+    assert redact_value(f"it is {KEY}", secrets) == (f"it is {HIDDEN}", 1)
 
 
 def test_a_value_with_a_marker_inside_is_still_found() -> None:
-    secrets = Copies()
-    secrets.learn("[REDACTED:header]", "Bearer [REDACTED:key] of mine")
+    secrets = SecretMatcher()
+    secrets.learn_value("[REDACTED:header]", "Bearer [REDACTED:key] of mine")
     assert secrets.mask("it is Bearer [REDACTED:key] of mine") == "it is [REDACTED:header]"
 
 
 def test_a_secret_that_is_no_text_of_unicode_harms_nothing() -> None:
     secrets = knowing(half="\ud800", key=KEY)
-    assert secrets.unmentioned(b'"nothing"')
-    assert secrets.absent("nothing")
-    assert not secrets.absent(KEY)
-    assert knowing(half="\ud800").unmentioned(b'"nothing"')
-    assert knowing(half="\ud800").absent("nothing")
+    assert secrets.is_absent_in_json(b'"nothing"')
+    assert secrets.is_absent("nothing")
+    assert not secrets.is_absent(KEY)
+    assert knowing(half="\ud800").is_absent_in_json(b'"nothing"')
+    assert knowing(half="\ud800").is_absent("nothing")
 
 
 def test_an_empty_secret_is_none() -> None:
-    assert redact("text", knowing(k="")) == ("text", 0)
-    assert knowing(k="").unmentioned(b'"text"')
+    assert redact_value("text", knowing(k="")) == ("text", 0)
+    assert knowing(k="").is_absent_in_json(b'"text"')
 
 
 def test_the_first_id_of_a_secret_stays() -> None:
@@ -122,7 +122,7 @@ def test_the_first_id_of_a_secret_stays() -> None:
 
 def test_a_hostile_text_is_masked_in_one_go() -> None:
     secrets = knowing(**{f"k{length}": "a" * length for length in range(100, 1100, 100)})
-    shown, count = redact("a" * 999 + "b" + "a" * 300_000, secrets)
+    shown, count = redact_value("a" * 999 + "b" + "a" * 300_000, secrets)
     assert count == 1 + 300
     assert shown.startswith("[REDACTED:k900]" + "a" * 99 + "b")
 
@@ -170,7 +170,7 @@ def test_a_secret_in_a_name_is_not_shown_either(member: str) -> None:
 
 def test_an_envelope_without_a_secret_is_not_searched_text_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
-    monkeypatch.setattr(Copies, "mask_counted", lambda self, text: (searched.append(text) or text, 0))
+    monkeypatch.setattr(SecretMatcher, "mask_counted", lambda self, text: (searched.append(text) or text, 0))
     held = rules(secrets=knowing(key=KEY))
     document = envelope("ui.a2ui-surface")
     outcome = accept(document, held).outcome
@@ -212,10 +212,10 @@ VALUES = st.recursive(
 @given(VALUES, st.dictionaries(st.text("abc", min_size=1, max_size=3), SECRETS, max_size=4))
 def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -> None:
     made = knowing(**secrets)
-    shown, count = redact(value, made)
-    assert redact(shown, made) == (shown, 0)
+    shown, count = redact_value(value, made)
+    assert redact_value(shown, made) == (shown, 0)
     clear = json.dumps(value, ensure_ascii=False).encode()
-    if made.unmentioned(clear):
+    if made.is_absent_in_json(clear):
         assert count == 0
     if count == 0:
         assert shown == value

@@ -134,6 +134,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @pytest.mark.rule("media-03")
 def test_it_ends_when_it_says_and_not_before() -> None:
-    assert not TOKEN.expired(NOW + LEEWAY_MS - 1)
-    assert TOKEN.expired(NOW + LEEWAY_MS)
-    assert not msgspec.structs.replace(TOKEN, expires_at=None).expired(10**15)
+    assert not TOKEN.is_expired(NOW + LEEWAY_MS - 1)
+    assert TOKEN.is_expired(NOW + LEEWAY_MS)
+    assert not msgspec.structs.replace(TOKEN, expires_at=None).is_expired(10**15)

@@ -4,9 +4,9 @@ import pytest
 
 from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_resolution import NO_CANDIDATE, ResolvedPrompt, resolve_prompts
-from weftwork.protocol.models.prompt_templates import PromptTemplate, Templates
+from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates
 
-LIBRARY = Templates(
+LIBRARY = PromptTemplates(
     [
         PromptTemplate("s", "1.0.0", "system", "text"),
         PromptTemplate("u", "1.0.0", "user", "text"),

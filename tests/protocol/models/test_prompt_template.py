@@ -9,18 +9,18 @@ import pytest
 
 from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_templates import (
-    MAX_TEXT,
-    REF,
-    SOURCES,
+    MAX_TEMPLATE_BYTES,
+    REF_SCHEMA,
+    VARIABLE_SOURCES,
     PromptRef,
     PromptTemplate,
-    Templates,
+    PromptTemplates,
     check_template,
-    composes,
+    config_refs,
     parse_ref,
     parse_template,
     prompt_family,
-    refs_of,
+    uses_templates,
 )
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.models import host_templates
@@ -42,7 +42,7 @@ from weftwork.wiring.models import host_templates
     ],
 )
 def test_references(given: Any, expected: PromptRef, text: str) -> None:
-    assert schema.check_inline(REF, given, "") == []
+    assert schema.check_inline(REF_SCHEMA, given, "") == []
     assert parse_ref(given) == expected
     assert parse_ref(given).text == text
 
@@ -67,7 +67,7 @@ def test_references(given: Any, expected: PromptRef, text: str) -> None:
     ],
 )
 def test_what_is_no_reference(given: Any) -> None:
-    assert schema.check_inline(REF, given, "") != []
+    assert schema.check_inline(REF_SCHEMA, given, "") != []
 
 
 @pytest.mark.rule("prompt-01")
@@ -79,16 +79,16 @@ def test_where_a_config_names_them() -> None:
         "additionalPromptRefs": ["prompt:m"],
         "prompt": "x",
     }
-    assert [(kind, ref.template_id) for kind, ref in refs_of(config)] == [
+    assert [(kind, ref.template_id) for kind, ref in config_refs(config)] == [
         ("system", "s"),
         ("user", "u"),
         ("few-shot", "f"),
         ("few-shot", "g"),
         (None, "m"),
     ]
-    assert composes(config, {})
-    assert composes({}, {"system": "prompt:s"})
-    assert not composes({"prompt": "x"}, {})
+    assert uses_templates(config, {})
+    assert uses_templates({}, {"system": "prompt:s"})
+    assert not uses_templates({"prompt": "x"}, {})
 
 
 VERSIONS = ["1.0.0-2", "1.0.0-11", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0", "1.0.9", "1.0.10"]
@@ -101,15 +101,15 @@ def version(text: str) -> PromptTemplate:
 @pytest.mark.rule("prompt-03")
 def test_the_highest_version_is_found() -> None:
     for count, highest in enumerate(VERSIONS, 1):
-        below = Templates([version(each) for each in reversed(VERSIONS[:count])])
+        below = PromptTemplates([version(each) for each in reversed(VERSIONS[:count])])
         assert below.find(PromptRef("t")) == version(highest)
-    templates = Templates(map(version, VERSIONS))
+    templates = PromptTemplates(map(version, VERSIONS))
     assert len(templates) == len(VERSIONS)
     assert templates.find(PromptRef("t", "1.0.0")) == version("1.0.0")
     for missing in (PromptRef("other"), PromptRef("t", "3.0.0"), PromptRef("t", library_id="pack")):
         assert templates.find(missing) is None
     with pytest.raises(ValueError, match=r"version 1\.0\.0 of the prompt template t is there twice"):
-        Templates([version("1.0.0"), PromptTemplate("t", "1.0.0", "user", "y")])
+        PromptTemplates([version("1.0.0"), PromptTemplate("t", "1.0.0", "user", "y")])
 
 
 @pytest.mark.rule("prompt-02")
@@ -134,7 +134,7 @@ WHOLE: dict[str, Any] = {"templateId": "acme.letter", "version": "1.0.0", "kind"
     ("change", "pointer"),
     [
         ({"kind": "assistant"}, "/kind"),
-        ({"text": "x" * (MAX_TEXT + 1)}, "/text"),
+        ({"text": "x" * (MAX_TEMPLATE_BYTES + 1)}, "/text"),
         ({"version": "1"}, "/version"),
         ({"templateId": "Acme"}, "/templateId"),
         ({"more": 1}, "/more"),
@@ -173,7 +173,7 @@ def test_the_block_is_there_with_templates() -> None:
     assert prompt_family(0) is None
     block = prompt_family(5)
     assert block is not None
-    assert block["variableSources"] == list(SOURCES)
+    assert block["variableSources"] == list(VARIABLE_SOURCES)
     assert "secret" not in block["variableSources"]
     least = {"clarificationRounds": 1, "schemaRounds": 1, "envelopesPerTurn": 1}
     root = {"protocolVersion": "1.1", "supportedEnvelopes": [], "schemaVersions": {}, "limits": least, "prompts": block}

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from weftwork.protocol.net import address
-from weftwork.protocol.net.address import DENIED_4, GLOBAL_6, PRIVATE_4, allowed, embedded, plain, read_address
+from weftwork.protocol.net.address import (
+    DENIED_IPV4,
+    GLOBAL_IPV6,
+    PRIVATE_IPV4,
+    embedded_ipv4,
+    is_allowed,
+    parse_address,
+    unmap_ipv4,
+)
 
 # fmt: off
 PUBLIC = (
@@ -42,8 +50,8 @@ INSIDE = (
 )
 def test_the_table(texts: tuple[str, ...], always: bool, private: bool) -> None:
     for text in texts:
-        found = read_address(text)
-        assert (allowed(found), allowed(found, private=True)) == (always, private), text
+        found = parse_address(text)
+        assert (is_allowed(found), is_allowed(found, private=True)) == (always, private), text
 
 
 @pytest.mark.parametrize(
@@ -51,7 +59,7 @@ def test_the_table(texts: tuple[str, ...], always: bool, private: bool) -> None:
 )
 def test_what_is_no_address_or_has_a_zone_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        read_address(text)
+        parse_address(text)
 
 
 def wrapped(bits: int) -> list[IPv6Address]:
@@ -81,8 +89,8 @@ BITS = st.integers(2, 2**32 - 1)
 def test_no_wrapping_hides_an_address(bits: int, private: bool) -> None:
     inner = IPv4Address(bits)
     for outer in wrapped(bits):
-        assert inner in [*embedded(outer), plain(outer)]
-        assert not allowed(outer, private) or allowed(inner, private)
+        assert inner in [*embedded_ipv4(outer), unmap_ipv4(outer)]
+        assert not is_allowed(outer, private) or is_allowed(inner, private)
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "10.0.0.1", "169.254.169.254"])
@@ -90,28 +98,28 @@ def test_wrapped_addresses_would_not_be_seen_by_the_networks_alone(
     inside: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outer = wrapped(int(IPv4Address(inside)))
-    assert not any(allowed(each) for each in outer)
-    monkeypatch.setattr(address, "embedded", lambda each: [])
-    monkeypatch.setattr(address, "DENIED_6", ())
-    monkeypatch.setattr(address, "GLOBAL_6", IPv6Network("::/0"))
-    monkeypatch.setattr(address, "plain", lambda each: each)
-    assert all(allowed(each) for each in outer)
+    assert not any(is_allowed(each) for each in outer)
+    monkeypatch.setattr(address, "embedded_ipv4", lambda each: [])
+    monkeypatch.setattr(address, "DENIED_IPV6", ())
+    monkeypatch.setattr(address, "GLOBAL_IPV6", IPv6Network("::/0"))
+    monkeypatch.setattr(address, "unmap_ipv4", lambda each: each)
+    assert all(is_allowed(each) for each in outer)
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     found = IPv4Address(bits)
-    listed = [network for network in (*PRIVATE_4, *DENIED_4) if found in network]
-    assert allowed(found) == (not listed)
+    listed = [network for network in (*PRIVATE_IPV4, *DENIED_IPV4) if found in network]
+    assert is_allowed(found) == (not listed)
     # Whatever Python holds for private, the table does too.
-    assert not (found.is_private and allowed(found))
+    assert not (found.is_private and is_allowed(found))
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.integers(0, 2**128 - 1))
 def test_an_ipv6_address_is_public_only_among_the_assigned(bits: int) -> None:
     found = IPv6Address(bits)
-    if allowed(found) and found.ipv4_mapped is None:
-        assert found in GLOBAL_6
+    if is_allowed(found) and found.ipv4_mapped is None:
+        assert found in GLOBAL_IPV6
         assert found.is_global

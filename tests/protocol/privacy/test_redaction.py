@@ -12,8 +12,8 @@ from tests.harness.definitions import edge, examples, header_of, node, plan_of, 
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction
-from weftwork.protocol.privacy.redaction import Redactor, reveal, shown_variable
-from weftwork.protocol.privacy.secret_matcher import Copies, mask
+from weftwork.protocol.privacy.redaction import Redactor, reveal, visible_variable
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redaction_marker
 from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
 from weftwork.protocol.run.events import Fact
 
@@ -54,26 +54,31 @@ def redactor(**inputs: Any) -> Redactor:
 
 @pytest.mark.rule("hide-01")
 def test_a_marker_names_what_it_stands_for() -> None:
-    assert mask("name") == "[REDACTED:name]"
-    assert redactor(name=CANARY).shown_value([CANARY]) == ["[REDACTED:name]"]
+    assert redaction_marker("name") == "[REDACTED:name]"
+    assert redactor(name=CANARY).visible_value([CANARY]) == ["[REDACTED:name]"]
 
 
 @pytest.mark.rule("hide-02")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sensitive_variables_are_shown_as_their_marker(shape: str) -> None:
-    assert shown_variable(PLAN, "secret", SHAPES[shape]) == mask("secret")
-    assert shown_variable(PLAN, "plain", SHAPES[shape]) == SHAPES[shape]
-    assert shown_variable(plan_of(workflow([node("a")])), "secret", SHAPES[shape]) == SHAPES[shape]
+    assert visible_variable(PLAN, "secret", SHAPES[shape]) == redaction_marker("secret")
+    assert visible_variable(PLAN, "plain", SHAPES[shape]) == SHAPES[shape]
+    assert visible_variable(plan_of(workflow([node("a")])), "secret", SHAPES[shape]) == SHAPES[shape]
 
 
 WHOLE: dict[str, tuple[str, str | None, str, str]] = {
-    "an input": ("run.started", None, "/inputs/secret", mask("secret")),
-    "a declared output": ("node.completed", "a", "/outputs/out", mask("a.out")),
-    "any output of a node that was given it": ("node.completed", "t", "/outputs/any~1port", mask("t.any/port")),
-    "a declared output of the run": ("run.completed", None, "/outputs/a/out", mask("a.out")),
-    "any output of the run": ("run.completed", None, "/outputs/t/x", mask("t.x")),
-    "a variable that changes": ("variable.changed", None, "/next", mask("secret")),
-    "a variable that changed": ("variable.changed", None, "/previous", mask("secret")),
+    "an input": ("run.started", None, "/inputs/secret", redaction_marker("secret")),
+    "a declared output": ("node.completed", "a", "/outputs/out", redaction_marker("a.out")),
+    "any output of a node that was given it": (
+        "node.completed",
+        "t",
+        "/outputs/any~1port",
+        redaction_marker("t.any/port"),
+    ),
+    "a declared output of the run": ("run.completed", None, "/outputs/a/out", redaction_marker("a.out")),
+    "any output of the run": ("run.completed", None, "/outputs/t/x", redaction_marker("t.x")),
+    "a variable that changes": ("variable.changed", None, "/next", redaction_marker("secret")),
+    "a variable that changed": ("variable.changed", None, "/previous", redaction_marker("secret")),
 }
 
 
@@ -103,10 +108,14 @@ def test_details_of_a_node_that_was_given_something_sensitive_are_hidden(kind: s
     error = {"code": "bad_thing", "message": f"bad {CANARY}", "details": {"member-name": [4711, True]}}
     payload = {"nodeId": "t", "failedNodeId": "t", "error": error}
     shown, removed = redactor(name=CANARY).hide_payload(kind, node_id, payload)
-    hidden = {"code": "bad_thing", "message": f"bad {mask('name')}", "details": {"redacted": mask("t.error")}}
+    hidden = {
+        "code": "bad_thing",
+        "message": f"bad {redaction_marker('name')}",
+        "details": {"redacted": redaction_marker("t.error")},
+    }
     assert shown == {**payload, "error": hidden}
     assert schema.check_payload(kind, shown) == []
-    assert redactor(name=CANARY).shown_error("t", error) == hidden
+    assert redactor(name=CANARY).visible_error("t", error) == hidden
     assert reveal(shown, removed) == payload
 
 
@@ -114,12 +123,12 @@ READABLE: dict[str, tuple[str, str | None, dict[str, Any], dict[str, Any]]] = {
     "other inputs": (
         "run.started", None,
         {"inputs": {"plain": f"<{CANARY}>", "list": [{"x": CANARY, "n": 4711}], CANARY: 1}},
-        {"inputs": {"plain": f"<{mask('name')}>", "list": [{"x": mask("name"), "n": 4711}], CANARY: 1}},
+        {"inputs": {"plain": f"<{redaction_marker('name')}>", "list": [{"x": redaction_marker("name"), "n": 4711}], CANARY: 1}},
     ),
     "outputs of other nodes": (
         "node.completed", "b",
         {"nodeId": "b", "outputs": {"out": [1, CANARY], "open": {"k": "v"}}},
-        {"nodeId": "b", "outputs": {"out": [1, mask("name")], "open": {"k": "v"}}},
+        {"nodeId": "b", "outputs": {"out": [1, redaction_marker("name")], "open": {"k": "v"}}},
     ),
     "ports that are not declared": (
         "node.completed", "a",
@@ -129,31 +138,31 @@ READABLE: dict[str, tuple[str, str | None, dict[str, Any], dict[str, Any]]] = {
     "outputs of the run": (
         "run.completed", None,
         {"outputs": {"a": {"open": 2}, "b": {"out": CANARY, "x": 1}}},
-        {"outputs": {"a": {"open": 2}, "b": {"out": mask("name"), "x": 1}}},
+        {"outputs": {"a": {"open": 2}, "b": {"out": redaction_marker("name"), "x": 1}}},
     ),
     "errors of other nodes": (
         "node.failed", "b",
         {"error": {"code": CANARY, "message": f"bad {CANARY}", "details": {"v": CANARY, "n": 1}}},
-        {"error": {"code": CANARY, "message": f"bad {mask('name')}", "details": {"v": mask("name"), "n": 1}}},
+        {"error": {"code": CANARY, "message": f"bad {redaction_marker('name')}", "details": {"v": redaction_marker("name"), "n": 1}}},
     ),
     "a change of another variable": (
         "variable.changed", "b",
         {"name": "plain", "previous": 1, "next": CANARY},
-        {"name": "plain", "previous": 1, "next": mask("name")},
+        {"name": "plain", "previous": 1, "next": redaction_marker("name")},
     ),
-    "the reason of a cancel": ("run.cancelled", None, {"reason": CANARY}, {"reason": mask("name")}),
+    "the reason of a cancel": ("run.cancelled", None, {"reason": CANARY}, {"reason": redaction_marker("name")}),
     "the reason of a cancel that waits": (
-        "weftwork.run.cancel-requested", None, {"reason": CANARY}, {"reason": mask("name")},
+        "weftwork.run.cancel-requested", None, {"reason": CANARY}, {"reason": redaction_marker("name")},
     ),
     "a line of a log": (
         "log.appended", "b",
         {"level": "info", "message": CANARY, "fields": {"f": CANARY}, "nodeId": CANARY},
-        {"level": "info", "message": mask("name"), "fields": {"f": mask("name")}, "nodeId": CANARY},
+        {"level": "info", "message": redaction_marker("name"), "fields": {"f": redaction_marker("name")}, "nodeId": CANARY},
     ),
     "the default of a variable": (
         "node.completed", "b",
         {"nodeId": "b", "outputs": {"x": "so default-secret it is"}},
-        {"nodeId": "b", "outputs": {"x": f"so {mask('secret')} it is"}},
+        {"nodeId": "b", "outputs": {"x": f"so {redaction_marker('secret')} it is"}},
     ),
 }  # fmt: skip
 
@@ -197,7 +206,7 @@ def test_what_the_protocol_says_itself_is_never_rewritten(name: str) -> None:
 def test_a_name_that_an_author_made_of_a_secret_does_not_show_it(kind: str, member: str) -> None:
     payload = {"nodeId": "b", member: f"pay {CANARY}"}
     shown, removed = redactor(name=CANARY).hide_payload(kind, "b", payload)
-    assert shown == {"nodeId": "b", member: f"pay {mask('name')}"}
+    assert shown == {"nodeId": "b", member: f"pay {redaction_marker('name')}"}
     assert reveal(shown, removed) == payload
 
 
@@ -209,16 +218,16 @@ def test_the_question_what_became_of_an_effect_can_be_read() -> None:
     shown, _ = made.hide_payload("interrupt.requested", "t", payload)
     assert shown["data"]["payload"]["answers"] == asked.data["payload"]["answers"]
     assert CANARY not in str(shown)
-    assert made.shown_question("t", {"data": asked.data})["data"] == shown["data"]
+    assert made.visible_interrupt("t", {"data": asked.data})["data"] == shown["data"]
     hidden, _ = made.hide_payload("interrupt.requested", "t", {**payload, "data": {"customKind": "c", "payload": 1}})
-    assert hidden["data"]["payload"] == mask("t.data.payload")
+    assert hidden["data"]["payload"] == redaction_marker("t.data.payload")
 
 
 @pytest.mark.rule("hide-03")
 def test_what_an_author_says_holds_no_copies() -> None:
     kind, payload = "acme.thing", {"any": [f"x{CANARY}"], "more": "fine"}
     shown, removed = redactor(name=CANARY).hide_payload(kind, "b", payload)
-    assert shown == {"any": [f"x{mask('name')}"], "more": "fine"}
+    assert shown == {"any": [f"x{redaction_marker('name')}"], "more": "fine"}
     assert reveal(shown, removed) == payload
 
 
@@ -226,7 +235,7 @@ def test_what_an_author_says_holds_no_copies() -> None:
 def test_the_header_is_hidden_like_the_first_event() -> None:
     inputs = {"secret": {"member-name": 4711}, "plain": CANARY, "flag": True}
     shown, removed = redactor(name=CANARY).hide_inputs(inputs)
-    assert shown == {"secret": mask("secret"), "plain": mask("name"), "flag": True}
+    assert shown == {"secret": redaction_marker("secret"), "plain": redaction_marker("name"), "flag": True}
     assert reveal(shown, removed) == inputs
 
 
@@ -234,13 +243,17 @@ def test_a_hidden_output_is_known_from_then_on() -> None:
     made = redactor()
     made.hide_payload("node.completed", "a", {"outputs": {"out": {"deep": [CANARY]}, "open": "fine"}})
     made.hide_payload("node.completed", "t", {"outputs": {"x": "made-of-it"}})
-    assert made.shown_value([f"x{CANARY}", "made-of-it", "fine"]) == [f"x{mask('a.out')}", mask("t.x"), "fine"]
+    assert made.visible_value([f"x{CANARY}", "made-of-it", "fine"]) == [
+        f"x{redaction_marker('a.out')}",
+        redaction_marker("t.x"),
+        "fine",
+    ]
 
 
 def test_a_changed_variable_is_known_from_then_on() -> None:
     made = redactor()
     made.hide_payload("variable.changed", None, {"name": "name", "next": CANARY})
-    assert made.shown_value([CANARY]) == [mask("name")]
+    assert made.visible_value([CANARY]) == [redaction_marker("name")]
 
 
 def test_a_cold_redactor_learns_from_the_state_what_the_warm_one_knew() -> None:
@@ -252,15 +265,21 @@ def test_a_cold_redactor_learns_from_the_state_what_the_warm_one_knew() -> None:
     ]
     made = Redactor(PLAN)
     made.learn_state(fold(PLAN, header_of(PLAN), {}, facts))
-    shown = made.shown_value(["out-secret", "fine", "made-of-it", CANARY, "default-secret"])
-    assert shown == [mask("a.out"), "fine", mask("t.x"), mask("name"), mask("secret")]
+    shown = made.visible_value(["out-secret", "fine", "made-of-it", CANARY, "default-secret"])
+    assert shown == [
+        redaction_marker("a.out"),
+        "fine",
+        redaction_marker("t.x"),
+        redaction_marker("name"),
+        redaction_marker("secret"),
+    ]
 
 
 @pytest.mark.rule("hide-04")
 def test_a_marker_typed_by_hand_is_only_a_text() -> None:
-    typed = {"inputs": {"plain": mask("name"), "name": CANARY}}
+    typed = {"inputs": {"plain": redaction_marker("name"), "name": CANARY}}
     shown, removed = redactor(name=CANARY).hide_payload("run.started", None, typed)
-    assert shown["inputs"]["plain"] == mask("name")
+    assert shown["inputs"]["plain"] == redaction_marker("name")
     assert [pointer for pointer, _ in removed] == ["/inputs/name"]
     assert reveal(copy.deepcopy(shown), removed) == typed
 
@@ -270,7 +289,9 @@ def documents(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
 
 
-TEXTS = st.sampled_from(["", "x", CANARY, f"a{CANARY}b", CANARY * 2, CANARY[1:], mask("name"), "abcd-default-secret"])
+TEXTS = st.sampled_from(
+    ["", "x", CANARY, f"a{CANARY}b", CANARY * 2, CANARY[1:], redaction_marker("name"), "abcd-default-secret"]
+)
 
 
 @pytest.mark.rule("hide-03", "hide-04")
@@ -284,7 +305,7 @@ def test_what_is_hidden_holds_no_secret_and_can_be_revealed(value: Any, in_varia
 
 
 def test_without_the_search_a_copy_would_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Copies, "mask", lambda self, text: text)
+    monkeypatch.setattr(SecretMatcher, "mask", lambda self, text: text)
     shown, _ = redactor(name=CANARY).hide_payload("run.started", None, {"inputs": {"plain": CANARY}})
     assert CANARY in json.dumps(shown)
 

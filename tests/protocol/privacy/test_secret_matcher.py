@@ -9,13 +9,20 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from weftwork.protocol.privacy import secret_matcher
-from weftwork.protocol.privacy.secret_matcher import MAX_MARKER, MAX_TEXT, MAX_TEXTS, MAX_VALUES, MIN_TEXT, Copies
+from weftwork.protocol.privacy.secret_matcher import (
+    MAX_MARKER,
+    MAX_TEXT,
+    MAX_TEXTS,
+    MAX_VALUES,
+    MIN_TEXT,
+    SecretMatcher,
+)
 
 
-def knowing(*values: Any) -> Copies:
-    made = Copies()
+def knowing(*values: Any) -> SecretMatcher:
+    made = SecretMatcher()
     for value in values:
-        made.learn("***", value)
+        made.learn_value("***", value)
     return made
 
 
@@ -41,16 +48,16 @@ def test_a_learnt_text_is_masked_wherever_it_stands(learnt: Any, text: str, show
 
 
 def test_a_marker_is_not_searched_again() -> None:
-    made = Copies()
-    made.learn("[REDACTED:name]", "REDACTED")
-    made.learn("[REDACTED:other]", "name")
+    made = SecretMatcher()
+    made.learn_value("[REDACTED:name]", "REDACTED")
+    made.learn_value("[REDACTED:other]", "name")
     assert made.mask("REDACTED name") == "[REDACTED:name] [REDACTED:other]"
 
 
 def test_the_first_name_of_a_text_stays() -> None:
-    made = Copies()
-    made.learn("[1]", "abcd")
-    made.learn("[2]", "abcd")
+    made = SecretMatcher()
+    made.learn_value("[1]", "abcd")
+    made.learn_value("[2]", "abcd")
     assert made.mask("abcd") == "[1]"
 
 
@@ -121,9 +128,9 @@ def test_the_pattern_is_made_once_for_what_is_known(monkeypatch: pytest.MonkeyPa
         lambda schema, **more: compiled.append(schema) or real(schema, **more),
     )
     for _ in range(100):
-        made.learn("***", "text-1")
-        assert not made.absent(["a text-1"])
-        assert not made.unmentioned(b'["a text-1"]')
+        made.learn_value("***", "text-1")
+        assert not made.is_absent(["a text-1"])
+        assert not made.is_absent_in_json(b'["a text-1"]')
     assert len(compiled) == 2
 
 
@@ -140,19 +147,19 @@ def test_without_the_bound_every_text_would_be_looked_at(monkeypatch: pytest.Mon
 
 
 def test_secrets_that_are_too_long_for_a_pattern_are_found_all_the_same() -> None:
-    made = Copies()
+    made = SecretMatcher()
     secrets = [f"{number:03}" + "a" * 15_000 for number in range(64)]
     for number, secret in enumerate(secrets):
         made.learn_secret(str(number), secret)
-    assert not made.absent([secrets[7]])
-    assert not made.unmentioned(json.dumps(secrets[7]).encode())
+    assert not made.is_absent([secrets[7]])
+    assert not made.is_absent_in_json(json.dumps(secrets[7]).encode())
     assert made.mask(f"<{secrets[7]}>") == "<[REDACTED:7]>"
     assert made.mask("nothing") == "nothing"
 
 
 def test_a_marker_is_not_much_longer_than_what_it_stands_for() -> None:
-    made = Copies()
-    made.learn(f"[REDACTED:{'n' * 256}]", "abcd")
+    made = SecretMatcher()
+    made.learn_value(f"[REDACTED:{'n' * 256}]", "abcd")
     made.learn_secret("s" * 5000, "key")
     for text in ("abcd", "key"):
         assert len(made.mask(text)) == MAX_MARKER
@@ -165,7 +172,7 @@ def test_a_marker_is_not_much_longer_than_what_it_stands_for() -> None:
 def test_a_text_is_found_as_it_stands_in_json(shown: str) -> None:
     made = knowing("k\u00e5/77")
     assert made.mask(f"<{shown}>") == "<***>"
-    assert not made.absent(shown)
+    assert not made.is_absent(shown)
 
 
 def test_the_forms_of_a_text_take_no_place_of_another() -> None:
@@ -173,9 +180,9 @@ def test_the_forms_of_a_text_take_no_place_of_another() -> None:
     texts = [f"\u00e5/{number:03}" for number in range(MAX_TEXTS)]
     made = knowing(texts)
     for text in texts:
-        assert not made.absent(f"<{text}>")
+        assert not made.is_absent(f"<{text}>")
         assert made.mask(f"<{text}>") == "<***>"
-        assert not made.unmentioned(json.dumps([text], ensure_ascii=False).encode())
+        assert not made.is_absent_in_json(json.dumps([text], ensure_ascii=False).encode())
 
 
 def test_a_text_that_is_a_form_of_another_is_learnt_with_its_own() -> None:

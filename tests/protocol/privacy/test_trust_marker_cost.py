@@ -25,7 +25,7 @@ SIGNS = [
 ]
 WORK = """
 import sys
-from weftwork.protocol.privacy.trust import neutralised
+from weftwork.protocol.privacy.trust import neutralize_markers as neutralised
 for sign in sys.argv[1:]:
     text = "<" + sign * (200_000 // len(sign))
     assert neutralised(text) == text

@@ -19,10 +19,10 @@ from weftwork.protocol.review.annotations import (
     MAX_BYTES,
     MAX_LABEL,
     MAX_TEXT,
-    SIGNALS,
-    TARGETS,
+    SIGNAL_KINDS,
+    TARGET_KINDS,
+    annotation_texts,
     check_annotation,
-    texts,
 )
 from weftwork.protocol.wire import streams
 from weftwork.protocol.wire.capabilities import Offer, discovery
@@ -44,7 +44,9 @@ SAID = st.fixed_dictionaries(
 
 
 def kept(said: dict[str, Any], shown: dict[str, Any] | None = None) -> dict[str, Any]:
-    made = annotations.annotation("said-1", "run-1", "key_1", 1_000, said, texts(said) if shown is None else shown)
+    made = annotations.annotation_document(
+        "said-1", "run-1", "key_1", 1_000, said, annotation_texts(said) if shown is None else shown
+    )
     return json.loads(made)
 
 
@@ -105,7 +107,7 @@ def test_what_was_said_is_kept_beside_what_the_host_knows(said: dict[str, Any]) 
 @pytest.mark.rule("fb-02")
 def test_texts_are_kept_as_they_may_be_shown() -> None:
     said = {"signal": {"kind": "correction", "correction": "c", "label": "l"}, "note": "n"}
-    assert texts(said) == {"note": "n", "signal/correction": "c", "signal/label": "l"}
+    assert annotation_texts(said) == {"note": "n", "signal/correction": "c", "signal/label": "l"}
     document = kept(said, {"note": "1", "signal/correction": "2", "signal/label": "3"})
     assert (document["note"], document["signal"]) == ("1", {"kind": "correction", "correction": "2", "label": "3"})
     assert said["signal"]["correction"] == "c", "what was given is not changed"
@@ -136,18 +138,18 @@ def test_the_largest_annotation_fits_a_piece() -> None:
 @pytest.mark.rule("fb-04")
 def test_discovery_shows_what_is_checked() -> None:
     block = discovery(Offer("0.1.0", Limits()))["feedback"]
-    assert block == {"supported": True, "targets": list(TARGETS), "signals": list(SIGNALS)}
-    assert (TARGETS, set(SIGNALS)) == (("run", "event", "node"), {"rating", "correction", "label", "flag"})
-    for kind in SIGNALS:
+    assert block == {"supported": True, "targets": list(TARGET_KINDS), "signals": list(SIGNAL_KINDS)}
+    assert (TARGET_KINDS, set(SIGNAL_KINDS)) == (("run", "event", "node"), {"rating", "correction", "label", "flag"})
+    for kind in SIGNAL_KINDS:
         check_annotation({"signal": {"kind": kind, "rating": 1, "label": "l", "correction": "c"}})
-    for target in TARGETS[1:]:
+    for target in TARGET_KINDS[1:]:
         check_annotation({**FLAG, "target": {f"{target}Id": "x"}})
 
 
 @pytest.mark.rule("sse-13")
 def test_the_frame_is_an_event_document_without_an_id() -> None:
     said = {**FLAG, "note": "line\nbreak"}
-    made = annotations.annotation("said-1", "run-1", "key_1", 1_000, said, texts(said))
+    made = annotations.annotation_document("said-1", "run-1", "key_1", 1_000, said, annotation_texts(said))
     frame = annotated_frame("run-1", "said-1", made, 7, 1_000)
     document = json.loads(frame.data)
     assert schema.check("run-event", document) == []

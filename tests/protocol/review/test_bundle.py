@@ -13,7 +13,15 @@ from tests.harness.definitions import examples, header_of, node, plan_of, workfl
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.review import debug_bundle
-from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES, RUN_CUT, STATUS, Bundle, bare_bundle, shown_run
+from weftwork.protocol.review.debug_bundle import (
+    EVENTS_TRUNCATED,
+    MAX_BYTES,
+    RUN_CUT,
+    STATUS,
+    Bundle,
+    bare_bundle,
+    shown_run,
+)
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.run.projection import Projection, RowKind, StateRow, StoredRun, run_snapshot
@@ -122,7 +130,7 @@ def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
         body, made = write(events, cap=cap)
         assert len(body) <= cap, "never larger than it may be"
         document = read(body)
-        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
         kept = len(document["events"])
         assert document["events"] == [json.loads(event.document) for event in events[:kept]]
         assert made.full
@@ -161,7 +169,7 @@ def test_max_events_lowers_the_bound() -> None:
     for most in range(1, len(events)):
         document = read(write(events, most_events=most)[0])
         assert len(document["events"]) == most
-        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
     for most in (len(events), len(events) + 1, 10**9):
         assert read(write(events, most_events=most)[0])["truncated"] is False
 
@@ -184,7 +192,7 @@ def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
 
 
 def test_spans_are_bounded_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debug_bundle, "MOST_SPANS", 3)
+    monkeypatch.setattr(debug_bundle, "MAX_SPANS", 3)
     document = read(write(events_of(story(5)))[0])
     assert (len(document["spans"]), document["spansTruncated"]) == (3, True)
     assert document["truncated"] is False
@@ -242,7 +250,7 @@ def test_no_member_of_a_bundle_holds_a_credential(name: str) -> None:
 
 
 def test_without_the_masking_it_would_be_in_every_member(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debug_bundle, "suspect", lambda data: False)
+    monkeypatch.setattr(debug_bundle, "may_hold_credential", lambda data: False)
     secret = CREDENTIALS["model key"]
     document = json.loads(write(*planted(secret))[0])
     for member in ("run", "events"):

@@ -18,8 +18,8 @@ from tests.protocol.review.test_bundle import Written, events_of, read, stored, 
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.media.asset_references import ASSET_PREFIX, AssetToken, decode_asset_token, encode_asset_token
 from weftwork.protocol.review import credential_patterns, debug_bundle
-from weftwork.protocol.review.credential_patterns import MARKER, mask_text
-from weftwork.protocol.review.debug_bundle import EVENTS_CUT, LONGEST, bare_bundle, holds_media, without_bytes
+from weftwork.protocol.review.credential_patterns import MARKER, mask_credentials_in_text
+from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, LONGEST, bare_bundle, holds_media, without_bytes
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
 
@@ -71,7 +71,7 @@ def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> Non
         return opened[0].name
 
     assert named() == f"{MARKER}.png"
-    monkeypatch.setattr(debug_bundle, "mask_text", lambda text: text)
+    monkeypatch.setattr(debug_bundle, "mask_credentials_in_text", lambda text: text)
     assert BODY in named()
 
 
@@ -176,7 +176,7 @@ def test_the_size_that_counts_is_that_of_what_is_written(page: int) -> None:
         body, made = write(events, page=page, link=link, cap=cap)
         assert len(body) <= cap
         cut = read(body)
-        assert (cut["truncatedReason"], made.full) == (EVENTS_CUT, True)
+        assert (cut["truncatedReason"], made.full) == (EVENTS_TRUNCATED, True)
         assert cut["events"] == document["events"][: len(cut["events"])]
 
 
@@ -215,7 +215,7 @@ def test_the_url_of_an_asset_survives_the_masking() -> None:
     unlucky = [looking_like(each) for each in ("sk-abcdefghijklmnop", "hf_abcdefghijklmnopqrstu", "AIza" + "b" * 32)]
     for token in [*tokens(TOKENS), *unlucky]:
         text = f"see https://media.example{ASSET_PREFIX}{token}, and sk-{BODY}"
-        assert mask_text(text) == f"see https://media.example{ASSET_PREFIX}{token}, and {MARKER}"
+        assert mask_credentials_in_text(text) == f"see https://media.example{ASSET_PREFIX}{token}, and {MARKER}"
     event = {"url": f"https://media.example{ASSET_PREFIX}{unlucky[0]}", "bytes": 1, "mimeType": "image/png"}
     shown = read(write(events_of([("media.image", event, None)]), link=link)[0])["events"][0]
     assert shown["payload"] == event
@@ -224,7 +224,7 @@ def test_the_url_of_an_asset_survives_the_masking() -> None:
 def test_without_that_some_urls_would_open_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credential_patterns, "rewrite_around_tokens", lambda text, change: change(text))
     token = looking_like("sk-abcdefghijklmnop")
-    assert token not in mask_text(f"https://media.example{ASSET_PREFIX}{token}")
+    assert token not in mask_credentials_in_text(f"https://media.example{ASSET_PREFIX}{token}")
     with pytest.raises(AssertionError):
         test_the_url_of_an_asset_survives_the_masking()
 
@@ -241,8 +241,8 @@ def test_no_credential_hides_behind_the_looks_of_a_url(name: str) -> None:
         f"{secret} {ASSET_PREFIX}{token}",
         f"\0000\0 {ASSET_PREFIX}{token} {secret} \0001\0",
     ):
-        assert BODY not in mask_text(text), text
-        assert secret not in mask_text(text)
+        assert BODY not in mask_credentials_in_text(text), text
+        assert secret not in mask_credentials_in_text(text)
 
 
 @pytest.mark.rule("media-55")

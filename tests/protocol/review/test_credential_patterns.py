@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from tests.harness.definitions import examples
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.review import credential_patterns
-from weftwork.protocol.review.credential_patterns import MARKER, mask, mask_text, suspect
+from weftwork.protocol.review.credential_patterns import (
+    MARKER,
+    mask_credentials,
+    mask_credentials_in_text,
+    may_hold_credential,
+)
 
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----"
@@ -67,22 +72,22 @@ HARMLESS = [
 @pytest.mark.parametrize("around", ["{}", "the key is {}.", '"{}"', "key={}", "({})", "a\n{}\nb"])
 def test_a_credential_is_found_in_any_text(name: str, around: str) -> None:
     text = around.format(CREDENTIALS[name])
-    shown = mask_text(text)
+    shown = mask_credentials_in_text(text)
     assert MARKER in shown
     assert BODY not in shown
     assert CREDENTIALS[name] not in shown
-    assert mask_text(shown) == shown
-    assert suspect(json.dumps(text, ensure_ascii=False).encode())
+    assert mask_credentials_in_text(shown) == shown
+    assert may_hold_credential(json.dumps(text, ensure_ascii=False).encode())
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_none_stays_as_it_is(text: str) -> None:
-    assert mask_text(text) == text
+    assert mask_credentials_in_text(text) == text
 
 
 def test_several_in_one_text_are_all_found() -> None:
     text = " and ".join(CREDENTIALS.values())
-    shown = mask_text(text)
+    shown = mask_credentials_in_text(text)
     assert BODY not in shown
     assert shown.count(" and ") == len(CREDENTIALS) - 1
 
@@ -109,19 +114,19 @@ def shape(value: Any) -> Any:
 @settings(max_examples=examples(200), deadline=None)
 @given(graphs())
 def test_no_value_and_no_name_keeps_one(value: Any) -> None:
-    shown = mask(value)
+    shown = mask_credentials(value)
     data = encode_stored(shown).decode()
     assert not [name for name, secret in CREDENTIALS.items() if secret in data]
     assert BODY not in data
     assert shape(shown) == shape(value)
     # What is not suspected has none, and then need not be looked at.
-    if not suspect(encode_stored(value)):
+    if not may_hold_credential(encode_stored(value)):
         assert shown == value
 
 
 def test_names_that_are_masked_stay_apart() -> None:
     given_names = {f"sk-{BODY}{at}": at for at in range(50)} | {MARKER: 50, f"{MARKER}#2": 51}
-    shown = mask(given_names)
+    shown = mask_credentials(given_names)
     assert list(shown.values()) == list(range(52))
 
 
@@ -147,13 +152,13 @@ def test_no_text_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch, p
     patterns = [(head, Counting(head, pattern)) for head, pattern in credential_patterns._PATTERNS]
     monkeypatch.setattr(credential_patterns, "_PATTERNS", patterns)
     text = piece * (200_000 // len(piece))
-    shown = mask_text(text)
+    shown = mask_credentials_in_text(text)
     assert len(asked) == len(set(asked))
-    assert mask_text(shown) == shown
+    assert mask_credentials_in_text(shown) == shown
 
 
 def test_without_the_patterns_the_proof_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credential_patterns, "_PATTERNS", ())
-    assert BODY in mask_text(CREDENTIALS["model key"])
+    assert BODY in mask_credentials_in_text(CREDENTIALS["model key"])
     with pytest.raises(AssertionError):
         test_a_credential_is_found_in_any_text("model key", "{}")

@@ -18,10 +18,10 @@ SECRET = "secret-text"
 HOUR = 3_600_000
 NAMES = ("ada", "bob", "eve")
 PEOPLE = tuple(Answerer(f"key_{name}", frozenset({name})) for name in NAMES)
-DEPUTY = Answerer("key_deputy", delegate=True)
-OWNER = Answerer("key_owner", override=True)
-LINK = Answerer("link:1", frozenset({"ada"}), bound="ada", bearer=False)
-MODEL = Answerer("agent", trust="untrusted", delegate=True, override=True)
+DEPUTY = Answerer("key_deputy", may_delegate=True)
+OWNER = Answerer("key_owner", may_override=True)
+LINK = Answerer("link:1", frozenset({"ada"}), bound_person="ada", has_key=False)
+MODEL = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
 EVERYBODY = (*PEOPLE, DEPUTY, OWNER, LINK, MODEL)
 RECEIPT = {"receipt": "seen"}
 AGAIN = "nodes.{}.outputs.round < 1.0"
@@ -194,7 +194,7 @@ def settled_answer(
     action = own.choice([each for each in asked.data["actions"] if each != "ask"])
     said: dict[str, Any] = {"action": action, "comment": f"{asked.key}."}
     said |= {"refine": {"refineFeedback": {"scope": "whole"}}, "edit-accept": {"editedArtifactData": 1}}.get(action, {})
-    by = next(each for each in PEOPLE if not each.names & asked.votes.keys() and each.principal not in asked.votes)
+    by = next(each for each in PEOPLE if not each.aliases & asked.votes.keys() and each.principal not in asked.votes)
     return said, by
 
 

@@ -151,7 +151,7 @@ def test_chunks_that_come_after_their_answer_are_seen(monkeypatch: pytest.Monkey
 
 
 def test_what_is_held_back_for_ever_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = HoldBack.cut
-    monkeypatch.setattr(HoldBack, "cut", lambda self, piece, last=False: cut(self, piece))
+    cut = HoldBack.release
+    monkeypatch.setattr(HoldBack, "release", lambda self, piece, last=False: cut(self, piece))
     with pytest.raises(AssertionError, match="showed something else"):
         storms(fates=False)

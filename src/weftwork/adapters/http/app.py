@@ -15,7 +15,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
-from weftwork.protocol.people.interrupt_tokens import without_tokens
+from weftwork.protocol.people.interrupt_tokens import mask_tokens
 from weftwork.protocol.review.spans import parse_traceparent, traceparent
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import SERVED
@@ -129,7 +129,7 @@ def shown_path(request: Request) -> str:
     for prefix in SERVED:
         if request.path.startswith(prefix):
             return f"{prefix}(token)"
-    return without_tokens(request.path)[:256]
+    return mask_tokens(request.path)[:256]
 
 
 def _params(found: dict[str, str]) -> dict[str, str]:

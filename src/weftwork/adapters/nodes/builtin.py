@@ -34,7 +34,7 @@ from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOWS
 from weftwork.adapters.nodes.runs.supervisor import SUPERVISORS
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
-from weftwork.protocol.models.prompt_templates import Templates
+from weftwork.protocol.models.prompt_templates import PromptTemplates
 
 ALIASES: Final[dict[str, str]] = {
     "conformance.artifact.emit": "core.artifact.emit",
@@ -80,7 +80,7 @@ def builtin(
     outbound: Outbound | None = None,
     conversation: bool = True,
     conformance: bool = True,
-    templates: Templates | None = None,
+    templates: PromptTemplates | None = None,
 ) -> tuple[NodeType, ...]:
     """The node types with their other names; those that send requests do so by this client.
 
@@ -103,12 +103,12 @@ def builtin(
         *OUTPUT,
         *MEDIA_NODES,
         *http_nodes(outbound),
-        *ai_prompt_nodes(templates or Templates()),
+        *ai_prompt_nodes(templates or PromptTemplates()),
         *AI_CHAT,
         *AI_STRUCTURED,
         *AI_ENVELOPE,
     )
-    mocks = (*MOCK_AGENTS, *mock_ai_nodes(templates or Templates()), *MEDIA_CHECKS)
+    mocks = (*MOCK_AGENTS, *mock_ai_nodes(templates or PromptTemplates()), *MEDIA_CHECKS)
     checked = (*CONFORMANCE, *(mocks if conformance else ()))
     return tuple(with_aliases((*core, *DEMO, *checked)).values())
 

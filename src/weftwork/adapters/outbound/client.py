@@ -8,8 +8,8 @@ from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.resolver import Resolver, SystemResolver
 from weftwork.adapters.outbound.response import Answer, Progress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
-from weftwork.protocol.net.outbound import MAX_REDIRECTS, FetchLimits, Outgoing, outgoing, redirected
-from weftwork.protocol.net.target import OutboundRefused, Policy
+from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, FetchLimits, check_request, follow_redirect
+from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
 
 if TYPE_CHECKING:
     from weftwork.adapters.outbound.exchange import Exchange
@@ -23,13 +23,13 @@ class GuardedClient:
 
     def __init__(
         self,
-        policy: Policy | None = None,
+        policy: OutboundPolicy | None = None,
         limits: FetchLimits | None = None,
         resolver: Resolver | None = None,
         guard: Guard | None = None,
         agent: str = "weftwork",
     ) -> None:
-        self._policy = policy or Policy()
+        self._policy = policy or OutboundPolicy()
         self._limits = limits or FetchLimits()
         self._resolver = resolver or SystemResolver()
         self._guard = guard or Guard(self._resolver, self._policy.private)
@@ -44,7 +44,7 @@ class GuardedClient:
         if self._closed:
             raise FetchFailed("The host is closing.", False)
         try:
-            first = outgoing(request.url, request.method, request.headers, request.content, self._policy)
+            first = check_request(request.url, request.method, request.headers, request.content, self._policy)
         except OutboundRefused as refused:
             raise FetchRefused(refused.blocked, str(refused)) from None
         progress = Progress()
@@ -55,7 +55,7 @@ class GuardedClient:
         except TimeoutError:
             raise FetchFailed(f"There was no whole answer within {limit} ms.", progress.sent) from None
 
-    async def _follow(self, request: Request, first: Outgoing, progress: Progress) -> Response:
+    async def _follow(self, request: Request, first: CheckedRequest, progress: Progress) -> Response:
         exchange = await self._loaded()
         most = _least(request.max_bytes, self._limits.max_bytes)
         sent = first
@@ -67,9 +67,9 @@ class GuardedClient:
             sent = following
         raise FetchFailed(f"There were more than {MAX_REDIRECTS} redirects.", progress.sent)
 
-    def _next(self, sent: Outgoing, answer: Answer) -> Outgoing | None:
+    def _next(self, sent: CheckedRequest, answer: Answer) -> CheckedRequest | None:
         try:
-            return redirected(sent, answer.status, answer.location, self._policy)
+            return follow_redirect(sent, answer.status, answer.location, self._policy)
         except OutboundRefused as refused:
             raise FetchRefused(refused.blocked, str(refused)) from None
 

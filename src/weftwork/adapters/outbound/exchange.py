@@ -18,7 +18,7 @@ import msgspec
 from weftwork.adapters.outbound.guard import NOT_PUBLIC, Guard, Unreachable
 from weftwork.adapters.outbound.response import Answer, Progress
 from weftwork.ports.outbound import FetchFailed, FetchRefused
-from weftwork.protocol.net.outbound import Outgoing
+from weftwork.protocol.net.outbound import CheckedRequest
 
 _STEP: Final = 262_144
 """Bytes decoded in one go, so that a small piece cannot become a large one."""
@@ -94,7 +94,7 @@ class Exchange:
         self._agent = agent
         self._tls = ssl.create_default_context()
 
-    async def send(self, outgoing: Outgoing, most: int, progress: Progress) -> Answer:
+    async def send(self, outgoing: CheckedRequest, most: int, progress: Progress) -> Answer:
         """Raises FetchRefused or FetchFailed."""
         target = outgoing.target
         place = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
@@ -115,7 +115,7 @@ class Exchange:
             # A handshake that was broken off belongs to no connection yet.
             await network.close()
 
-    def _headers(self, outgoing: Outgoing) -> list[tuple[str, str]]:
+    def _headers(self, outgoing: CheckedRequest) -> list[tuple[str, str]]:
         given = {name.lower() for name, _ in outgoing.headers}
         common = [("User-Agent", self._agent), ("Accept", "*/*")]
         found = [("Host", outgoing.target.authority), *(each for each in common if each[0].lower() not in given)]

@@ -6,7 +6,7 @@ from typing import Final
 
 from weftwork.adapters.outbound.resolver import Resolver
 from weftwork.ports.outbound import FetchRefused
-from weftwork.protocol.net.address import Address, allowed, plain, read_address
+from weftwork.protocol.net.address import Address, is_allowed, parse_address, unmap_ipv4
 
 NOT_PUBLIC: Final = "The target is not a public address."
 """For every address that is refused: an answer that told them apart would draw a map of the inside."""
@@ -23,7 +23,7 @@ class Guard:
     """
 
     def __init__(
-        self, resolver: Resolver, private: bool = False, judge: Callable[[Address, bool], bool] = allowed
+        self, resolver: Resolver, private: bool = False, judge: Callable[[Address, bool], bool] = is_allowed
     ) -> None:
         self._resolver = resolver
         self._private = private
@@ -43,7 +43,7 @@ class Guard:
     def check(self, text: str) -> Address:
         """The address, if it is allowed and not one of this machine. Raises FetchRefused."""
         try:
-            address = plain(read_address(text))
+            address = unmap_ipv4(parse_address(text))
         except ValueError:
             raise FetchRefused("ssrf", NOT_PUBLIC) from None
         if not self._judge(address, self._private) or (not self._private and is_own(address)):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from weftwork.protocol.envelopes.gate_rules import GateStep
     from weftwork.protocol.envelopes.kind import KindSet
     from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
-    from weftwork.protocol.privacy.secret_matcher import Copies
+    from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
 # What else is needed is imported late: `weftwork --help` needs none of it.
 
@@ -163,12 +163,12 @@ def _known(paths: tuple[str, ...]) -> "KindSet":
         raise click.UsageError(str(error)) from None
 
 
-def _learnt(secrets: tuple[str, ...]) -> "Copies | None":
-    from weftwork.protocol.privacy.secret_matcher import Copies
+def _learnt(secrets: tuple[str, ...]) -> "SecretMatcher | None":
+    from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
     if not secrets:
         return None
-    copies = Copies()
+    copies = SecretMatcher()
     for each in secrets:
         name, _, variable = each.partition("=")
         if not name or not variable:

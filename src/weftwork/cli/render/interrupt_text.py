@@ -37,9 +37,9 @@ def progress(question: dict[str, Any]) -> str:
     if not _is_count(required) or required < 2:
         return ""
     # Imported late: `weftwork --help` needs none of it.
-    from weftwork.protocol.people.approvals import GRANTS
+    from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 
-    return f"{sum(action in GRANTS for _, action in _votes(question))} of {required}"
+    return f"{sum(action in GRANTING_ACTIONS for _, action in _votes(question))} of {required}"
 
 
 def takes_votes(question: dict[str, Any]) -> bool:

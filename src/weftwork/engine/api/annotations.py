@@ -19,8 +19,8 @@ from weftwork.ports.storage import annotations as port
 from weftwork.ports.storage.event_log import EventLog, Recorded
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.media.asset_references import referenced_assets
-from weftwork.protocol.privacy.redaction import COPY, Redactor
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.review import annotations
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StoredRun
@@ -43,12 +43,12 @@ class Learner:
         """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
         if plan is None:
             hidden = await self._log.hidden(run.header.key)
-            return {name: mask(COPY) for name in texts} if hidden else texts
+            return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts
         if not plan.has_sensitive_data or not texts:
             return texts
         async with self._turn:
             redactor = await self._redactor(run, plan)
-        return redactor.shown_value(texts)
+        return redactor.visible_value(texts)
 
     async def _redactor(self, run: StoredRun, plan: Plan) -> Redactor:
         key = run.header.key
@@ -105,9 +105,9 @@ class Annotations:
             raise _no_run()
         plan = await self._plan(stored)
         await self._check_target(stored, plan, document.get("target", {}))
-        texts = await self._learner.shown(stored, plan, annotations.texts(document))
+        texts = await self._learner.shown(stored, plan, annotations.annotation_texts(document))
         (annotation_id,) = self._runtime.ids.event_ids(1)
-        kept = annotations.annotation(annotation_id, run_id, principal.key_id, claim.now, document, texts)
+        kept = annotations.annotation_document(annotation_id, run_id, principal.key_id, claim.now, document, texts)
         record = claim.record(_Outcome(annotation_id))
         new = port.Annotation(annotation_id, kept)
         named = tuple(sorted(referenced_assets(kept, principal.partition)))
@@ -117,7 +117,7 @@ class Annotations:
         if verdict == "absent":
             raise _no_run()
         if verdict == "full":
-            raise annotations.too_many()
+            raise annotations.annotation_limit_fault()
         await self._tell(principal, run_id, new, claim.now)
         return Said(kept)
 

@@ -25,16 +25,16 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, Answerer
 from weftwork.protocol.people.interrupt_tokens import (
     PURPOSE,
-    READ_MS,
+    READ_TOKEN_MS,
     Intent,
     InterruptToken,
-    expiry,
-    is_person,
-    join,
-    run_out,
-    signed_part,
-    split,
-    unknown,
+    decode_token,
+    encode_token,
+    expired_token_fault,
+    is_person_name,
+    signed_bytes,
+    token_expiry,
+    unknown_token_fault,
 )
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
@@ -66,7 +66,7 @@ class InterruptLinks:
 
     def for_reader(self, run: RunKey, row: dict[str, Any], intent: Intent) -> str:
         """tok-03 (readings, Interrupt tokens): the token that comes with a read of an open interrupt."""
-        return self._made(run, row, intent, None, READ_MS)[0]
+        return self._made(run, row, intent, None, READ_TOKEN_MS)[0]
 
     def for_person(
         self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, seconds: int | None
@@ -82,14 +82,14 @@ class InterruptLinks:
 
         Its form first, then its signature, then its time; nothing has been looked up for a token that we did not make.
         """
-        found = split(text)
+        found = decode_token(text)
         if found is None:
-            raise unknown()
+            raise unknown_token_fault()
         token, payload, signature = found
         if not self._signer.verify(PURPOSE, token.kid, payload, signature):
-            raise unknown()
-        if token.expired(self._clock.now()):
-            raise run_out()
+            raise unknown_token_fault()
+        if token.is_expired(self._clock.now()):
+            raise expired_token_fault()
         return token
 
     def _made(
@@ -101,12 +101,12 @@ class InterruptLinks:
             run_id=run.run_id,
             interrupt_id=row["interruptId"],
             intent=intent,
-            expires_at=expiry(self._clock.now(), lasts, _due(row)),
+            expires_at=token_expiry(self._clock.now(), lasts, _due(row)),
             jti=self._ids.event_ids(1)[0],
             person=person,
         )
-        payload = signed_part(token)
-        return join(payload, self._signer.sign(PURPOSE, payload)), token
+        payload = signed_bytes(token)
+        return encode_token(payload, self._signer.sign(PURPOSE, payload)), token
 
 
 def _due(row: dict[str, Any]) -> int | None:
@@ -178,8 +178,8 @@ class Interrupts:
         by = Answerer(
             principal.key_id,
             frozenset({principal.label} - {""}),
-            delegate=DELEGATE in principal.scopes,
-            override=OVERRIDE in principal.scopes,
+            may_delegate=DELEGATE in principal.scopes,
+            may_override=OVERRIDE in principal.scopes,
         )
         given = AnswerGiven(node_id, document["resumeValue"], by, claim.now, interrupt_id or "")
         return await self._answer(principal.run(run_id), claim, given)
@@ -199,7 +199,7 @@ class Interrupts:
         schema.require("interrupt-link-request", document)
         intent: Intent = document.get("intent", "resolve")
         person: str | None = document.get("for")
-        if person is not None and not is_person(person):
+        if person is not None and not is_person_name(person):
             raise invalid("for is a name without control characters.", "/for")
         if person is not None and person not in (principal.key_id, principal.label):
             require(principal, DELEGATE)
@@ -236,7 +236,7 @@ class Interrupts:
         stored = await self._executor.stored(RunKey(token.tenant, token.run_id))
         mine = [row for row in _rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
         if stored is None or not mine:
-            raise unknown()
+            raise unknown_token_fault()
         if mine[0]["status"] != "open":
             raise answer_refusal(mine[0]["status"])
         me = _voice(token)
@@ -264,13 +264,13 @@ class Interrupts:
         schema.require("resolve-interrupt", document)
         names = frozenset({token.person} if token.person is not None else ())
         # appr-03: one link is one voice, however many names it gives itself.
-        by = Answerer(bearer.key_id, names, bound=_voice(token), bearer=False)
+        by = Answerer(bearer.key_id, names, bound_person=_voice(token), has_key=False)
         given = AnswerGiven(token.node_id, document["resumeValue"], by, claim.now, token.interrupt_id)
         try:
             return await self._answer(bearer.run(token.run_id), claim, given)
         except ClientFault as fault:
             # A run that was deleted, or of a store from before it: as if the token were forged.
-            raise (unknown() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
+            raise (unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
 
     async def _answer(self, run: RunKey, claim: Claim, given: AnswerGiven) -> Steered:
         def late(stored: StoredRun) -> ClientFault:

@@ -22,7 +22,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import referenced_assets
-from weftwork.protocol.models.selection import check_choice
+from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.review.spans import TOLD, Spans, fact_of
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
@@ -241,7 +241,7 @@ class Service:
         metadata: dict[str, Any] = document.get("metadata", {})
         if configurable or metadata:
             run_options.check_options(configurable, metadata)
-            check_choice(configurable, () if self._runtime.models is None else self._runtime.models.names)
+            check_selection(configurable, () if self._runtime.models is None else self._runtime.models.names)
         run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_room(principal.partition)

@@ -19,7 +19,7 @@ from weftwork.protocol.envelopes.handling import (
 from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import NodeState, RunState
-from weftwork.protocol.people.interrupt_events import misplaced
+from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.run.events import MODEL_ANSWERED, Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 
@@ -44,7 +44,7 @@ def send(state: RunState, given: EnvelopeSent) -> Decision:
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
     drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _is_told(state, draft))
-    if question is not None and question.key not in state.resolutions and misplaced(state, question) is None:
+    if question is not None and question.key not in state.resolutions and request_refusal(state, question) is None:
         asked = suspend(state, NodeSuspended(given.node_id, question, given.entered))
         drafts += with_cause(asked, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)

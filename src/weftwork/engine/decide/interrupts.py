@@ -9,10 +9,24 @@ from weftwork.engine.decide.inputs import AnswerGiven, InterruptPassed, NodeSusp
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.people.answers import check_resume, read_value
-from weftwork.protocol.people.approvals import GRANTS, OUTCOMES, Answerer, actor_of, check_trust, read_answer, tally
-from weftwork.protocol.people.interrupt_events import received, suspension, when_asked, when_passed, when_resolved
-from weftwork.protocol.privacy.secret_matcher import MARK
+from weftwork.protocol.people.answers import check_resume_value, normalize_answer
+from weftwork.protocol.people.approvals import (
+    GRANTING_ACTIONS,
+    OUTCOMES,
+    Answerer,
+    check_answer_trust,
+    normalize_approval,
+    resolve_actor,
+    tally_votes,
+)
+from weftwork.protocol.people.interrupt_events import (
+    approval_received_event,
+    passed_events,
+    requested_events,
+    resolved_events,
+    suspended_payload,
+)
+from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX
 from weftwork.protocol.run.events import APPROVAL_REMARK, INTERRUPT_REMINDER, Draft
 from weftwork.protocol.run.interrupts import (
     TIMEOUT_REASON,
@@ -40,8 +54,8 @@ def suspend(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
 def question(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
     """A question under its id, and the node that waits."""
     asked = Draft("interrupt.requested", interrupt_payload(interrupt), node_id, interrupt_id=name)
-    suspended = Draft("node.suspended", suspension(node_id, name, interrupt), node_id, interrupt_id=name)
-    return (asked, *when_asked(node_id, name, interrupt), suspended)
+    suspended = Draft("node.suspended", suspended_payload(node_id, name, interrupt), node_id, interrupt_id=name)
+    return (asked, *requested_events(node_id, name, interrupt), suspended)
 
 
 def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
@@ -52,7 +66,7 @@ def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
     payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
     trust = "untrusted" if state.nodes[node_id].untrusted else None
     resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name, content_trust=trust)
-    return (asked, *when_passed(state, node_id, name, interrupt, given.value), resolved)
+    return (asked, *passed_events(state, node_id, name, interrupt, given.value), resolved)
 
 
 def answer(state: RunState, given: AnswerGiven) -> Decision:
@@ -61,19 +75,19 @@ def answer(state: RunState, given: AnswerGiven) -> Decision:
     if isinstance(found, ClientFault):
         return Decision(refusal=found)
     try:
-        check_trust(found.kind, given.by)
-        if _is_hidden(state, found) and MARK.encode() in encode_stored(given.value):
+        check_answer_trust(found.kind, given.by)
+        if _is_hidden(state, found) and MARKER_PREFIX.encode() in encode_stored(given.value):
             raise invalid("The answer repeats a marker that stands for something hidden.", "/resumeValue")
         if found.kind == "approval":
             return Decision(_decide(state, found, given.value, given.by))
-        value = read_value(found, given.value, _is_hidden(state, found))
+        value = normalize_answer(found, given.value, _is_hidden(state, found))
     except ClientFault as fault:
         return Decision(refusal=fault)
-    by = given.by.bound or given.by.principal
+    by = given.by.bound_person or given.by.principal
     drafts = tuple(
         draft
         for each in _alike(state, found)
-        for draft in (_resolved(each, value, given.by), *when_resolved(state, each, value, by))
+        for draft in (_resolved(each, value, given.by), *resolved_events(state, each, value, by))
     )
     if found.kind == OUTSIDE or given.by.trust != "trusted":
         # trust-04 (RFC 0143): what an event of somewhere else holds, nobody here vouches for.
@@ -111,9 +125,9 @@ def _alike(state: RunState, found: InterruptState) -> list[InterruptState]:
 
 def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) -> tuple[Draft, ...]:
     """What an answer to an approval adds to the log. Raises ClientFault."""
-    said = read_answer(found.data, value)
-    actor = actor_of(found.data, said, by)
-    check_resume(found, value, _is_hidden(state, found))
+    said = normalize_approval(found.data, value)
+    actor = resolve_actor(found.data, said, by)
+    check_resume_value(found, value, _is_hidden(state, found))
     action: str = said["action"]
     overridden = bool(said.get("override"))
     bypasses = overridden and bool(found.data.get("overrideBypassesQuorum"))
@@ -123,21 +137,21 @@ def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) ->
     if action == "ask":
         return (_remark(found, actor, action, said.get("question", said.get("feedback"))),)
     quorum = found.data.get("requiredApprovals", 1) > 1
-    if quorum and not bypasses and found.votes.get(actor) == ("accept" if action in GRANTS else "reject"):
+    if quorum and not bypasses and found.votes.get(actor) == ("accept" if action in GRANTING_ACTIONS else "reject"):
         # appr-09 (interrupt-profiles, quorum): the same vote again changes nothing.
         return ()
-    standing = tally(found.data, {**found.votes, actor: action}, action)
+    standing = tally_votes(found.data, {**found.votes, actor: action}, action)
     ends, decided_by, reason = standing.action, actor, standing.reason
     if bypasses:
         ends, reason = action, None
-    elif quorum and ends in GRANTS:
+    elif quorum and ends in GRANTING_ACTIONS:
         decided_by = f"quorum:{standing.granted}-of-{standing.required}"
     drafts: list[Draft] = []
     if overridden:
         drafts.append(_draft("approval.overridden", found, {"principal": actor, "reason": said["reason"]}))
     if quorum:
         drafts.append(_vote(found, actor, action, standing.granted, said))
-        if action in GRANTS and (text := said.get("comment", said.get("feedback"))):
+        if action in GRANTING_ACTIONS and (text := said.get("comment", said.get("feedback"))):
             drafts.append(_remark(found, actor, action, text))
     if ends is not None:
         outcome = {"outcome": OUTCOMES[ends], **({"reason": reason} if reason else {})}
@@ -146,13 +160,13 @@ def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) ->
         kept |= {"action": ends, "decidedBy": decided_by}
         for each in _alike(state, found):
             drafts.append(_resolved(each, kept, by, **outcome))
-            drafts.append(received(each.node_id, each.interrupt_id, ends, decided_by, said))
+            drafts.append(approval_received_event(each.node_id, each.interrupt_id, ends, decided_by, said))
     return tuple(drafts)
 
 
 def _vote(found: InterruptState, actor: str, action: str, granted: int, said: dict[str, Any]) -> Draft:
     """appr-10 (RFC 0051): each vote of a quorum stands in the log when it is given."""
-    if action in GRANTS:
+    if action in GRANTING_ACTIONS:
         progress = {"granted": granted, "required": found.data["requiredApprovals"]}
         return _draft("approval.granted", found, {"principal": actor, "quorumProgress": progress})
     text = said.get("reason", said.get("comment", said.get("feedback", said.get("refineFeedback", {}).get("text"))))
@@ -186,7 +200,7 @@ def time_out(state: RunState, name: str) -> Decision:
             drafts.append(_resolved(each, None, None, reason=TIMEOUT_REASON))
         else:
             drafts.append(_resolved(each, None, None, outcome="rejected", reason=TIMEOUT_REASON))
-            drafts.append(received(each.node_id, each.interrupt_id, TIMEOUT_REASON, None, {}))
+            drafts.append(approval_received_event(each.node_id, each.interrupt_id, TIMEOUT_REASON, None, {}))
     return Decision(tuple(drafts))
 
 

@@ -52,7 +52,7 @@ from weftwork.engine.decide.run_control import (
     still_waiting,
 )
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.people.interrupt_events import misplaced
+from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.run.events import MAP_ITEM, Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 from weftwork.protocol.workflow.node_settings import retry_delay
@@ -193,7 +193,7 @@ def _asks(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
         return NOTHING
     if isinstance(given, InterruptPassed) and given.interrupt.key in state.resolutions:
         return NOTHING
-    if (text := misplaced(state, given.interrupt, isinstance(given, InterruptPassed))) is not None:
+    if (text := request_refusal(state, given.interrupt, isinstance(given, InterruptPassed))) is not None:
         return _failed(state, NodeFailed(node_id, "node_misused", text, retryable=False, entered=entered))
     return Decision(suspend(state, given) if isinstance(given, NodeSuspended) else let_pass(state, given))
 

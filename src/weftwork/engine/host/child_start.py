@@ -171,7 +171,7 @@ def _unknown(workflow_id: str, text: str) -> Failed:
 def _shown(state: RunState) -> Callable[[Any], Any]:
     """A value as the log of this run shows it: also by accident, nothing that it hides."""
     redactor = redactor_of(state)
-    return redactor.shown_value if redactor is not None else lambda value: value
+    return redactor.visible_value if redactor is not None else lambda value: value
 
 
 def _check(state: RunState, node_id: str, plan: Plan, wanted: Wanted, inputs: dict[str, Any]) -> Failed | None:

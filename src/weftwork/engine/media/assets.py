@@ -177,7 +177,7 @@ class Assets:
         Raises ClientFault, the same one for each of them.
         """
         token = self.verified(text)
-        if token is None or token.expired(self._clock.now()):
+        if token is None or token.is_expired(self._clock.now()):
             raise no_asset()
         found = await self._rows.find(token.partition, token.sha256.hex())
         if found is None or (token.expires_at is None and not found.runs):

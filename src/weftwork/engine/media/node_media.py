@@ -178,7 +178,7 @@ class EntryMedia:
 
     def _masked(self, text: str, most: int = MAX_ALT) -> str:
         """Masked before it is cut, so that no part of a secret is left."""
-        return (text if self._redactor is None else self._redactor.copies.mask(text))[:most]
+        return (text if self._redactor is None else self._redactor.matcher.mask(text))[:most]
 
     def _named(self, name: str) -> str:
         """A name for a token, where nobody could find a secret any more. Cleaning may bring one together, so that it is

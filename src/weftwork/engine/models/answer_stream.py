@@ -107,8 +107,8 @@ class AnswerStream:
 
     def _show(self, text: str) -> None:
         if self._shows:
-            self._hold.know(self._speech.secrets)
-            self._speech.say_chunk(self._elider.feed(self._hold.cut(text)), False, self._meta)
+            self._hold.update_texts(self._speech.secrets)
+            self._speech.say_chunk(self._elider.feed(self._hold.release(text)), False, self._meta)
         self._taken += 1
 
     def _end(self, stop: Stop) -> None:
@@ -121,7 +121,7 @@ class AnswerStream:
         if stop.model:
             self._model = self._speech.shown_name(stop.model)
         if self._shows and (self._pending is not None or self._taken or stop.tool_calls):
-            text = self._elider.feed(self._hold.cut(self._pending or "", last=True))
+            text = self._elider.feed(self._hold.release(self._pending or "", last=True))
             tools = self._speech.shown_tools(stop.tool_calls)
             meta = last_chunk_meta(self._provider, self._model, stop.reason, stop.usage, tools)
             self._speech.say_chunk(text, True, meta)

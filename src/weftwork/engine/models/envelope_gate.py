@@ -137,7 +137,7 @@ class Gate:
         if not isinstance(outcome, Accepted):
             return None
         title = complete["meta"].get("rendering", {}).get("title", "")
-        shown = title if self._redactor is None else self._redactor.copies.mask(title)
+        shown = title if self._redactor is None else self._redactor.matcher.mask(title)
         return rendering_hint(outcome.type, outcome.payload, shown[:MAX_ALT])
 
     def count(self, seen: Seen) -> None:
@@ -172,6 +172,6 @@ class Gate:
             kinds.accepted,
             emission.contract,
             counters=counters,
-            secrets=self._redactor.copies if self._redactor is not None else None,
+            secrets=self._redactor.matcher if self._redactor is not None else None,
             find_recorded=self._state.envelopes.get,
         )

@@ -49,7 +49,7 @@ from weftwork.protocol.models.answers import (
 )
 from weftwork.protocol.models.clean_text import clean_text
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.privacy.secret_matcher import redact
+from weftwork.protocol.privacy.secret_matcher import redact_value
 from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
@@ -194,18 +194,18 @@ class Speech:
 
     def shown_name(self, name: str) -> str:
         """What a provider calls its model, without a secret in it."""
-        return name if self._redactor is None else self._redactor.copies.mask(name)
+        return name if self._redactor is None else self._redactor.matcher.mask(name)
 
     def shown_tools(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
         """Calls of tools as a chunk may show them: none of a node that hides what it makes, and no secret in any."""
         if self._state.plan.nodes[self._node_id].hides_outputs:
             return ()
-        return calls if self._redactor is None else tuple(redact(list(calls), self._redactor.copies)[0])
+        return calls if self._redactor is None else tuple(redact_value(list(calls), self._redactor.matcher)[0])
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be cut in two, by now."""
-        return self._redactor.copies.whole_texts if self._redactor is not None else ()
+        return self._redactor.matcher.learnt_texts if self._redactor is not None else ()
 
     @property
     def _named(self) -> dict[str, str]:

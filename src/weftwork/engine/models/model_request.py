@@ -6,7 +6,7 @@ from typing import Any, Final
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.models.answers import StopReason
-from weftwork.protocol.models.selection import chosen
+from weftwork.protocol.models.selection import select_model
 
 MAX_MESSAGES: Final = 1_000
 MAX_TOKENS: Final = 10_000_000
@@ -21,7 +21,7 @@ _FINISHED: Final = {"stop": "stop", "length": "length", "content-filter": "conte
 
 def enquiry(call: NodeCall, given: Mapping[str, Any], messages: tuple[Message, ...], system: str) -> ModelRequest:
     """Who answers and how; what the run's options say wins over what the node was given."""
-    choice = chosen(call.configurable, given)
+    choice = select_model(call.configurable, given)
     return ModelRequest(
         choice.provider,
         choice.model,

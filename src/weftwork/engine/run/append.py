@@ -21,7 +21,7 @@ from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
 from weftwork.protocol.fold.trust_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
-from weftwork.protocol.privacy.redaction import Redactor, shown_channel, shown_variable
+from weftwork.protocol.privacy.redaction import Redactor, visible_channel, visible_variable
 from weftwork.protocol.run.batch import (
     Batch,
     CancelRequest,
@@ -233,10 +233,10 @@ class Append:
         if kind == "node":
             return self._node_row(name)
         if kind == "variable":
-            value = shown_variable(state.plan, name, state.variables[name])
+            value = visible_variable(state.plan, name, state.variables[name])
             return value if name in state.plan.sensitive_variables else self._shown(value)
         if kind == "channel":
-            value = shown_channel(state.plan, name, state.channels[name].value)
+            value = visible_channel(state.plan, name, state.channels[name].value)
             return value if name in state.plan.taint.channels else self._shown(value)
         if kind == "artifact":
             made = state.artifacts[name]
@@ -267,7 +267,7 @@ class Append:
             asking: dict[str, Any] = {"data": asked.data}
             if asked.resume_schema is not None:
                 asking["resumeSchema"] = asked.resume_schema
-            row |= asking if self._redactor is None else self._redactor.shown_question(asked.node_id, asking)
+            row |= asking if self._redactor is None else self._redactor.visible_interrupt(asked.node_id, asking)
             if asked.due is not None:
                 row |= {"timeoutMs": asked.timeout_ms, "dueAt": iso(asked.due)}
             if asked.votes:
@@ -292,11 +292,11 @@ class Append:
         if node.attempt:
             row["attempt"] = node.attempt
         if node.error is not None:
-            row["error"] = node.error if self._redactor is None else self._redactor.shown_error(node_id, node.error)
+            row["error"] = node.error if self._redactor is None else self._redactor.visible_error(node_id, node.error)
         return row
 
     def _shown(self, value: Any) -> Any:
-        return value if self._redactor is None else self._redactor.shown_value(value)
+        return value if self._redactor is None else self._redactor.visible_value(value)
 
 
 def redactor_of(state: RunState) -> Redactor | None:

@@ -18,7 +18,7 @@ from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, Refus
 from weftwork.protocol.ids import is_node_id, is_path_id
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.privacy.secret_matcher import Copies, redact
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redact_value
 from weftwork.protocol.run.events import Trust
 
 CAPABILITY: Final = "host.aiEnvelope.supported"
@@ -104,7 +104,7 @@ def outcome_response(verdict: GateVerdict, given: AcceptRequest) -> dict[str, An
     those who gave some; an outcome that was recorded before they were known is shown without them all the same."""
     outcome, secrets = verdict.outcome, given.rules.secrets
     if verdict.repeated and isinstance(outcome, Accepted) and secrets is not None:
-        payload, count = redact(outcome.payload, secrets)
+        payload, count = redact_value(outcome.payload, secrets)
         outcome = msgspec.structs.replace(outcome, payload=payload, redactions=outcome.redactions + count)
     document = outcome_document(outcome)
     if secrets is None:
@@ -163,8 +163,8 @@ def _counter(value: Any) -> Counter | None:
     return Counter(current, cap) if current is not None and cap is not None else None
 
 
-def _secrets(canaries: list[Any]) -> Copies:
-    copies = Copies()
+def _secrets(canaries: list[Any]) -> SecretMatcher:
+    copies = SecretMatcher()
     for each in canaries[:MAX_SECRETS]:
         if is_object(each):
             name, value = each.get("secretId"), each.get("value")

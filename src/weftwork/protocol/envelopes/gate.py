@@ -25,7 +25,7 @@ from weftwork.protocol.envelopes.outcome import (
     RefusalMode,
 )
 from weftwork.protocol.json.decoder import MAX_INTEGER
-from weftwork.protocol.privacy.secret_matcher import redact
+from weftwork.protocol.privacy.secret_matcher import redact_value
 from weftwork.protocol.run.events import Trust
 
 MAX_TYPE: Final = 256
@@ -89,13 +89,13 @@ class GateContext:
         """Take the secrets out of the payload."""
         secrets = self.rules.secrets
         if secrets is not None and not self.is_clean:
-            self.payload, self.redactions = redact(self.payload, secrets)
+            self.payload, self.redactions = redact_value(self.payload, secrets)
 
     @property
     def is_clean(self) -> bool:
         """Whether there is surely no secret anywhere in the document."""
         if self._is_clean is None:
-            self._is_clean = self.rules.secrets is None or self.rules.secrets.unmentioned(self.encoded)
+            self._is_clean = self.rules.secrets is None or self.rules.secrets.is_absent_in_json(self.encoded)
         return self._is_clean
 
     @property

@@ -7,7 +7,7 @@ import msgspec
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
-from weftwork.protocol.privacy.secret_matcher import Copies
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 from weftwork.protocol.run.events import Trust
 
 
@@ -51,7 +51,7 @@ class GateRules(msgspec.Struct, frozen=True):
     strict: bool = False
     """Whether an envelope for an older version is refused instead of accepted with a mark."""
     counters: Counters = Counters()
-    secrets: Copies | None = None
+    secrets: SecretMatcher | None = None
     """What must not stand in a payload."""
     trust: Trust | None = None
     """Of the run as a whole, for an envelope that says nothing itself."""

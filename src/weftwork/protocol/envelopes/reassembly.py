@@ -17,7 +17,7 @@ from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.privacy.trust import meet
+from weftwork.protocol.privacy.trust import combine_trust
 from weftwork.protocol.run.events import Trust
 
 MAX_PIECES: Final = 2_000
@@ -120,7 +120,7 @@ def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid 
         emission.size += len(payload.encode())
     if emission.size > MAX_BYTES:
         return _invalid_partial("maxLength", f"makes the envelope longer than {MAX_BYTES} bytes")
-    emission.trust = meet((emission.trust, document["meta"].get("contentTrust")))
+    emission.trust = combine_trust((emission.trust, document["meta"].get("contentTrust")))
     return None
 
 

@@ -50,7 +50,7 @@ class AssetToken(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
     expires_at: int | None = None
     """None: as long as a run refers to the asset."""
 
-    def expired(self, now: int) -> bool:
+    def is_expired(self, now: int) -> bool:
         return self.expires_at is not None and now >= self.expires_at + LEEWAY_MS
 
 

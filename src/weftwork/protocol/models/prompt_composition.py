@@ -11,7 +11,7 @@ import msgspec
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import has_type, is_array, is_object
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVariable
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}\}|\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}", re.ASCII)
@@ -120,7 +120,7 @@ def _bind(
 
 def _visible_value(name: str, bound: Binding) -> Any:
     """prompt-07 (RFC 0027 G): what is secret is told by its name."""
-    return mask(name) if bound.hidden else bound.value
+    return redaction_marker(name) if bound.hidden else bound.value
 
 
 def _prompt_text(bound: Binding) -> str:

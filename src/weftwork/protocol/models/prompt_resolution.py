@@ -6,13 +6,13 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.models.prompt_templates import (
-    ORDER,
+    PROMPT_ORDER,
     PromptKind,
     PromptRef,
     PromptTemplate,
-    Templates,
+    PromptTemplates,
+    config_refs,
     parse_ref,
-    refs_of,
 )
 
 NO_CANDIDATE: Final = "no candidate at this layer"
@@ -33,7 +33,7 @@ class ResolvedPrompt(msgspec.Struct, frozen=True):
 
 
 def resolve_prompts(
-    config: Mapping[str, Any], workflow: Mapping[str, Any], overrides: Mapping[str, Any], templates: Templates
+    config: Mapping[str, Any], workflow: Mapping[str, Any], overrides: Mapping[str, Any], templates: PromptTemplates
 ) -> list[ResolvedPrompt]:
     """prompt-04 (RFC 0029 A, readings, Prompt overrides): the templates of a node, in the order in which a model
     is told them.
@@ -41,12 +41,12 @@ def resolve_prompts(
     The node's own config comes before the defaults of the workflow. `overrides` are texts of the run by template id: a
     text replaces that of the template, whichever layer named it. Agents and the host have none of their own.
     """
-    found = [_resolve(kind, ref, workflow, overrides, templates, True) for kind, ref in refs_of(config)]
+    found = [_resolve(kind, ref, workflow, overrides, templates, True) for kind, ref in config_refs(config)]
     named = {slot.kind for slot in found}
-    for kind in ORDER:
+    for kind in PROMPT_ORDER:
         if kind not in named and kind in workflow:
             found.append(_resolve(kind, parse_ref(workflow[kind]), workflow, overrides, templates, False))
-    return sorted(found, key=lambda slot: ORDER.index(slot.kind))
+    return sorted(found, key=lambda slot: PROMPT_ORDER.index(slot.kind))
 
 
 def _resolve(
@@ -54,7 +54,7 @@ def _resolve(
     ref: PromptRef,
     workflow: Mapping[str, Any],
     overrides: Mapping[str, Any],
-    templates: Templates,
+    templates: PromptTemplates,
     own: bool,
 ) -> ResolvedPrompt:
     template = templates.find(ref)

@@ -17,19 +17,19 @@ from weftwork.protocol.json.values import is_array, is_object
 
 PromptKind = Literal["system", "user", "few-shot", "schema-hint"]
 PROMPT_KINDS: Final[tuple[PromptKind, ...]] = ("system", "user", "few-shot", "schema-hint")
-ORDER: Final[tuple[PromptKind, ...]] = ("system", "schema-hint", "few-shot", "user")
+PROMPT_ORDER: Final[tuple[PromptKind, ...]] = ("system", "schema-hint", "few-shot", "user")
 """In which a model is told them."""
-SINGLE: Final[dict[PromptKind, str]] = {
+SINGLE_REF_MEMBERS: Final[dict[PromptKind, str]] = {
     "system": "systemPromptRef",
     "schema-hint": "schemaHintPromptRef",
     "user": "userPromptRef",
 }
 """The members of a node's config that hold one reference."""
 FEW_SHOT: Final = "fewShotPromptRefs"
-MORE: Final = "additionalPromptRefs"
+ADDITIONAL: Final = "additionalPromptRefs"
 """Lists of references; those of the second are of whatever kind their templates are."""
-MEMBERS: Final = (*SINGLE.values(), FEW_SHOT, MORE)
-MOST_REFS: Final = 32
+REF_MEMBERS: Final = (*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL)
+MAX_REFS: Final = 32
 """In a list."""
 
 _REF_ID: Final = "[a-z0-9][a-z0-9._-]{0,127}"
@@ -51,7 +51,7 @@ class PromptRef(msgspec.Struct, frozen=True):
         return f"prompt:{self.template_id}{f'@{self.version}' if self.version is not None else ''}"
 
 
-REF: Final[dict[str, Any]] = {
+REF_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [
         {"type": "string", "maxLength": 512, "pattern": f"^prompt:{_REF_ID}(?:@{_REF_VERSION})?$"},
         {
@@ -80,35 +80,35 @@ def parse_ref(given: Any) -> PromptRef:
     )
 
 
-def refs_of(config: Mapping[str, Any]) -> Iterator[tuple[PromptKind | None, PromptRef]]:
+def config_refs(config: Mapping[str, Any]) -> Iterator[tuple[PromptKind | None, PromptRef]]:
     """The references of a node's config, each with its kind; None is that of its template."""
-    for kind, member in SINGLE.items():
+    for kind, member in SINGLE_REF_MEMBERS.items():
         if member in config:
             yield kind, parse_ref(config[member])
-    lists: tuple[tuple[PromptKind | None, str], ...] = (("few-shot", FEW_SHOT), (None, MORE))
+    lists: tuple[tuple[PromptKind | None, str], ...] = (("few-shot", FEW_SHOT), (None, ADDITIONAL))
     for kind, member in lists:
         listed: Any = config.get(member)
         for given in listed if is_array(listed) else ():
             yield kind, parse_ref(given)
 
 
-def defaults_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def workflow_prompt_refs(document: Mapping[str, Any]) -> dict[str, Any]:
     """The references that a workflow has for nodes that name none, by kind."""
     found: Any = document.get("defaults", {}).get("promptRefs")
     return found if is_object(found) else {}
 
 
-def composes(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+def uses_templates(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
     """Whether a node that can be told by templates is."""
-    return bool(defaults) or any(member in config for member in MEMBERS)
+    return bool(defaults) or any(member in config for member in REF_MEMBERS)
 
 
-MAX_TEXT: Final = 65_536
-SOURCES: Final = ("input", "variable", "context")
+MAX_TEMPLATE_BYTES: Final = 65_536
+VARIABLE_SOURCES: Final = ("input", "variable", "context")
 """Where values come from that are bound to variables. Secrets are none of them: this host keeps none."""
 _ID_PATTERN: Final = "^[a-z0-9][a-z0-9._-]{0,127}$"
 _VERSION_PATTERN: Final = r"^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$"
-_PARTS: Final = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?")
+_VERSION_PARTS: Final = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?")
 
 
 class PromptVariable(msgspec.Struct, frozen=True, rename="camel"):
@@ -136,14 +136,14 @@ class PromptTemplate(msgspec.Struct, frozen=True, rename="camel"):
         return PromptRef(self.template_id, self.version)
 
 
-TEMPLATE: Final[dict[str, Any]] = {
+TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["templateId", "version", "kind", "text"],
     "properties": {
         "templateId": {"type": "string", "pattern": _ID_PATTERN},
         "version": {"type": "string", "maxLength": 128, "pattern": _VERSION_PATTERN},
         "kind": {"enum": list(PROMPT_KINDS)},
-        "text": {"type": "string", "maxLength": MAX_TEXT},
+        "text": {"type": "string", "maxLength": MAX_TEMPLATE_BYTES},
         "name": {"type": "string", "maxLength": 200},
         "description": {"type": "string", "maxLength": 2000},
         "variables": {
@@ -156,7 +156,7 @@ TEMPLATE: Final[dict[str, Any]] = {
                     "name": {"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]{0,63}$"},
                     "type": {"enum": ["string", "number", "boolean", "array", "object"]},
                     "required": {"type": "boolean"},
-                    "source": {"enum": [*SOURCES, "secret"]},
+                    "source": {"enum": [*VARIABLE_SOURCES, "secret"]},
                     "extractPath": {"type": "string", "maxLength": 256},
                     "defaultValue": {},
                     "description": {"type": "string", "maxLength": 500},
@@ -174,7 +174,7 @@ TEMPLATE: Final[dict[str, Any]] = {
 
 def check_template(document: Any) -> list[Violation]:
     """prompt-02 (RFC 0027 A): what keeps a document from being a template."""
-    return schema.check_inline(TEMPLATE, document, "")
+    return schema.check_inline(TEMPLATE_SCHEMA, document, "")
 
 
 def parse_template(document: dict[str, Any]) -> PromptTemplate:
@@ -182,7 +182,7 @@ def parse_template(document: dict[str, Any]) -> PromptTemplate:
     return msgspec.convert(document, PromptTemplate)
 
 
-class Templates:
+class PromptTemplates:
     """The templates of a host. Immutable."""
 
     def __init__(self, templates: Iterable[PromptTemplate] = ()) -> None:
@@ -200,18 +200,18 @@ class Templates:
         versions = self._versions.get(ref.template_id, {}) if ref.library_id is None else {}
         if ref.version is not None or not versions:
             return versions.get(ref.version or "")
-        return max(versions.values(), key=lambda each: _rank(each.version))
+        return max(versions.values(), key=lambda each: _precedence(each.version))
 
 
-def _rank(version: str) -> tuple[Any, ...]:
+def _precedence(version: str) -> tuple[Any, ...]:
     """Semantic Versioning, precedence: a version that is released comes after those before its release."""
-    found = _PARTS.fullmatch(version)
+    found = _VERSION_PARTS.fullmatch(version)
     assert found is not None, "a version that fits its pattern"
-    before = tuple(_identifier(each) for each in found[4].split(".")) if found[4] is not None else ()
+    before = tuple(_identifier_precedence(each) for each in found[4].split(".")) if found[4] is not None else ()
     return (int(found[1]), int(found[2]), int(found[3]), found[4] is None, before)
 
 
-def _identifier(text: str) -> tuple[bool, int, str]:
+def _identifier_precedence(text: str) -> tuple[bool, int, str]:
     numeric = text.isdecimal()
     return (not numeric, int(text) if numeric else 0, "" if numeric else text)
 
@@ -224,8 +224,8 @@ def prompt_family(templates: int) -> dict[str, Any] | None:
         "supported": True,
         "endpointsSupported": False,
         "templateKinds": list(PROMPT_KINDS),
-        "variableSources": list(SOURCES),
-        "maxTemplateBytes": MAX_TEXT,
+        "variableSources": list(VARIABLE_SOURCES),
+        "maxTemplateBytes": MAX_TEMPLATE_BYTES,
         "observability": "full",
         "packsSupported": False,
         "mutableLibrary": False,

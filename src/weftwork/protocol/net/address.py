@@ -9,12 +9,12 @@ from typing import Final
 Address = IPv4Address | IPv6Address
 
 # fmt: off
-PRIVATE_4: Final = tuple(map(IPv4Network, (
+PRIVATE_IPV4: Final = tuple(map(IPv4Network, (
     "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",  # private
     "100.64.0.0/10",  # behind a carrier's translation
     "127.0.0.0/8",  # loopback
 )))
-DENIED_4: Final = tuple(map(IPv4Network, (
+DENIED_IPV4: Final = tuple(map(IPv4Network, (
     "0.0.0.0/8",  # this network; 0.0.0.0 is loopback in practice
     "100.100.100.200/32",  # metadata of a cloud
     "168.63.129.16/32",  # wire server of a cloud
@@ -26,8 +26,8 @@ DENIED_4: Final = tuple(map(IPv4Network, (
     "224.0.0.0/4",  # multicast
     "240.0.0.0/4",  # reserved, broadcast
 )))
-PRIVATE_6: Final = tuple(map(IPv6Network, ("::1/128", "fc00::/7")))
-DENIED_6: Final = tuple(map(IPv6Network, (
+PRIVATE_IPV6: Final = tuple(map(IPv6Network, ("::1/128", "fc00::/7")))
+DENIED_IPV6: Final = tuple(map(IPv6Network, (
     "2001::/23",  # assignments to protocols: Teredo, measurements, ORCHID and others
     "2001:db8::/32", "3fff::/20",  # documentation
     "2002::/16",  # 6to4
@@ -35,35 +35,35 @@ DENIED_6: Final = tuple(map(IPv6Network, (
     "fd00:42::42/128", "fd00:ec2::/64", "fd20:ce::254/128",  # metadata of clouds
 )))
 # fmt: on
-GLOBAL_6: Final = IPv6Network("2000::/3")
+GLOBAL_IPV6: Final = IPv6Network("2000::/3")
 """All that is assigned for traffic between networks; whatever lies outside goes nowhere or somewhere special."""
 
 _COMPATIBLE: Final = IPv6Network("::/96")
-_TRANSLATED: Final = IPv6Network("64:ff9b::/96")
-_TRANSLATED_HERE: Final = IPv6Network("64:ff9b:1::/48")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_NAT64_LOCAL: Final = IPv6Network("64:ff9b:1::/48")
 _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
-def read_address(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """An address as the system writes it. Raises ValueError, also for one with a zone: that is of one link only."""
     if "%" in text:
         raise ValueError("an address with a zone")
     return IPv6Address(text) if ":" in text else IPv4Address(text)
 
 
-def plain(address: Address) -> Address:
+def unmap_ipv4(address: Address) -> Address:
     """The IPv4 address that a mapped one stands for, or the address itself."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def embedded(address: IPv6Address) -> list[IPv4Address]:
+def embedded_ipv4(address: IPv6Address) -> list[IPv4Address]:
     """The IPv4 addresses that are written into this one by 6to4, Teredo, NAT64, ISATAP, or as the last 32 bits."""
     bits = int(address)
     low = bits & 0xFFFF_FFFF
     found: list[int] = []
-    if (address in _COMPATIBLE and low > 1) or address in _TRANSLATED or address in _TRANSLATED_HERE:
+    if (address in _COMPATIBLE and low > 1) or address in _NAT64 or address in _NAT64_LOCAL:
         found.append(low)
-    if address in _TRANSLATED_HERE:
+    if address in _NAT64_LOCAL:
         found.append((bits >> 48 & 0xFFFF_0000) | (bits >> 40 & 0xFFFF))
     if bits >> 112 == 0x2002:
         found.append(bits >> 80 & 0xFFFF_FFFF)
@@ -75,20 +75,20 @@ def embedded(address: IPv6Address) -> list[IPv4Address]:
     return [IPv4Address(each) for each in found]
 
 
-def allowed(address: Address, private: bool = False) -> bool:
+def is_allowed(address: Address, private: bool = False) -> bool:
     """out-01 (RFC 0076): whether a request may go there; to private networks and loopback only if `private`.
 
     No setting opens the addresses of metadata services, link-local, multicast, reserved or translated ones.
     """
-    address = plain(address)
+    address = unmap_ipv4(address)
     if isinstance(address, IPv4Address):
-        return not _within(address, DENIED_4) and (private or not _within(address, PRIVATE_4))
-    if _within(address, DENIED_6):
+        return not _is_within(address, DENIED_IPV4) and (private or not _is_within(address, PRIVATE_IPV4))
+    if _is_within(address, DENIED_IPV6):
         return False
-    if not all(allowed(inner, private) for inner in embedded(address)):
+    if not all(is_allowed(inner, private) for inner in embedded_ipv4(address)):
         return False
-    return address in GLOBAL_6 or (private and _within(address, PRIVATE_6))
+    return address in GLOBAL_IPV6 or (private and _is_within(address, PRIVATE_IPV6))
 
 
-def _within(address: Address, networks: tuple[IPv4Network, ...] | tuple[IPv6Network, ...]) -> bool:
+def _is_within(address: Address, networks: tuple[IPv4Network, ...] | tuple[IPv6Network, ...]) -> bool:
     return any(address in network for network in networks)

@@ -16,10 +16,10 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
+_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
 _DOTS: Final = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
-_INTERNAL: Final = frozenset({"localhost", "local", "internal"})
-_PRINTED: Final = "".join(map(chr, range(0x21, 0x7F)))
+_INTERNAL_SUFFIXES: Final = frozenset({"localhost", "local", "internal"})
+_PRINTABLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
 class OutboundRefused(Exception):
@@ -30,18 +30,18 @@ class OutboundRefused(Exception):
         self.blocked = blocked
 
 
-class Policy(msgspec.Struct, frozen=True):
+class OutboundPolicy(msgspec.Struct, frozen=True):
     """What the operator allows. `private` is private networks, by https or http, on any port."""
 
     ports: frozenset[int] = frozenset({443})
     http: bool = False
     private: bool = False
 
-    def admits(self, scheme: str, port: int) -> bool:
+    def allows_port(self, scheme: str, port: int) -> bool:
         return self.private or port in self.ports or (scheme == "http" and port == DEFAULT_PORTS["http"])
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """A URL that was read and found allowed. `host` is a name or an address without brackets, in lower case."""
 
     scheme: str
@@ -65,25 +65,25 @@ class Target(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
-def read_target(url: str, policy: Policy) -> Target:
+def parse_target(url: str, policy: OutboundPolicy) -> RequestTarget:
     """out-02 (RFC 0076): the target of a URL. Raises OutboundRefused for all that is unclear or not allowed."""
     if len(url) > MAX_URL:
         raise OutboundRefused(f"The URL is longer than {MAX_URL} characters.")
-    if "\\" in url or any(unicodedata.category(each) in _UNSEEN for each in url):
+    if "\\" in url or any(unicodedata.category(each) in _INVISIBLE_CATEGORIES for each in url):
         raise OutboundRefused("The URL has a space, a backslash or a character that cannot be seen.")
-    scheme, rest = _scheme(url, policy)
+    scheme, rest = _parse_scheme(url, policy)
     cut = next((at for at, each in enumerate(rest) if each in "/?#"), len(rest))
-    host, port = _authority(rest[:cut], scheme)
-    if not policy.admits(scheme, port):
+    host, port = _parse_authority(rest[:cut], scheme)
+    if not policy.allows_port(scheme, port):
         raise OutboundRefused("The port is not one that requests may go to.")
-    if host.startswith("metadata") or (not policy.private and host.rpartition(".")[2] in _INTERNAL):
+    if host.startswith("metadata") or (not policy.private and host.rpartition(".")[2] in _INTERNAL_SUFFIXES):
         raise OutboundRefused("The host of the URL is a name for internal use.")
     path = rest[cut:].partition("#")[0]
     path = path if path.startswith("/") else f"/{path}"
-    return Target(scheme, host, port, path if path.isascii() else quote(path, safe=_PRINTED))
+    return RequestTarget(scheme, host, port, path if path.isascii() else quote(path, safe=_PRINTABLE_ASCII))
 
 
-def resolve_reference(base: Target, reference: str) -> str:
+def resolve_reference(base: RequestTarget, reference: str) -> str:
     """The URL that a reference means at a target, by RFC 3986; it is yet to be read."""
     if _SCHEME.match(reference):
         return reference
@@ -99,10 +99,10 @@ def resolve_reference(base: Target, reference: str) -> str:
     steps, mark, query = given.partition("?")
     if not steps.startswith("/"):
         steps = f"{path.rpartition('/')[0]}/{steps}"
-    return f"{place}{_without_dots(steps)}{mark}{query}"
+    return f"{place}{_remove_dot_segments(steps)}{mark}{query}"
 
 
-def _scheme(url: str, policy: Policy) -> tuple[str, str]:
+def _parse_scheme(url: str, policy: OutboundPolicy) -> tuple[str, str]:
     found = _SCHEME.match(url)
     scheme = found[1].lower() if found else ""
     if scheme not in DEFAULT_PORTS or (scheme == "http" and not (policy.http or policy.private)):
@@ -113,17 +113,17 @@ def _scheme(url: str, policy: Policy) -> tuple[str, str]:
     return scheme, rest[2:]
 
 
-def _authority(text: str, scheme: str) -> tuple[str, int]:
+def _parse_authority(text: str, scheme: str) -> tuple[str, int]:
     if "@" in text or "%" in text:
         raise OutboundRefused("The host of the URL has credentials or escapes.")
     if text.startswith("["):
         inner, bracket, after = text[1:].partition("]")
         if not bracket or (after and not after.startswith(":")):
             raise OutboundRefused("The host of the URL is no address.")
-        host, colon, port = _address(inner), after[:1], after[1:]
+        host, colon, port = _parse_ipv6(inner), after[:1], after[1:]
     else:
         name, colon, port = text.partition(":")
-        host = _name(name)
+        host = _parse_host_name(name)
     if not colon:
         return host, DEFAULT_PORTS[scheme]
     if not _PORT.fullmatch(port) or not 0 < int(port) < 65_536:
@@ -131,14 +131,14 @@ def _authority(text: str, scheme: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _address(text: str) -> str:
+def _parse_ipv6(text: str) -> str:
     try:
         return IPv6Address(text).compressed
     except ValueError:
         raise OutboundRefused("The host of the URL is no address.") from None
 
 
-def _name(text: str) -> str:
+def _parse_host_name(text: str) -> str:
     """A name in the one form that is judged, resolved and asked for. Numbers in any spelling are names here."""
     name = unicodedata.normalize("NFKC", text.translate(_DOTS)).translate(_DOTS).lower().removesuffix(".")
     if not name.isascii():
@@ -148,7 +148,7 @@ def _name(text: str) -> str:
     return name
 
 
-def _without_dots(path: str) -> str:
+def _remove_dot_segments(path: str) -> str:
     kept: list[str] = []
     steps = path.split("/")[1:]
     for step in steps:

@@ -9,7 +9,7 @@ from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import Conversation
 
 
-def opened(node_id: str, visit: int, interrupt_id: str, data: dict[str, Any], agent: str | None = None) -> Draft:
+def opened_event(node_id: str, visit: int, interrupt_id: str, data: dict[str, Any], agent: str | None = None) -> Draft:
     """conv-01 (RFC 0005 B): turn 0 is what the conversation opens with, said by the host or an agent. The append path
     gives each turn its time."""
     content = data.get("initialPrompt", data.get("title", ""))
@@ -20,7 +20,7 @@ def opened(node_id: str, visit: int, interrupt_id: str, data: dict[str, Any], ag
     return Draft("conversation.opened", payload, node_id, interrupt_id=interrupt_id)
 
 
-def exchanged(
+def exchanged_event(
     node_id: str, visit: int, interrupt_id: str, data: dict[str, Any], known: Conversation, by: str, value: Any
 ) -> Draft:
     """conv-02 (RFC 0005 B): turns count from 1 and never skip."""
@@ -30,7 +30,7 @@ def exchanged(
     return Draft("conversation.exchanged", payload, node_id, interrupt_id=interrupt_id)
 
 
-def closed(node_id: str, interrupt_id: str, data: dict[str, Any], known: Conversation) -> Draft:
+def closed_event(node_id: str, interrupt_id: str, data: dict[str, Any], known: Conversation) -> Draft:
     """conv-03 (RFC 0005 B): the last word on a conversation repeats its last turn."""
     payload = {"conversationId": data["conversationId"], "turnIndex": known.turns, "finalTurn": known.last}
     if "reason" in data:
@@ -38,7 +38,7 @@ def closed(node_id: str, interrupt_id: str, data: dict[str, Any], known: Convers
     return Draft("conversation.closed", payload, node_id, interrupt_id=interrupt_id)
 
 
-def out_of_order(kind: str, known: Conversation | None) -> str | None:
+def sequence_error(kind: str, known: Conversation | None) -> str | None:
     """conv-04 (OpenWOP conversation primitive): why a conversation cannot go on like this; None if it can."""
     if kind == "conversation.start":
         return None if known is None else "A conversation with this conversationId was opened before in this run."

@@ -6,19 +6,19 @@ Sources: OpenWOP run-event-payloads, interrupt (migration), RFC 0005 B.
 from typing import Any, Final
 
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.people.approvals import GATES
-from weftwork.protocol.people.conversations import closed, exchanged, opened, out_of_order
+from weftwork.protocol.people.approvals import APPROVAL_KINDS
+from weftwork.protocol.people.conversations import closed_event, exchanged_event, opened_event, sequence_error
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, Interrupt, InterruptState, interrupt_payload
 
-_SHOWN: Final = ("title", "approversList", "requiredApprovals")
-_OLDER: Final = {"edit-accept": "edit"}
-_RECEIVED: Final = ("comment", "feedback", "refineFeedback", "editedArtifactData")
+_APPROVAL_MEMBERS: Final = ("title", "approversList", "requiredApprovals")
+_LEGACY_ACTIONS: Final = {"edit-accept": "edit"}
+_ANSWER_MEMBERS: Final = ("comment", "feedback", "refineFeedback", "editedArtifactData")
 
 
-def misplaced(state: RunState, asked: Interrupt, passes: bool = False) -> str | None:
+def request_refusal(state: RunState, asked: Interrupt, passes: bool = False) -> str | None:
     """Why a question cannot be asked now in this run; None if it can. `passes`: the node has the answer itself."""
-    if passes and asked.kind in GATES:
+    if passes and asked.kind in APPROVAL_KINDS:
         return "No node answers an approval itself."
     for each in state.open_interrupts.values():
         if each.key == asked.key and (each.kind, each.data, each.resume_schema) != (
@@ -29,25 +29,25 @@ def misplaced(state: RunState, asked: Interrupt, passes: bool = False) -> str | 
             return "Another question is open under the same key."
     if not asked.kind.startswith("conversation."):
         return None
-    return out_of_order(asked.kind, state.conversations.get(asked.data["conversationId"]))
+    return sequence_error(asked.kind, state.conversations.get(asked.data["conversationId"]))
 
 
-def when_asked(node_id: str, name: str, asked: Interrupt) -> tuple[Draft, ...]:
+def requested_events(node_id: str, name: str, asked: Interrupt) -> tuple[Draft, ...]:
     """int-13 (OpenWOP interrupt, migration): what older readers look for. approval.requested has an older word for
     edit-accept."""
     data = asked.data
     payload: dict[str, Any] = {"nodeId": node_id, "interruptId": name}
     if asked.kind == "approval":
         payload |= {"artifactId": data["artifactId"], "artifactType": data["artifactType"]}
-        payload |= {"actions": [_OLDER.get(each, each) for each in data["actions"]]}
-        payload |= {each: data[each] for each in _SHOWN if each in data}
+        payload |= {"actions": [_LEGACY_ACTIONS.get(each, each) for each in data["actions"]]}
+        payload |= {each: data[each] for each in _APPROVAL_MEMBERS if each in data}
         return (Draft("approval.requested", payload, node_id, interrupt_id=name),)
     if asked.kind == "clarification":
         return (Draft("clarification.requested", {**payload, "questions": data["questions"]}, node_id, None, name),)
     return ()
 
 
-def suspension(node_id: str, name: str, asked: Interrupt) -> dict[str, Any]:
+def suspended_payload(node_id: str, name: str, asked: Interrupt) -> dict[str, Any]:
     """int-04 (OpenWOP interrupt): the payload of node.suspended. When to remind stands here, because the payload of
     the question is closed."""
     payload: dict[str, Any] = {"nodeId": node_id, "interruptId": name, "kind": asked.kind, "key": asked.key}
@@ -60,20 +60,20 @@ def suspension(node_id: str, name: str, asked: Interrupt) -> dict[str, Any]:
     return payload
 
 
-def when_passed(state: RunState, node_id: str, name: str, asked: Interrupt, value: Any) -> tuple[Draft, ...]:
+def passed_events(state: RunState, node_id: str, name: str, asked: Interrupt, value: Any) -> tuple[Draft, ...]:
     """conv-01, conv-03: what an interrupt that passes at once leaves behind."""
     known = state.conversations.get(asked.data.get("conversationId", ""))
     visit = state.nodes[node_id].visits
     if asked.kind == "conversation.start":
-        return (opened(node_id, visit, name, asked.data, asked.speaker),)
+        return (opened_event(node_id, visit, name, asked.data, asked.speaker),)
     if known is None:
         return ()
     if asked.kind == "conversation.close":
-        return (closed(node_id, name, asked.data, known),)
-    return (exchanged(node_id, visit, name, asked.data, known, node_id, value),)
+        return (closed_event(node_id, name, asked.data, known),)
+    return (exchanged_event(node_id, visit, name, asked.data, known, node_id, value),)
 
 
-def when_resolved(state: RunState, found: InterruptState, value: Any, by: str) -> tuple[Draft, ...]:
+def resolved_events(state: RunState, found: InterruptState, value: Any, by: str) -> tuple[Draft, ...]:
     """int-14 (OpenWOP run-event-payloads): what follows interrupt.resolved for each kind but an approval."""
     node_id, name = found.node_id, found.interrupt_id
     if found.kind == "clarification":
@@ -83,14 +83,16 @@ def when_resolved(state: RunState, found: InterruptState, value: Any, by: str) -
         known = state.conversations[found.data["conversationId"]]
         # Another node may have closed it meanwhile, and nothing follows that.
         visit = state.nodes[node_id].visits
-        return (exchanged(node_id, visit, name, found.data, known, by, value),) if known.open else ()
+        return (exchanged_event(node_id, visit, name, found.data, known, by, value),) if known.open else ()
     return ()
 
 
-def received(node_id: str, name: str, action: str, decided_by: str | None, answer: dict[str, Any]) -> Draft:
+def approval_received_event(
+    node_id: str, name: str, action: str, decided_by: str | None, answer: dict[str, Any]
+) -> Draft:
     """int-15 (OpenWOP run-event-payloads): approval.received names who decided, unless nobody did in time."""
     payload: dict[str, Any] = {"nodeId": node_id, "action": action}
     if decided_by is not None:
         payload["decidedBy"] = decided_by
-    payload |= {each: answer[each] for each in _RECEIVED if each in answer}
+    payload |= {each: answer[each] for each in _ANSWER_MEMBERS if each in answer}
     return Draft("approval.received", payload, node_id, interrupt_id=name)

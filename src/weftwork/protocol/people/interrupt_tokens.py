@@ -22,19 +22,19 @@ PURPOSE: Final = "interrupt"
 """What the signatures of tokens are for."""
 MAX_TOKEN: Final = 2048
 """Characters. The longest names of nodes and people that are allowed fit."""
-MAX_PERSON: Final = 100
+MAX_PERSON_NAME: Final = 100
 """Characters of the name of somebody a link is made for."""
-READ_MS: Final = 30 * 60_000
+READ_TOKEN_MS: Final = 30 * 60_000
 """tok-03 (readings, Interrupt tokens): how long a token lasts that came with a read."""
 LEEWAY_MS: Final = 5_000
 """How far the clock may have been set back or forth between making a token and seeing it."""
-SIGNATURE: Final = 32
+SIGNATURE_BYTES: Final = 32
 
 TOKEN_PATTERN: Final = "^([A-Za-z0-9_-]{4,2004})[.]([A-Za-z0-9_-]{43})$"  # noqa: S105 - says what tokens look like
 
-_TEXT: Final = re.compile(TOKEN_PATTERN[1:-1])
-_SOMEWHERE: Final = re.compile(r"[A-Za-z0-9_-]{4,}(?:\.|%2[Ee])[A-Za-z0-9_-]{43}")
-_PERSON: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,100}")
+_TOKEN: Final = re.compile(TOKEN_PATTERN[1:-1])
+_TOKEN_IN_TEXT: Final = re.compile(r"[A-Za-z0-9_-]{4,}(?:\.|%2[Ee])[A-Za-z0-9_-]{43}")
+_PERSON_NAME: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,100}")
 
 
 class InterruptToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
@@ -58,7 +58,7 @@ class InterruptToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     def node_id(self) -> str:
         return self.interrupt_id.rpartition(".")[0]
 
-    def expired(self, now: int) -> bool:
+    def is_expired(self, now: int) -> bool:
         """tok-03: the clocks of making and checking may differ a little."""
         return now >= self.expires_at + LEEWAY_MS
 
@@ -66,54 +66,54 @@ class InterruptToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
 _decoder: Final = msgspec.json.Decoder(InterruptToken)
 
 
-def is_person(text: Any) -> bool:
+def is_person_name(text: Any) -> bool:
     """Whether this can be the name of somebody a link is made for."""
-    return isinstance(text, str) and _PERSON.fullmatch(text) is not None
+    return isinstance(text, str) and _PERSON_NAME.fullmatch(text) is not None
 
 
-def signed_part(token: InterruptToken) -> bytes:
+def signed_bytes(token: InterruptToken) -> bytes:
     """The bytes that are signed."""
     return msgspec.json.encode(token)
 
 
-def join(payload: bytes, signature: bytes) -> str:
+def encode_token(payload: bytes, signature: bytes) -> str:
     """tok-01: the text of a token, safe in a path."""
-    return f"{_encode(payload)}.{_encode(signature)}"
+    return f"{_base64url(payload)}.{_base64url(signature)}"
 
 
-def split(text: str) -> tuple[InterruptToken, bytes, bytes] | None:
+def decode_token(text: str) -> tuple[InterruptToken, bytes, bytes] | None:
     """tok-01: what a text says, the bytes that were signed and the signature; None if it is no text of a token.
 
     Nothing in it may be believed before the signature is checked.
     """
-    if len(text) > MAX_TOKEN or (found := _TEXT.fullmatch(text)) is None:
+    if len(text) > MAX_TOKEN or (found := _TOKEN.fullmatch(text)) is None:
         return None
     try:
         payload, signature = (urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in found.groups())
         token = _decoder.decode(payload)
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return (token, payload, signature) if join(signed_part(token), signature) == text else None
+    return (token, payload, signature) if encode_token(signed_bytes(token), signature) == text else None
 
 
-def expiry(now: int, lasts: int, due: int | None) -> int:
+def token_expiry(now: int, lasts: int, due: int | None) -> int:
     """tok-03 (readings, Interrupt tokens): when a token ends; never after the interrupt itself."""
     return now + lasts if due is None else min(now + lasts, due)
 
 
-def unknown() -> ClientFault:
+def unknown_token_fault() -> ClientFault:
     """tok-04 (readings, Answering an interrupt): the one answer to a token that leads nowhere, for whatever reason."""
     return ClientFault("interrupt_not_found", "This link leads to no question. Was it copied whole?")
 
 
-def run_out() -> ClientFault:
+def expired_token_fault() -> ClientFault:
     return ClientFault("interrupt_expired", "This link has expired. Ask for a new one.")
 
 
-def without_tokens(text: str) -> str:
+def mask_tokens(text: str) -> str:
     """tok-07 (readings, Interrupt tokens): a text for the log, with nothing in it that opens anything."""
-    return _SOMEWHERE.sub("(token)", text)
+    return _TOKEN_IN_TEXT.sub("(token)", text)
 
 
-def _encode(data: bytes) -> str:
+def _base64url(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()

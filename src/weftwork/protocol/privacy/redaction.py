@@ -16,29 +16,37 @@ from typing import Any, Final
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.privacy.secret_matcher import Copies, mask
-from weftwork.protocol.privacy.value_paths import FIXED, INNER, MADE, NODE_ERRORS, OBJECTS, members, words_of
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redaction_marker
+from weftwork.protocol.privacy.value_paths import (
+    FIXED_MEMBERS,
+    MADE_MEMBERS,
+    NODE_ERROR_MEMBERS,
+    PROTOCOL_WORDS,
+    SHAPED_MEMBERS,
+    protocol_words,
+    value_members,
+)
 from weftwork.protocol.run.effects import is_outcome_interrupt
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED, is_author_event_type
 from weftwork.protocol.workflow.plan import Plan, is_hidden_output
 
-EXACT_VALUES: Final = 1_000
-EXACT_TEXT: Final = 16_384
+MAX_EXACT_VALUES: Final = 1_000
+MAX_EXACT_TEXT: Final = 16_384
 """Values and characters of one member in which copies are masked where they stand."""
-COPY: Final = "copy"
+COPY_NAME: Final = "copy"
 """The name on the marker of a part that was hidden whole because there is a copy in it."""
 
-Removed = list[tuple[str, Any]]
+RemovedValues = list[tuple[str, Any]]
 
 
-def shown_variable(plan: Plan, name: str, value: Any) -> Any:
+def visible_variable(plan: Plan, name: str, value: Any) -> Any:
     """hide-02 (OpenWOP run-options): a variable as everybody may see it; a sensitive one never shows its value."""
-    return mask(name) if name in plan.sensitive_variables else value
+    return redaction_marker(name) if name in plan.sensitive_variables else value
 
 
-def shown_channel(plan: Plan, name: str, value: Any) -> Any:
+def visible_channel(plan: Plan, name: str, value: Any) -> Any:
     """hide-02: a channel as everybody may see it."""
-    return mask(name) if name in plan.taint.channels else value
+    return redaction_marker(name) if name in plan.taint.channels else value
 
 
 class Redactor:
@@ -46,13 +54,13 @@ class Redactor:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.copies = Copies()
+        self.matcher = SecretMatcher()
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the values given for sensitive variables, and the definition's defaults for them."""
         for variable in self._plan.workflow.variables:
             if variable.sensitive:
-                self.copies.learn(mask(variable.name), inputs.get(variable.name, variable.default))
+                self.matcher.learn_value(redaction_marker(variable.name), inputs.get(variable.name, variable.default))
 
     def learn_state(self, state: RunState) -> None:
         """Learn what a log that was written before must keep hidden: sensitive variables and outputs so far."""
@@ -60,56 +68,58 @@ class Redactor:
         for node_id, node in state.nodes.items():
             self._learn_outputs(node_id, node.outputs)
         for value in state.hidden_values:
-            self.copies.learn(mask(COPY), value)
+            self.matcher.learn_value(redaction_marker(COPY_NAME), value)
 
-    def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, Removed]:
+    def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, RemovedValues]:
         """The inputs as the header may show them, with what was removed."""
-        removed: Removed = []
+        removed: RemovedValues = []
         places = {f"/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         return self._hide(inputs, "", places, removed), removed
 
-    def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, Removed]:
+    def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, RemovedValues]:
         """hide-03: an event payload as the log may show it, with what was removed."""
-        removed: Removed = []
+        removed: RemovedValues = []
         shown = dict(payload)
-        places = self._places(kind, node_id, payload)
-        words = words_of(kind, payload) or ()
-        for member in members(kind, payload):
+        places = self._hidden_places(kind, node_id, payload)
+        words = protocol_words(kind, payload) or ()
+        for member in value_members(kind, payload):
             if member in payload:
                 shown[member] = self._hide(payload[member], f"/{member}", places, removed, words)
         # A run that fails by no node fails with words of the host alone.
-        failed = node_id if kind in NODE_ERRORS else payload.get("failedNodeId") if kind == "run.failed" else None
-        member = NODE_ERRORS.get(kind, "error")
+        failed = (
+            node_id if kind in NODE_ERROR_MEMBERS else payload.get("failedNodeId") if kind == "run.failed" else None
+        )
+        member = NODE_ERROR_MEMBERS.get(kind, "error")
         if failed is not None and member in payload:
             shown[member] = self._hide_error(failed, payload[member], removed, member)
         return shown, removed
 
-    def shown_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
+    def visible_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
         """A node's error as everybody may see it."""
         return self._hide_error(node_id, error, [])
 
-    def shown_question(self, node_id: str, asking: dict[str, Any]) -> dict[str, Any]:
+    def visible_interrupt(self, node_id: str, asking: dict[str, Any]) -> dict[str, Any]:
         """What a node asks and the schema of its answers, as everybody may see them."""
         return self.hide_payload("interrupt.requested", node_id, asking)[0]
 
-    def shown_value(self, value: Any) -> Any:
+    def visible_value(self, value: Any) -> Any:
         """A value that is not sensitive itself, with accidental copies masked."""
         return self._hide(value, "", {}, [])
 
-    def _places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
+    def _hidden_places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
         """Pointer -> name of what is hidden whole there."""
         if kind == "run.started":
             return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
-        if node_id is not None and (kind in MADE or is_author_event_type(kind)):
+        if node_id is not None and (kind in MADE_MEMBERS or is_author_event_type(kind)):
             if kind == "interrupt.requested" and is_outcome_interrupt(payload["data"]):
                 # Words of the host, which a person has to read.
                 return {}
-            made = {f"/{name}": payload.get(name) for name in (MADE.get(kind) or payload)}
-            return self._made_places(node_id, made, words_of(kind, payload))
+            made = {f"/{name}": payload.get(name) for name in (MADE_MEMBERS.get(kind) or payload)}
+            return self._made_value_places(node_id, made, protocol_words(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
-            self.copies.learn(mask(payload["name"]), payload.get("next"))
+            self.matcher.learn_value(redaction_marker(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
         if kind == "node.completed" and node_id is not None:
             outputs: dict[str, Any] = payload.get("outputs", {})
@@ -121,7 +131,7 @@ class Redactor:
                 places |= self._output_places(f"/outputs/{escape_token(source)}", source, outputs)
         return places
 
-    def _made_places(self, node_id: str, made: dict[str, Any], words: frozenset[str] | None) -> dict[str, str]:
+    def _made_value_places(self, node_id: str, made: dict[str, Any], words: frozenset[str] | None) -> dict[str, str]:
         """Where a node that hides what it makes has put it; member by member, but for `words`, if it must stay an
         object. What stands like that in the definition is no secret."""
         place = self._plan.nodes.get(node_id)
@@ -130,13 +140,13 @@ class Redactor:
         places: dict[str, str] = {}
         for at, value in made.items():
             name = f"{node_id}{at.replace('/', '.')}"
-            if words is not None and is_object(value) and at.removeprefix("/") not in INNER:
+            if words is not None and is_object(value) and at.removeprefix("/") not in SHAPED_MEMBERS:
                 config = place.node.config
                 hidden = [key for key in value if key not in words and (key not in config or config[key] != value[key])]
                 for key in hidden:
-                    places |= _shaped(f"{at}/{escape_token(key)}", f"{name}.{key}", key, value[key])
+                    places |= _inner_places(f"{at}/{escape_token(key)}", f"{name}.{key}", key, value[key])
             elif at.removeprefix("/") not in place.node.config or value != place.node.config[at.removeprefix("/")]:
-                places |= _shaped(at, name, at.removeprefix("/"), value)
+                places |= _inner_places(at, name, at.removeprefix("/"), value)
         return places
 
     def _output_places(self, at: str, node_id: str, outputs: dict[str, Any]) -> dict[str, str]:
@@ -146,112 +156,116 @@ class Redactor:
     def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
         for port in sorted(outputs):
             if is_hidden_output(self._plan.nodes, node_id, port):
-                self.copies.learn(mask(f"{node_id}.{port}"), self._made(node_id, outputs[port]))
+                self.matcher.learn_value(
+                    redaction_marker(f"{node_id}.{port}"), self._without_protocol_words(node_id, outputs[port])
+                )
 
-    def _made(self, node_id: str, value: Any) -> Any:
+    def _without_protocol_words(self, node_id: str, value: Any) -> Any:
         """Of a decision, what is no word of the protocol."""
         if self._plan.nodes[node_id].node.declaration.role != "supervisor" or not is_object(value):
             return value
-        return {name: each for name, each in value.items() if name not in OBJECTS[ORCHESTRATOR_DECIDED]}
+        return {name: each for name, each in value.items() if name not in PROTOCOL_WORDS[ORCHESTRATOR_DECIDED]}
 
     def _hide_error(
-        self, node_id: str, error: dict[str, Any], removed: Removed, member: str = "error"
+        self, node_id: str, error: dict[str, Any], removed: RemovedValues, member: str = "error"
     ) -> dict[str, Any]:
         shown = {**error, "message": self._hide(error["message"], f"/{member}/message", {}, removed)}
         if "details" in error and self._plan.nodes[node_id].hides_outputs:
             removed.append((f"/{member}/details", error["details"]))
             # An object, because details must be one.
-            shown["details"] = {"redacted": mask(f"{node_id}.error")}
+            shown["details"] = {"redacted": redaction_marker(f"{node_id}.error")}
         elif "details" in error:
             shown["details"] = self._hide(error["details"], f"/{member}/details", {}, removed)
         return shown
 
     def _hide(
-        self, value: Any, pointer: str, places: dict[str, str], removed: Removed, words: Iterable[str] = ()
+        self, value: Any, pointer: str, places: dict[str, str], removed: RemovedValues, words: Iterable[str] = ()
     ) -> Any:
         """Mask the named places whole and learnt texts everywhere else; member names stay, and so do members here
         that are words."""
-        named: Removed = []
+        named: RemovedValues = []
         shown = _hide_places(value, pointer, places, named) if places else value
-        if self.copies.absent(shown):
+        if self.matcher.is_absent(shown):
             removed += named
             return shown
-        search = _Search(self.copies, {*places, *(f"{pointer}/{word}" for word in FIXED.intersection(words))})
+        search = _CopySearch(
+            self.matcher, {*places, *(f"{pointer}/{word}" for word in FIXED_MEMBERS.intersection(words))}
+        )
         shown = search.hide(shown, pointer)
         for at, hidden in named:
             # What is inside a part that was hidden whole goes with it.
-            if not any(at.startswith(f"{whole}/") for whole in search.whole):
+            if not any(at.startswith(f"{whole}/") for whole in search.hidden_whole):
                 removed.append((at, hidden))
         for at, hidden in search.removed:
-            removed.append((at, _at(value, at.removeprefix(pointer)) if at in search.whole else hidden))
+            removed.append((at, _value_at(value, at.removeprefix(pointer)) if at in search.hidden_whole else hidden))
         return shown
 
 
-def _shaped(at: str, name: str, member: str, value: Any) -> dict[str, str]:
+def _inner_places(at: str, name: str, member: str, value: Any) -> dict[str, str]:
     """Where a value is hidden that may have to stay an object, or a list of objects."""
-    if member not in INNER:
+    if member not in SHAPED_MEMBERS:
         return {at: name}
     if is_object(value):
         return {f"{at}/{escape_token(key)}": f"{name}.{key}" for key in value}
     places: dict[str, str] = {}
     for index, each in enumerate(value if is_array(value) else ()):
-        for inner in [key for key in INNER[member] if is_object(each) and key in each]:
+        for inner in [key for key in SHAPED_MEMBERS[member] if is_object(each) and key in each]:
             found = each[inner]
             inside = [f"/{escape_token(key)}" for key in found] if is_object(found) else [""]
             places |= {f"{at}/{index}/{inner}{more}": f"{name}.{inner}" for more in inside}
     return places or {at: name}
 
 
-class _Search:
+class _CopySearch:
     """The search for copies in one member that is known to hold some. `whole` are the parts that were hidden whole."""
 
-    def __init__(self, copies: Copies, passed: Container[str]) -> None:
-        self._copies = copies
-        self._passed = passed
+    def __init__(self, copies: SecretMatcher, passed: Container[str]) -> None:
+        self._matcher = copies
+        self._skipped_pointers = passed
         """Pointers at which nothing is searched for."""
-        self._values = EXACT_VALUES
-        self._text = EXACT_TEXT
-        self.removed: Removed = []
-        self.whole: set[str] = set()
+        self._values_left = MAX_EXACT_VALUES
+        self._characters_left = MAX_EXACT_TEXT
+        self.removed: RemovedValues = []
+        self.hidden_whole: set[str] = set()
 
     def hide(self, value: Any, pointer: str) -> Any:
-        if pointer in self._passed:
+        if pointer in self._skipped_pointers:
             return value
         if isinstance(value, str):
             return self._hide_text(value, pointer)
         if not (is_object(value) or is_array(value)):
             return value
-        self._values -= len(value)
-        if self._values < 0:
+        self._values_left -= len(value)
+        if self._values_left < 0:
             return self._hide_whole(value, pointer)
         if is_object(value):
             return {key: self.hide(each, f"{pointer}/{escape_token(key)}") for key, each in value.items()}
         return [self.hide(each, f"{pointer}/{index}") for index, each in enumerate(value)]
 
     def _hide_text(self, text: str, pointer: str) -> str:
-        if self._copies.absent(text):
+        if self._matcher.is_absent(text):
             return text
-        self._text -= len(text)
-        if self._text < 0:
+        self._characters_left -= len(text)
+        if self._characters_left < 0:
             return self._hide_whole(text, pointer)
         self.removed.append((pointer, text))
-        return self._copies.mask(text)
+        return self._matcher.mask(text)
 
     def _hide_whole(self, value: Any, pointer: str) -> Any:
         """An object stays an object, and an array an array, because the schema of an event may ask for one."""
-        if self._copies.absent(value):
+        if self._matcher.is_absent(value):
             return value
         self.removed.append((pointer, value))
-        self.whole.add(pointer)
-        marker = mask(COPY)
+        self.hidden_whole.add(pointer)
+        marker = redaction_marker(COPY_NAME)
         return {"redacted": marker} if is_object(value) else [marker] if is_array(value) else marker
 
 
-def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Removed) -> Any:
+def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: RemovedValues) -> Any:
     """Mask the places that are here or below, without a look at anything else."""
     if pointer in places:
         removed.append((pointer, value))
-        return mask(places[pointer])
+        return redaction_marker(places[pointer])
     if not (is_object(value) or is_array(value)):
         return value
     below: dict[str, dict[str, str]] = {}
@@ -268,7 +282,7 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
     return shown
 
 
-def _at(value: Any, pointer: str) -> Any:
+def _value_at(value: Any, pointer: str) -> Any:
     """What stands at a pointer."""
     for step in split_pointer(pointer):
         value = value[int(step)] if is_array(value) else value[step]

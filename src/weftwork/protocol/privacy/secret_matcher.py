@@ -35,25 +35,25 @@ MAX_MARKER: Final = 80
 """Characters of a marker that stands for a copy; a longer name is cut, so that masking cannot make a text huge."""
 MAX_VALUES: Final = 4096
 """Values inside one sensitive value that are looked at for texts."""
-_MARKER: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
-_ESCAPE: Final = re.compile(r"\\u([0-9a-f]{4})")
+_MARKER_PATTERN: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
+_ESCAPE_PATTERN: Final = re.compile(r"\\u([0-9a-f]{4})")
 _encode = msgspec.json.Encoder().encode
-_Check = jsonschema_rs.Validator | Literal[False]
+_AbsenceCheck = jsonschema_rs.Validator | Literal[False]
 """False where there are too many letters for one pattern: then every text is gone through."""
 
 
-class Copies:
+class SecretMatcher:
     """Texts to be found, each with the marker that replaces it."""
 
     def __init__(self) -> None:
         self._learnt: set[str] = set()
         self._markers: dict[str, str] = {}
         self._secrets: dict[str, str] = {}
-        self._whole: list[str] = []
-        self._free: _Check | None = None
-        self._unmentioned: _Check | None = None
+        self._full_texts: list[str] = []
+        self._value_check: _AbsenceCheck | None = None
+        self._json_check: _AbsenceCheck | None = None
 
-    def learn(self, marker: str, value: Any) -> None:
+    def learn_value(self, marker: str, value: Any) -> None:
         """From now on the texts inside `value` are searched for, as far as the bounds allow."""
         open_values = [value]
         budget = MAX_VALUES
@@ -64,10 +64,10 @@ class Copies:
                 if len(item) >= MIN_TEXT and item[:MAX_TEXT] not in self._learnt:
                     # Its forms do not count: what is written with escapes would take the place of other texts.
                     self._learnt.add(item[:MAX_TEXT])
-                    for text in _forms(item):
-                        self._markers.setdefault(text[:MAX_TEXT], _short(marker))
-                        self._whole.append(text)
-                    self._free = self._unmentioned = None
+                    for text in _spellings(item):
+                        self._markers.setdefault(text[:MAX_TEXT], _shorten_marker(marker))
+                        self._full_texts.append(text)
+                    self._value_check = self._json_check = None
             elif is_object(item):
                 # By name, because that is the order in which a restarted host finds them in the log.
                 open_values += [item[name] for name in sorted(item, reverse=True)]
@@ -77,35 +77,35 @@ class Copies:
     def learn_secret(self, secret_id: str, value: str) -> None:
         """From now on `value`, of any length, is replaced by `[REDACTED:<secret_id>]`; its first id stays."""
         if value and value not in self._secrets:
-            for text in _forms(value):
-                self._secrets.setdefault(text, _short(f"[REDACTED:{secret_id}]"))
-            self._free = self._unmentioned = None
+            for text in _spellings(value):
+                self._secrets.setdefault(text, _shorten_marker(f"[REDACTED:{secret_id}]"))
+            self._value_check = self._json_check = None
 
-    def absent(self, value: Any) -> bool:
+    def is_absent(self, value: Any) -> bool:
         """Whether no text inside the value holds a learnt one; member names are not looked at."""
         if not self._markers and not self._secrets:
             return True
-        if self._free is None:
-            self._free = _free_of(self._texts())
-        return self._free.is_valid(value) if self._free else False
+        if self._value_check is None:
+            self._value_check = _absence_check(self._search_texts())
+        return self._value_check.is_valid(value) if self._value_check else False
 
-    def unmentioned(self, encoded: bytes) -> bool:
+    def is_absent_in_json(self, encoded: bytes) -> bool:
         """Whether no learnt text stands anywhere in this JSON, names included. May say no where there is none, for
         it looks at the JSON as one text, but never yes where there is one."""
         if not self._markers and not self._secrets:
             return True
-        if self._unmentioned is None:
-            texts = [_encode(text)[1:-1].decode() for text in self._texts()]
-            self._unmentioned = _compiled({"not": {"pattern": _any_of(texts)}} if texts else {})
-        return self._unmentioned.is_valid(encoded.decode()) if self._unmentioned else False
+        if self._json_check is None:
+            texts = [_encode(text)[1:-1].decode() for text in self._search_texts()]
+            self._json_check = _compile_check({"not": {"pattern": _alternation(texts)}} if texts else {})
+        return self._json_check.is_valid(encoded.decode()) if self._json_check else False
 
     @property
-    def whole_texts(self) -> tuple[str, ...]:
+    def learnt_texts(self) -> tuple[str, ...]:
         """All that is searched for, each from its beginning to its end."""
-        return (*self._whole, *self._secrets)
+        return (*self._full_texts, *self._secrets)
 
-    def _texts(self) -> list[str]:
-        return [text for text in (*self._markers, *self._secrets) if _is_unicode(text)]
+    def _search_texts(self) -> list[str]:
+        return [text for text in (*self._markers, *self._secrets) if _is_encodable(text)]
 
     def mask(self, text: str) -> str:
         """The text with every learnt one in it replaced."""
@@ -119,14 +119,14 @@ class Copies:
         if not nearest:
             return text, 0
         heapify(nearest)
-        kept = _Kept(text, learnt)
+        kept = _KeptMarkers(text, learnt)
         shown: list[str] = []
         at = count = 0
         while nearest:
             start, _, found = heappop(nearest)
             end = start + len(found)
             again = max(start + 1, at)
-            if start >= at and not kept.cut(start, end):
+            if start >= at and not kept.splits_marker(start, end):
                 shown += (text[at:start], learnt[found])
                 count += 1
                 at = again = len(text) if found not in self._secrets and len(found) == MAX_TEXT else end
@@ -135,18 +135,18 @@ class Copies:
         return "".join((*shown, text[at:])), count
 
 
-class _Kept:
+class _KeptMarkers:
     """The markers in a text that are left alone."""
 
     def __init__(self, text: str, learnt: dict[str, str]) -> None:
         ours = frozenset(learnt.values())
         self._spans = [
             found.span()
-            for found in _MARKER.finditer(text)
+            for found in _MARKER_PATTERN.finditer(text)
             if found[0] in ours or not any(each in found[1] for each in learnt)
         ]
 
-    def cut(self, start: int, end: int) -> bool:
+    def splits_marker(self, start: int, end: int) -> bool:
         """Whether what stands between these places begins or ends inside of a marker."""
         return self._inside(start) or self._inside(end)
 
@@ -155,26 +155,26 @@ class _Kept:
         return index >= 0 and self._spans[index][1] > place
 
 
-def _short(marker: str) -> str:
+def _shorten_marker(marker: str) -> str:
     return marker if len(marker) <= MAX_MARKER else f"{marker[: MAX_MARKER - 1]}]"
 
 
-def _forms(text: str) -> list[str]:
+def _spellings(text: str) -> list[str]:
     """The text, and how it stands inside JSON: models quote JSON in their texts."""
     plain, spelled = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
-    capital = _ESCAPE.sub(lambda found: f"\\u{found[1].upper()}", spelled)
+    capital = _ESCAPE_PATTERN.sub(lambda found: f"\\u{found[1].upper()}", spelled)
     return list(dict.fromkeys((text, plain, spelled, capital, plain.replace("/", "\\/"))))
 
 
-def _free_of(texts: list[str]) -> _Check:
+def _absence_check(texts: list[str]) -> _AbsenceCheck:
     """Accepts every value in which none of the texts stands."""
     if not texts:
-        return _compiled({})
-    plain = {"anyOf": [{"not": {"type": "string"}}, {"not": {"pattern": _any_of(texts)}}]}
-    return _compiled({**plain, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}})
+        return _compile_check({})
+    plain = {"anyOf": [{"not": {"type": "string"}}, {"not": {"pattern": _alternation(texts)}}]}
+    return _compile_check({**plain, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}})
 
 
-def _compiled(schema: dict[str, Any]) -> _Check:
+def _compile_check(schema: dict[str, Any]) -> _AbsenceCheck:
     try:
         return jsonschema_rs.validator_for(schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True)
     except jsonschema_rs.ValidationError:
@@ -182,20 +182,20 @@ def _compiled(schema: dict[str, Any]) -> _Check:
         return False
 
 
-def _any_of(texts: list[str]) -> str:
-    return "|".join("".join(map(_literally, text)) for text in texts)
+def _alternation(texts: list[str]) -> str:
+    return "|".join("".join(map(_escape_character, text)) for text in texts)
 
 
-def _literally(letter: str) -> str:
+def _escape_character(letter: str) -> str:
     return letter if letter.isascii() and letter.isalnum() else f"\\x{{{ord(letter):x}}}"
 
 
-def _is_unicode(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """Whether the text can be written down; one with half a character stands in no JSON."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def redact(value: Any, copies: Copies) -> tuple[Any, int]:
+def redact_value(value: Any, copies: SecretMatcher) -> tuple[Any, int]:
     """env-11: the value with every learnt text in its texts and member names replaced, and how many there were.
 
     Parts in which there is none are not copied. Two names that become the same stay two members.
@@ -209,26 +209,26 @@ def redact(value: Any, copies: Copies) -> tuple[Any, int]:
     return value, 0
 
 
-def _redact_items(value: list[Any], copies: Copies) -> tuple[list[Any], int]:
-    found = [redact(each, copies) for each in value]
+def _redact_items(value: list[Any], copies: SecretMatcher) -> tuple[list[Any], int]:
+    found = [redact_value(each, copies) for each in value]
     count = sum(each for _, each in found)
     return ([each for each, _ in found] if count else value), count
 
 
-def _redact_members(value: dict[str, Any], copies: Copies) -> tuple[dict[str, Any], int]:
+def _redact_members(value: dict[str, Any], copies: SecretMatcher) -> tuple[dict[str, Any], int]:
     shown: dict[str, Any] = {}
     total = 0
     for name, each in value.items():
-        new_name, in_name = redact(name, copies)
-        new_value, count = redact(each, copies)
+        new_name, in_name = redact_value(name, copies)
+        new_value, count = redact_value(each, copies)
         total += in_name + count
         if in_name:
-            new_name = _free_name(new_name, value, shown)
+            new_name = _unused_name(new_name, value, shown)
         shown[new_name] = new_value
     return (shown if total else value), total
 
 
-def _free_name(name: str, value: dict[str, Any], shown: dict[str, Any]) -> str:
+def _unused_name(name: str, value: dict[str, Any], shown: dict[str, Any]) -> str:
     number, free = 1, name
     while free in shown or free in value:
         number += 1
@@ -236,10 +236,10 @@ def _free_name(name: str, value: dict[str, Any], shown: dict[str, Any]) -> str:
     return free
 
 
-MARK: Final = "[REDACTED:"
+MARKER_PREFIX: Final = "[REDACTED:"
 """What every marker begins with."""
 
 
-def mask(name: str) -> str:
+def redaction_marker(name: str) -> str:
     """hide-01 (OpenWOP observability): the marker that stands for a hidden value."""
-    return f"{MARK}{name}]"
+    return f"{MARKER_PREFIX}{name}]"

@@ -20,7 +20,7 @@ from weftwork.protocol.run.events import (
 )
 from weftwork.protocol.workflow.orchestration import CHAIN_EVENT, ESCALATED_EVENT
 
-MADE: Final[dict[str, tuple[str, ...]]] = {
+MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "log.appended": ("message", "fields"),
     "artifact.created": ("data", "summary"),
     "interrupt.requested": ("data", "resumeSchema"),
@@ -55,7 +55,7 @@ MADE: Final[dict[str, tuple[str, ...]]] = {
 }
 """Members that are made by a node: hidden whole when the node hides what it makes."""
 
-VALUES: Final[dict[str, tuple[str, ...]]] = {
+VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "run.started": ("inputs",),
     "run.completed": ("outputs",),
     "run.cancelled": ("reason",),
@@ -71,18 +71,18 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     EFFECT_CLAIMED: ("step",),
     CHILD_STARTED: ("workflowId",),
     "node.dispatched": ("childWorkflowId",),
-    **MADE,
-    EFFECT_RECORDED: ("step", *MADE[EFFECT_RECORDED]),
-    "approval.requested": (*MADE["approval.requested"], "approversList"),
-    CHAIN_EVENT: (*MADE.get(CHAIN_EVENT, ()), "workerId"),
+    **MADE_MEMBERS,
+    EFFECT_RECORDED: ("step", *MADE_MEMBERS[EFFECT_RECORDED]),
+    "approval.requested": (*MADE_MEMBERS["approval.requested"], "approversList"),
+    CHAIN_EVENT: (*MADE_MEMBERS.get(CHAIN_EVENT, ()), "workerId"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
 
-NODE_ERRORS: Final = {"node.failed": "error", "node.retried": "lastError", EFFECT_RECORDED: "error"}
+NODE_ERROR_MEMBERS: Final = {"node.failed": "error", "node.retried": "lastError", EFFECT_RECORDED: "error"}
 """Event type -> the member with the error of the node."""
-_DECISION: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
-_TURN: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
-OBJECTS: Final[dict[str, frozenset[str]]] = {
+_DECISION_WORDS: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
+_TURN_WORDS: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
+PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
     "log.appended": frozenset(),
     "interrupt.requested": frozenset(
         """customKind actions eventType requiredApprovals approversList rejectionPolicy profile override
@@ -91,34 +91,34 @@ OBJECTS: Final[dict[str, frozenset[str]]] = {
     "approval.received": frozenset({"scope"}),
     "clarification.requested": frozenset(),
     "clarification.resolved": frozenset(),
-    "conversation.opened": _TURN,
-    "conversation.exchanged": _TURN,
-    "conversation.closed": _TURN,
-    ORCHESTRATOR_DECIDED: _DECISION,
-    ESCALATED_EVENT: _DECISION,
+    "conversation.opened": _TURN_WORDS,
+    "conversation.exchanged": _TURN_WORDS,
+    "conversation.closed": _TURN_WORDS,
+    ORCHESTRATOR_DECIDED: _DECISION_WORDS,
+    ESCALATED_EVENT: _DECISION_WORDS,
     CHAIN_EVENT: frozenset({"code"}),
 }
 """Types with a member that must stay an object, and the members of that which are words of the protocol or of the
 author, and never values."""
-INNER: Final[dict[str, tuple[str, ...]]] = {
+SHAPED_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "questions": ("question", "schema"),
     **dict.fromkeys(("correlation", "outcomeSchema", "resumeSchema"), ()),
 }
 """Members that must keep their shape too: in a list of objects these are values, in an object all are."""
 
 
-FIXED: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
+FIXED_MEMBERS: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
 """Words of the protocol itself: what a secret happens to be spelled like is not looked for there."""
-_APPROVAL: Final = frozenset({"action", "decidedBy", "voter", "override"})
+_APPROVAL_WORDS: Final = frozenset({"action", "decidedBy", "voter", "override"})
 
 
-def words_of(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
+def protocol_words(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
     """Of what a node made: the members that are words, None if it need not stay an object."""
     if kind == "interrupt.resolved" and payload.get("kind") == "approval":
-        return _APPROVAL
-    return OBJECTS.get(kind)
+        return _APPROVAL_WORDS
+    return PROTOCOL_WORDS.get(kind)
 
 
-def members(kind: str, payload: dict[str, Any]) -> Iterable[str]:
+def value_members(kind: str, payload: dict[str, Any]) -> Iterable[str]:
     """The members that carry values. Of an event that an author made up, every one."""
-    return tuple(payload) if is_author_event_type(kind) else VALUES.get(kind, ())
+    return tuple(payload) if is_author_event_type(kind) else VALUE_MEMBERS.get(kind, ())

@@ -13,8 +13,8 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import iso
 
 _MEMBERS: Final = schema.document("annotation-create")["properties"]
-SIGNALS: Final[tuple[str, ...]] = tuple(_MEMBERS["signal"]["properties"]["kind"]["enum"])
-TARGETS: Final[tuple[str, ...]] = ("run", *(name.removesuffix("Id") for name in _MEMBERS["target"]["properties"]))
+SIGNAL_KINDS: Final[tuple[str, ...]] = tuple(_MEMBERS["signal"]["properties"]["kind"]["enum"])
+TARGET_KINDS: Final[tuple[str, ...]] = ("run", *(name.removesuffix("Id") for name in _MEMBERS["target"]["properties"]))
 """fb-04 (readings, Advertising): what discovery shows, taken from the schema that requests are checked with."""
 
 MAX_ANNOTATIONS: Final = 1000
@@ -25,25 +25,25 @@ MAX_LABEL: Final = 256
 MAX_BYTES: Final = 28 * 1024
 """Of the whole document: with what a stream puts around it, it still leaves in one piece."""
 
-_TEXTS: Final[dict[str, int]] = {"note": MAX_TEXT, "signal/correction": MAX_TEXT, "signal/label": MAX_LABEL}
+_TEXT_LIMITS: Final[dict[str, int]] = {"note": MAX_TEXT, "signal/correction": MAX_TEXT, "signal/label": MAX_LABEL}
 """Path of each text -> its bound."""
 
 
-def texts(given: dict[str, Any]) -> dict[str, str]:
+def annotation_texts(given: dict[str, Any]) -> dict[str, str]:
     """What was written freely, by path."""
     found = {**given, **{f"signal/{name}": text for name, text in given["signal"].items()}}
-    return {path: found[path] for path in _TEXTS if path in found}
+    return {path: found[path] for path in _TEXT_LIMITS if path in found}
 
 
 def check_annotation(given: Any) -> None:
     """fb-01 (RFC 0056): a signal with the member its kind needs, and texts within their bounds."""
     schema.require("annotation-create", given)
-    for path, text in texts(given).items():
-        if len(text) > _TEXTS[path]:
-            raise invalid(f"The text at the pointer takes {_TEXTS[path]} or fewer characters.", f"/{path}")
+    for path, text in annotation_texts(given).items():
+        if len(text) > _TEXT_LIMITS[path]:
+            raise invalid(f"The text at the pointer takes {_TEXT_LIMITS[path]} or fewer characters.", f"/{path}")
 
 
-def annotation(
+def annotation_document(
     annotation_id: str, run_id: str, principal: str, now: int, given: dict[str, Any], shown: dict[str, Any]
 ) -> bytes:
     """fb-02 (RFC 0056): the document that is kept: the host's own members beside the caller's.
@@ -73,7 +73,7 @@ def annotation(
     return encoded
 
 
-def too_many() -> ClientFault:
+def annotation_limit_fault() -> ClientFault:
     """fb-03: the run has as many annotations as it may; a wait would not help."""
     message = f"A run takes {MAX_ANNOTATIONS} or fewer annotations, and this one has so many."
     return ClientFault("annotation_limit_reached", message, {"maxAnnotations": MAX_ANNOTATIONS})

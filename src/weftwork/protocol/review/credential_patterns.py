@@ -54,12 +54,12 @@ _PATTERNS: Final = tuple((head, _pattern(head, before, behind)) for heads, befor
 _HEADS: Final = tuple(head.encode() for head, _ in _PATTERNS)
 
 
-def suspect(data: bytes) -> bool:
+def may_hold_credential(data: bytes) -> bool:
     """Whether a credential could stand in a text of this JSON; False is certain."""
     return any(head in data for head in _HEADS)
 
 
-def mask_text(text: str) -> str:
+def mask_credentials_in_text(text: str) -> str:
     """bundle-02 (OpenWOP debug-bundle): the text without what looks like a credential."""
     for head, pattern in _PATTERNS:
         if head in text:
@@ -67,6 +67,6 @@ def mask_text(text: str) -> str:
     return text
 
 
-def mask(value: Any) -> Any:
+def mask_credentials(value: Any) -> Any:
     """A copy of a JSON value in which no text and no member name holds one. Members keep their order."""
-    return map_texts(value, mask_text)
+    return map_texts(value, mask_credentials_in_text)

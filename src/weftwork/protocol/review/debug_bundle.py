@@ -30,7 +30,7 @@ from weftwork.protocol.media.asset_references import rewrite_around_tokens
 from weftwork.protocol.media.base64_elision import elide_base64
 from weftwork.protocol.media.inline_media import decode_base64
 from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
-from weftwork.protocol.review.credential_patterns import mask, mask_text, suspect
+from weftwork.protocol.review.credential_patterns import mask_credentials, mask_credentials_in_text, may_hold_credential
 from weftwork.protocol.review.spans import TOLD, Spans, count_of, fact_of
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.projection import StoredRun
@@ -108,16 +108,16 @@ def _referred(payload: dict[str, Any], link: Link | None) -> dict[str, Any]:
     declared, name = (kept.get(each) if isinstance(kept.get(each), str) else "" for each in ("mimeType", "name"))
     media_type = resolve_media_type(declared or "", sniff_media_type(data[:SNIFF_BYTES]))
     # In a token a credential could be found by nobody.
-    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_text(name or "")), **kept}
+    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_credentials_in_text(name or "")), **kept}
 
 
 BUNDLE_VERSION: Final = "1.0"
 MAX_BYTES: Final = 8_000_000
 """Of the body of an answer."""
-RUN_BYTES: Final = 2_000_000
+MAX_RUN_BYTES: Final = 2_000_000
 """What the run itself may take; its largest members are left out until it fits."""
-MOST_SPANS: Final = 1000
-EVENTS_CUT: Final = "events_truncated_to_size_cap"
+MAX_SPANS: Final = 1000
+EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
 RUN_CUT: Final = "run_truncated_to_size_cap"
 DEBUG_BUNDLE: Final[dict[str, Any]] = {"supported": True}
 """How discovery tells of it."""
@@ -169,13 +169,13 @@ class Bundle:
         self._cap = cap
         self._link = link
         self._nodes = sum(row.kind == "node" for row in run.rows)
-        self._spans = Spans(run.header, MOST_SPANS)
+        self._spans = Spans(run.header, MAX_SPANS)
         self._shown = {self._spans.all[0]["spanId"]: _shown(msgspec.json.encode(self._spans.all[0]))}
         self._spans_size = sum(map(len, self._shown.values()))
         self._tokens: tuple[int, int] | None = None
         self._count = 0
         self._cut: str | None = None
-        shown, left_out = _bounded(shown_run(snapshot), min(RUN_BYTES, cap // 4))
+        shown, left_out = _bounded(shown_run(snapshot), min(MAX_RUN_BYTES, cap // 4))
         if left_out:
             self._cut = RUN_CUT
         head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_of(version)}
@@ -186,13 +186,13 @@ class Bundle:
 
     @property
     def full(self) -> bool:
-        return self._cut == EVENTS_CUT or self._count > self.last
+        return self._cut == EVENTS_TRUNCATED or self._count > self.last
 
     def take(self, events: list[Event]) -> bytes:
         """The next events of the log, as far as they fit."""
         documents = [event.document for event in events]
         # Asked of all of them at once: mostly none holds anything.
-        if suspect(together := b"".join(documents)) or may_hold_media(together, documents):
+        if may_hold_credential(together := b"".join(documents)) or may_hold_media(together, documents):
             documents = [_shown(document, self._link, event=True) for document in documents]
         taken: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
@@ -205,19 +205,19 @@ class Bundle:
     def _add(self, event: Event, document: bytes) -> bool:
         """bundle-04 (OpenWOP debug-bundle): an event fits, or the bundle ends before it and says so."""
         if self._count >= self._most:
-            self._cut = EVENTS_CUT
+            self._cut = EVENTS_TRUNCATED
             return False
         before = self._tokens, self._spans_size
         changed = self._project(event) if event.type in TOLD else None
         size = self._size + len(document) + (1 if self._count else 0)
         self._count += 1
-        cut = self._cut if event.sequence == self.last else EVENTS_CUT
+        cut = self._cut if event.sequence == self.last else EVENTS_TRUNCATED
         if size + self._spans_size + max(len(self._shown) - 1, 0) + len(self._ending(cut)) > self._cap:
             self._count -= 1
             self._tokens, self._spans_size = before
             if changed is not None:
                 self._forget(*changed)
-            self._cut = EVENTS_CUT
+            self._cut = EVENTS_TRUNCATED
             return False
         self._size = size
         return True
@@ -301,10 +301,14 @@ def _shown(document: bytes, link: Link | None = None, event: bool = False) -> by
     if holds_media(document):
         value = msgspec.json.decode(document)
         return msgspec.json.encode(_plain(by_reference(value, link) if event else value))
-    return msgspec.json.encode(mask(msgspec.json.decode(document))) if suspect(document) else document
+    return (
+        msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
+        if may_hold_credential(document)
+        else document
+    )
 
 
 def _plain(value: Any) -> Any:
     """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
     # Masked first: what is cut in the middle does not look like a credential any more.
-    return map_texts(value, lambda text: without_bytes(mask_text(text)))
+    return map_texts(value, lambda text: without_bytes(mask_credentials_in_text(text)))

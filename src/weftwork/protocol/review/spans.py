@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.review.credential_patterns import mask_text
+from weftwork.protocol.review.credential_patterns import mask_credentials_in_text
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, TERMINAL_TYPES, TRUSTED, Event, Fact
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.timestamps import iso
@@ -95,7 +95,7 @@ def count_of(value: Any) -> int:
 def _plain(value: Any) -> str | int | bool | None:
     """A value as an attribute may hold it; None for anything else."""
     if isinstance(value, str):
-        return mask_text(value)[:MAX_ATTRIBUTE]
+        return mask_credentials_in_text(value)[:MAX_ATTRIBUTE]
     return value if isinstance(value, bool | int) else None
 
 

@@ -27,7 +27,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality, input_family
 from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.people.approvals import AUTH_REQUIRED
-from weftwork.protocol.review.annotations import SIGNALS, TARGETS
+from weftwork.protocol.review.annotations import SIGNAL_KINDS, TARGET_KINDS
 from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE
 from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
@@ -194,7 +194,7 @@ def _families(offer: Offer) -> dict[str, Any]:
             "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK_CANCEL},
         },
         "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
-        "feedback": {"supported": True, "targets": list(TARGETS), "signals": list(SIGNALS)},
+        "feedback": {"supported": True, "targets": list(TARGET_KINDS), "signals": list(SIGNAL_KINDS)},
         "runtimeCapabilities": sorted(offer.provided),
         "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
     }

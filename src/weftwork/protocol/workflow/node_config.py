@@ -19,7 +19,7 @@ from weftwork.protocol.expressions.reads import References
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.json.pointers import match_pointer_pattern, printable_token
 from weftwork.protocol.json.schema import Violation, check_inline
-from weftwork.protocol.models.prompt_templates import composes
+from weftwork.protocol.models.prompt_templates import uses_templates
 from weftwork.protocol.workflow.definition import Condition, ExpressionKey, Node, Port
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -72,7 +72,7 @@ def with_prompt_refs(node: Node, types: Mapping[str, NodeDeclaration], refs: dic
     told = [(declaration, node.config, refs)]
     told += [(found, body.get("config", {}), {}) for body in bodies if (found := types.get(body.get("typeId", "")))]
     composing = any(
-        each.prompt_templates == "always" or (each.prompt_templates == "named" and composes(config, more))
+        each.prompt_templates == "always" or (each.prompt_templates == "named" and uses_templates(config, more))
         for each, config, more in told
     )
     return msgspec.structs.replace(node, composes=composing, prompt_refs=refs if declaration.prompt_templates else {})

@@ -21,7 +21,7 @@ from weftwork.protocol.json.canonical import digest, encode_stored
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import has_type
-from weftwork.protocol.models.prompt_templates import defaults_of
+from weftwork.protocol.models.prompt_templates import workflow_prompt_refs
 from weftwork.protocol.workflow.channels import parse_channels
 from weftwork.protocol.workflow.definition import Edge, Node, Variable, Workflow
 from weftwork.protocol.workflow.node_config import (
@@ -76,7 +76,7 @@ def parse_workflow(
     # whether its host was restarted.
     stored = msgspec.json.decode(encode_stored(document["nodes"]))
     nodes = _parse_nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
-    refs = defaults_of(document)
+    refs = workflow_prompt_refs(document)
     nodes = [with_prompt_refs(node, types, refs) for node in nodes] if not violations else nodes
     edges = [_parse_edge(index, item, violations) for index, item in enumerate(document["edges"])]
     variables = [_parse_variable(item) for item in document["variables"]]

@@ -251,7 +251,7 @@ async def expired() -> int:
 
 def test_without_the_clock_urls_work_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(expired()) == 404
-    monkeypatch.setattr("weftwork.protocol.media.asset_references.AssetToken.expired", lambda *given: False)
+    monkeypatch.setattr("weftwork.protocol.media.asset_references.AssetToken.is_expired", lambda *given: False)
     assert asyncio.run(expired()) == 200
 
 

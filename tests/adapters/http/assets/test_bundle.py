@@ -17,7 +17,7 @@ from tests.live import OTHER_KEY, TEST_KEY, Host, open_served, start_host, write
 from tests.protocol.review.test_credential_patterns import CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.review.debug_bundle import EVENTS_CUT
+from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED
 
 NOBODY = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 SECRET = "canary of the night 5e0f/+"
@@ -87,7 +87,7 @@ def test_max_events_is_a_number_of_events(host: Host) -> None:
     for most in (1, 2, count - 1):
         document = host.call("GET", f"{path}?maxEvents={most}").document
         assert (len(document["events"]), document["truncated"]) == (most, True)
-        assert document["truncatedReason"] == EVENTS_CUT
+        assert document["truncatedReason"] == EVENTS_TRUNCATED
     for most in (count, 2**53 - 1):
         assert host.call("GET", f"{path}?maxEvents={most}").document["truncated"] is False
     for bad in ("0", "-1", "", "a", "1.5", "1e3", "9007199254740992", "%C2%B2", "1,2"):

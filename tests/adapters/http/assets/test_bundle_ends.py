@@ -16,7 +16,7 @@ from weftwork.adapters.http.response_writer import Outflow
 from weftwork.adapters.http.routes import review as module
 from weftwork.adapters.http.server.connection import Line
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES
+from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
@@ -54,7 +54,7 @@ def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
 
     status, body = asyncio.run(work())
     document = json.loads(body)
-    assert (status, document["truncated"], document["truncatedReason"]) == (200, True, EVENTS_CUT)
+    assert (status, document["truncated"], document["truncatedReason"]) == (200, True, EVENTS_TRUNCATED)
     assert MAX_BYTES - 3_000 < len(body) <= MAX_BYTES
     assert [event["sequence"] for event in document["events"]] == list(range(document["metrics"]["eventCount"]))
 

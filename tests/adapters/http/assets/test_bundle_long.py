@@ -11,7 +11,7 @@ import pytest
 from tests.live import start_host
 from tests.readers.process_stats import forget_peak, memory, peak
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.protocol.review.debug_bundle import EVENTS_CUT, MAX_BYTES, MOST_SPANS
+from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES, MAX_SPANS
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
@@ -73,6 +73,6 @@ def test_the_bundle_of_a_long_run_takes_little_memory(tmp_path: Path) -> None:
         assert peak(host) - before < ALLOWED
     document = json.loads(answer.body)
     assert MAX_BYTES - 1_000 < len(answer.body) <= MAX_BYTES
-    assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_CUT)
+    assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
     assert [each["sequence"] for each in document["events"]] == list(range(document["metrics"]["eventCount"]))
-    assert (len(document["spans"]), document["spansTruncated"]) == (MOST_SPANS, True)
+    assert (len(document["spans"]), document["spansTruncated"]) == (MAX_SPANS, True)

@@ -17,7 +17,7 @@ from weftwork.engine.api import interrupts
 from weftwork.engine.api.interrupts import InterruptLinks
 from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.people.interrupt_tokens import LEEWAY_MS, READ_MS, InterruptToken
+from weftwork.protocol.people.interrupt_tokens import LEEWAY_MS, READ_TOKEN_MS, InterruptToken
 from weftwork.settings import Settings
 from weftwork.testing.deterministic import ManualClock
 
@@ -76,7 +76,7 @@ def test_a_token_expires_and_says_so() -> None:
     async def work(host: Timed) -> None:
         run_id = await host.waiting()
         token = await host.token(run_id)
-        host.clock.advance(READ_MS + LEEWAY_MS - 1)
+        host.clock.advance(READ_TOKEN_MS + LEEWAY_MS - 1)
         assert (await host.look(token)).status == 200
         host.clock.advance(1)
         assert code(await host.look(token)) == (410, "interrupt_expired")
@@ -147,9 +147,9 @@ async def poorly(host: Timed) -> str:
 async def cross_purpose(host: Timed) -> int:
     """A token that is signed as something else."""
     token = await host.token(await host.waiting())
-    found = interrupt_tokens.split(token)
+    found = interrupt_tokens.decode_token(token)
     assert found is not None
-    return (await host.send(interrupt_tokens.join(found[1], host.host._signer.sign("asset", found[1])))).status
+    return (await host.send(interrupt_tokens.encode_token(found[1], host.host._signer.sign("asset", found[1])))).status
 
 
 async def many_names(host: Timed) -> str:
@@ -166,7 +166,7 @@ def nameless(*given: Any, **named: Any) -> Answerer:
 
 
 def trusting(self: InterruptLinks, text: str) -> InterruptToken:
-    found = interrupt_tokens.split(text)
+    found = interrupt_tokens.decode_token(text)
     assert found is not None
     return found[0]
 
@@ -175,7 +175,7 @@ def trusting(self: InterruptLinks, text: str) -> InterruptToken:
 @pytest.mark.parametrize(
     ("attempt", "held", "owner", "name", "instead", "broken"),
     [
-        (stale, 410, InterruptToken, "expired", lambda self, now: False, 200),
+        (stale, 410, InterruptToken, "is_expired", lambda self, now: False, 200),
         (forged, 404, InterruptLinks, "opened", trusting, 200),
         (raised, 403, interrupts.Interrupts, "check", lambda self, text, _: self._links.opened(text), 200),
         (poorly, "inspect", interrupts, "RESPOND", "runs:read", "resolve"),

@@ -114,6 +114,6 @@ def test_a_request_that_fails_is_logged_without_its_token(
 
 @pytest.mark.rule("tok-07")
 def test_unmasked_it_would_stand_there(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "without_tokens", lambda text: text)
+    monkeypatch.setattr(app, "mask_tokens", lambda text: text)
     token, said = asyncio.run(mishaps(caplog, monkeypatch))
     assert [each for each in said if token[:30] in each]

@@ -11,8 +11,8 @@ from weftwork.adapters.http.page.form_answer import resume_value
 from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.adapters.http.page.pages import render_question
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.people.answers import read_value
-from weftwork.protocol.people.approvals import read_answer
+from weftwork.protocol.people.answers import normalize_answer
+from weftwork.protocol.people.approvals import normalize_approval
 from weftwork.protocol.run.interrupts import InterruptState
 
 
@@ -38,7 +38,7 @@ def test_only_the_fields_of_the_pressed_button_count(action: str, filled: dict[s
         form.sent[name] = [text]
     found = answer(question, form, action)
     assert found == value
-    assert read_answer(question["data"], found) == value
+    assert normalize_approval(question["data"], found) == value
 
 
 def test_a_text_is_edited_as_a_text() -> None:
@@ -79,7 +79,7 @@ def test_an_answer_of_each_kind_is_one_that_the_run_takes(name: str) -> None:
     found = answer(question, form, action)
     assert found == value
     state = InterruptState("i", "n", question["kind"], "k", question["data"], 0, question.get("resumeSchema"))
-    assert read_value(state, found) == value
+    assert normalize_answer(state, found) == value
 
 
 def test_a_decision_can_be_changed_before_it_is_confirmed() -> None:

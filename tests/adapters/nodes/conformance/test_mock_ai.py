@@ -15,10 +15,10 @@ from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed,
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_composition import Binding
-from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVariable, Templates
+from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, PromptVariable
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
-TEMPLATES = Templates(
+TEMPLATES = PromptTemplates(
     [
         PromptTemplate("s", "1.0.0", "system", "You write."),
         PromptTemplate("h", "1.0.0", "schema-hint", "Write JSON."),

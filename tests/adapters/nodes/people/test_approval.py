@@ -10,7 +10,7 @@ from weftwork.adapters.nodes.people import approval_gate
 from weftwork.adapters.nodes.people.approval_gate import MAX_DESCRIPTION, MAX_TITLE
 from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
 from weftwork.protocol.json.schema import check_inline, document
-from weftwork.protocol.people.approvals import UNREACHED
+from weftwork.protocol.people.approvals import QUORUM_NOT_REACHED
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
 
 GATE = "core.approvalGate"
@@ -121,7 +121,7 @@ def test_a_wish_for_something_better_completes_the_node_without_approval() -> No
         (answer("reject", feedback="no"), {"reason": "rejected", "decidedBy": "ada", "feedback": "no"}),
         (Resolution({"action": "reject"}, "rejected"), {"reason": "rejected"}),
         (
-            Resolution({"action": "reject"}, "rejected", UNREACHED, "bob"),
+            Resolution({"action": "reject"}, "rejected", QUORUM_NOT_REACHED, "bob"),
             {"reason": "quorum-not-reached", "decidedBy": "bob"},
         ),
         (Resolution(None, "rejected", TIMEOUT_REASON), {"reason": "timeout"}),

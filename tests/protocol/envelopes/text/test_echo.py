@@ -13,7 +13,7 @@ from weftwork.protocol.envelopes.text.prompt_echo import (
     MIN_QUOTATION,
     remove_prompt_echo,
 )
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 
 PROMPT = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY, for me"
 
@@ -75,7 +75,7 @@ def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyP
 
 
 def test_the_marker_is_that_of_the_log() -> None:
-    assert mask("prompt") == ECHO_MARKER
+    assert redaction_marker("prompt") == ECHO_MARKER
 
 
 def test_prompts_that_repeat_themselves_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:

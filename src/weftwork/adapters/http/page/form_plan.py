@@ -13,14 +13,14 @@ from weftwork.adapters.http.page.form_fields import Field, Room, field_for, fiel
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, MAX_TEXT
 from weftwork.protocol.people.interrupt_validation import check_interrupt
-from weftwork.protocol.privacy.secret_matcher import mask
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt
 from weftwork.protocol.workflow.orchestration import ratification_schema
 
 Tone = Literal["go", "stop", "plain"]
 
 SEND: Final = "send"
-MARKER: Final = mask("")[:-1]
+MARKER: Final = redaction_marker("")[:-1]
 """How a text begins that stands for something hidden. What holds one is never sent back as if it were the value."""
 MAX_EDITED: Final = 50_000
 """Characters of what can be edited on the page."""

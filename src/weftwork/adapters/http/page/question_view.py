@@ -11,7 +11,7 @@ from weftwork.adapters.http.page.layout import facts
 from weftwork.adapters.http.page.markup import Child, Markup, element, join
 from weftwork.adapters.http.page.value_view import SAID, Budget, paragraphs, raw, view
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.people.approvals import GRANTS
+from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 
 _MAX_LISTED_NAMES = 50
 _MAX_NAME = 100
@@ -27,7 +27,7 @@ def approvals(question: dict[str, Any], plan: Plan) -> Child:
     votes = _votes(question.get("votes"))
     if required == 1 and not votes:
         return None
-    granted = sum(action in GRANTS for _, action in votes)
+    granted = sum(action in GRANTING_ACTIONS for _, action in votes)
     majority = data.get("rejectionPolicy") == "majority"
     rejection = "Rejected by more than half of those needed" if majority else "One rejection ends it"
     done = (

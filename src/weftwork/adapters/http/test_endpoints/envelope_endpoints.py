@@ -16,7 +16,7 @@ from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.ids import is_node_id
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.privacy.trust import SOURCE, shown_to_model
+from weftwork.protocol.privacy.trust import DEFAULT_SOURCE, render_for_model
 from weftwork.protocol.run.events import Draft
 
 RECOVERY: Final = "envelope.recovery.applied"
@@ -75,11 +75,11 @@ async def wrap_prompt(request: Request) -> Response:
     """wrapPrompt: the very text that a prompt of a later node would hold."""
     body = await request.document()
     schema.require("prompt-wrap", body)
-    prompt = shown_to_model(
+    prompt = render_for_model(
         body["payload"],
         body.get("contentTrust"),
         type=body.get("eventType", "event"),
-        source=body.get("source", SOURCE),
+        source=body.get("source", DEFAULT_SOURCE),
         attributes=body.get("attributes"),
     )
     return json_response(200, {"prompt": prompt})

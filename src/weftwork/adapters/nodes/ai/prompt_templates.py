@@ -12,15 +12,15 @@ from weftwork.protocol.json.values import is_object
 from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose
 from weftwork.protocol.models.prompt_resolution import ResolvedPrompt, resolve_prompts
 from weftwork.protocol.models.prompt_templates import (
+    ADDITIONAL,
     FEW_SHOT,
-    MORE,
-    MOST_REFS,
-    ORDER,
-    REF,
-    SINGLE,
+    MAX_REFS,
+    PROMPT_ORDER,
+    REF_SCHEMA,
+    SINGLE_REF_MEMBERS,
     PromptKind,
+    PromptTemplates,
     PromptVariable,
-    Templates,
 )
 
 MAX_SHOWN: Final = 65_536
@@ -32,24 +32,24 @@ _COMPOSITION: Final = {"system": "system-only", "schema-hint": "system-only"}
 """prompt.composed, kind: what a template becomes a part of; any other is a part of what the user says."""
 
 REFS: Final[dict[str, Schema]] = {
-    "systemPromptRef": {**REF, "description": "The template of what the model is told before everything else."},
-    "schemaHintPromptRef": {**REF, "description": "The template that says which form the answer has."},
-    "userPromptRef": {**REF, "description": "The template of what it is asked."},
+    "systemPromptRef": {**REF_SCHEMA, "description": "The template of what the model is told before everything else."},
+    "schemaHintPromptRef": {**REF_SCHEMA, "description": "The template that says which form the answer has."},
+    "userPromptRef": {**REF_SCHEMA, "description": "The template of what it is asked."},
     "fewShotPromptRefs": {
         "type": "array",
-        "maxItems": MOST_REFS,
-        "items": REF,
+        "maxItems": MAX_REFS,
+        "items": REF_SCHEMA,
         "description": "Templates with examples, in this order.",
     },
     "additionalPromptRefs": {
         "type": "array",
-        "maxItems": MOST_REFS,
-        "items": REF,
+        "maxItems": MAX_REFS,
+        "items": REF_SCHEMA,
         "description": "More templates, each used as its own kind says.",
     },
 }
 """Config of every node that can be told by templates."""
-assert set(REFS) == {*SINGLE.values(), FEW_SHOT, MORE}
+assert set(REFS) == {*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL}
 
 
 class Prompted(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ NOTHING: Final = Prompted()
 """No template tells anything."""
 
 
-def prompted(call: NodeCall, untrusted: bool, templates: Templates) -> Prompted | Failed | None:
+def prompted(call: NodeCall, untrusted: bool, templates: PromptTemplates) -> Prompted | Failed | None:
     """prompt-09 (RFC 0027 E, RFC 0029 B): the prompts of a node by its references, None if it has none.
 
     `untrusted`: whether this entry of the node was given content from outside. For each template there is one
@@ -85,7 +85,7 @@ def prompted(call: NodeCall, untrusted: bool, templates: Templates) -> Prompted 
     found = resolve_prompts(call.config, call.prompt_refs, overrides if is_object(overrides) else {}, templates)
     if not found:
         return None
-    texts: dict[PromptKind, list[str]] = {kind: [] for kind in ORDER}
+    texts: dict[PromptKind, list[str]] = {kind: [] for kind in PROMPT_ORDER}
     said: list[EmitEvent | AppendLog] = _superseded(call.config)
     for slot in found:
         composed = _composed(call, slot, untrusted)
@@ -93,7 +93,7 @@ def prompted(call: NodeCall, untrusted: bool, templates: Templates) -> Prompted 
             return composed
         texts[slot.kind].append(composed.text)
         said += [_resolved(call, slot), EmitEvent("prompt.composed", _payload(call, slot, composed))]
-    system, hint, examples, user = (_joined(texts[kind]) for kind in ORDER)
+    system, hint, examples, user = (_joined(texts[kind]) for kind in PROMPT_ORDER)
     return Prompted(system, hint, examples, user, tuple(said))
 
 

@@ -9,8 +9,8 @@ from weftwork.engine.models.generation import say
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.models.prompt_templates import Templates
-from weftwork.protocol.models.selection import chosen
+from weftwork.protocol.models.prompt_templates import PromptTemplates
+from weftwork.protocol.models.selection import select_model
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MOCK_AI: Final = "local.sample.demo.mock-ai"
@@ -18,12 +18,12 @@ FALLBACK: Final = "prompt"
 """The variable with what is asked where no template says."""
 
 
-async def _mock_ai(call: NodeCall, context: NodeContext, templates: Templates) -> Outcome:
+async def _mock_ai(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> Outcome:
     found = prompted(call, context.untrusted, templates)
     if isinstance(found, Failed):
         return found
     told = found or NOTHING
-    choice = chosen(call.configurable, call.config)
+    choice = select_model(call.configurable, call.config)
     request = ModelRequest(
         choice.provider,
         choice.model,
@@ -51,7 +51,7 @@ def _inline(call: NodeCall, untrusted: bool) -> str:
     return fenced(given) if untrusted else given
 
 
-def mock_ai_nodes(templates: Templates) -> tuple[NodeType, ...]:
+def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     """The type, which finds its prompts among these templates."""
 
     async def run(call: NodeCall, context: NodeContext) -> Outcome:

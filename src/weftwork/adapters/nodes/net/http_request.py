@@ -20,7 +20,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
-from weftwork.protocol.net.outbound import METHODS, REPEATABLE, SAFE
+from weftwork.protocol.net.outbound import IDEMPOTENT_METHODS, METHODS, SAFE_METHODS
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 LARGE: Final = 65_536
@@ -89,7 +89,7 @@ def _request(call: NodeCall, context: NodeContext) -> Request | Failed:
     content, kind = _content(call)
     if kind:
         headers.setdefault("content-type", ("Content-Type", kind))
-    if method not in SAFE:
+    if method not in SAFE_METHODS:
         headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP)))
     return Request(
         url,
@@ -120,7 +120,9 @@ class _Sending:
         self._request = request
         self._strict: bool = call.config.get("failOnStatus", True)
         self._context = context
-        self._effect: Effect = "idempotent" if request.method in REPEATABLE else call.config.get("effect", "once")
+        self._effect: Effect = (
+            "idempotent" if request.method in IDEMPOTENT_METHODS else call.config.get("effect", "once")
+        )
         self._again: Failed | None = None
 
     async def outcome(self) -> Outcome:
@@ -136,7 +138,7 @@ class _Sending:
         return self._judged(found) or Completed(found)
 
     async def _step(self) -> Any:
-        if self._request.method in SAFE:
+        if self._request.method in SAFE_METHODS:
             return await self._send()
         run: Callable[[], Awaitable[Any]] = self._send
         return await self._context.step(STEP, self._effect, run)

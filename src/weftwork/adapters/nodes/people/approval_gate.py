@@ -10,8 +10,8 @@ from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
-from weftwork.protocol.people.approvals import ACTIONS, AUTH_REQUIRED, GRANTS, MAX_NAME, UNREACHED
-from weftwork.protocol.people.interrupt_validation import MAX_MS
+from weftwork.protocol.people.approvals import ACTIONS, AUTH_REQUIRED, GRANTING_ACTIONS, MAX_NAME, QUORUM_NOT_REACHED
+from weftwork.protocol.people.interrupt_validation import MAX_TIMEOUT_MS
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Resolution
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -55,7 +55,7 @@ def rejection(resolution: Resolution) -> Failed | None:
         return Failed("interrupt_rejected", message, {"reason": TIMEOUT_REASON}, retryable=False)
     if resolution.value["action"] != "reject":
         return None
-    reason = UNREACHED if resolution.reason == UNREACHED else "rejected"
+    reason = QUORUM_NOT_REACHED if resolution.reason == QUORUM_NOT_REACHED else "rejected"
     details = {"reason": reason, "decidedBy": _decided_by(resolution), "feedback": _feedback(resolution)}
     said = {member: value for member, value in details.items() if value is not None}
     return Failed("interrupt_rejected", "The approval was refused.", said, retryable=False)
@@ -70,7 +70,7 @@ def _decision(resolution: Resolution, given: Any) -> dict[str, Any]:
         "refineFeedback": value.get("refineFeedback"),
         "votes": dict(resolution.votes) or None,
     }
-    outputs = {"action": action, "approved": action in GRANTS}
+    outputs = {"action": action, "approved": action in GRANTING_ACTIONS}
     outputs |= {member: each for member, each in found.items() if each is not None}
     artifact = value.get("editedArtifactData", given) if action == "edit-accept" else given
     return outputs if artifact is ABSENT else {**outputs, "artifactData": artifact}
@@ -175,7 +175,7 @@ APPROVAL: Final[tuple[NodeType, ...]] = (
                     "actions": {**_ACTIONS, "default": DEFAULT_ACTIONS},
                     **VOTING,
                     **TIMES,
-                    "timeoutSec": whole(1, MAX_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
+                    "timeoutSec": whole(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
                     **RESUME_SCHEMA,
                     **KEY,
                 }

@@ -8,23 +8,23 @@ from weftwork.adapters.nodes.schemas import Schema, name, whole
 from weftwork.ports.node_outcome import ANOTHER_QUESTION, Failed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.people.interrupt_validation import MAX_KEY, MAX_MS, MAX_REMINDERS, check_interrupt
+from weftwork.protocol.people.interrupt_validation import MAX_KEY_LENGTH, MAX_REMINDERS, MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.interrupts import Interrupt, Resolution, is_answer_to
 
 UNANSWERED: Final = Failed("interrupt_timeout", "Nobody answered in time.", retryable=False)
 
 TIMES: Final[dict[str, Schema]] = {
-    "timeoutMs": whole(1, MAX_MS, "How long an answer is waited for, in milliseconds; forever without it."),
+    "timeoutMs": whole(1, MAX_TIMEOUT_MS, "How long an answer is waited for, in milliseconds; forever without it."),
     "remindAfterMs": {
         "type": "array",
-        "items": {"type": "integer", "minimum": 1, "maximum": MAX_MS},
+        "items": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
         "minItems": 1,
         "maxItems": MAX_REMINDERS,
         "description": "When those who follow the run are reminded, in milliseconds from the question on, ascending.",
     },
 }
 KEY: Final[dict[str, Schema]] = {
-    "key": name("Names the question within the run, instead of the id of the node.", MAX_KEY)
+    "key": name("Names the question within the run, instead of the id of the node.", MAX_KEY_LENGTH)
 }
 RESUME_SCHEMA: Final[dict[str, Schema]] = {
     "resumeSchema": {"type": "object", "description": "A JSON Schema that an answer must fit."}

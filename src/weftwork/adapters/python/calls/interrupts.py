@@ -15,7 +15,7 @@ from weftwork.adapters.python.errors import InterruptTimeout, NodeError, misused
 from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.people.interrupt_validation import MAX_MS, check_interrupt
+from weftwork.protocol.people.interrupt_validation import MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.events import RESERVED_PREFIXES
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
 
@@ -109,8 +109,8 @@ def _milliseconds(key: str, what: str, given: Any) -> int:
     else:
         seconds = given if isinstance(given, int | float) and not isinstance(given, bool) else math.nan
     # Compared this way round, so that what is no number fails too.
-    if not 0 < seconds * 1000 <= MAX_MS:
-        most = f"{MAX_MS // 86_400_000:,} days"
+    if not 0 < seconds * 1000 <= MAX_TIMEOUT_MS:
+        most = f"{MAX_TIMEOUT_MS // 86_400_000:,} days"
         raise misused(f"{what} of the question {key} takes seconds or a timedelta, more than 0 and up to {most}.")
     return math.ceil(seconds * 1000)
 
