@@ -23,7 +23,7 @@ from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, TRANSITION
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
-from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED_PATHS
 from weftwork.protocol.workflow.plan import TRIGGER_RULES
 from weftwork.wiring.node_types import node_types
 
@@ -280,7 +280,7 @@ def scopes() -> str:
 
 
 def unoffered() -> str:
-    return "".join(f"- `{path}`\n" for path in UNOFFERED)
+    return "".join(f"- `{path}`\n" for path in UNOFFERED_PATHS)
 
 
 def trigger_rules() -> str:

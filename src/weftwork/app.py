@@ -51,9 +51,9 @@ from weftwork.ports.storage.host_lock import Seat
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
-from weftwork.protocol.wire.capabilities import Offer, discovery
+from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 from weftwork.protocol.wire.openapi import openapi
-from weftwork.protocol.wire.v1.interrupts import TOKENS
+from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.settings import Settings
@@ -118,7 +118,12 @@ class Host:
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = Control(runtime, self._executor)
         links = InterruptLinks(
-            self._signer, self._clock, self._ids, TOKENS, settings.public_url, settings.interrupt_link_days
+            self._signer,
+            self._clock,
+            self._ids,
+            INTERRUPT_TOKEN_PREFIX,
+            settings.public_url,
+            settings.interrupt_link_days,
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
         self._bulk = BulkCancel(runtime, self._executor)
@@ -183,14 +188,14 @@ class Host:
         # With private networks let in, the client is not the guarded one that discovery speaks of.
         fetch = None if settings.allow_private_network else settings.fetch_limits()
         fixtures = tuple(self._fixtures)
-        offer = Offer(
+        offer = HostOffer(
             self.version,
             settings.limits(),
             fixtures,
             test_seams=settings.test_seams,
             fetch=fetch,
             node_types=frozenset(self.types),
-            tokens=any(route.path.startswith(TOKENS) for route in ROUTES),
+            tokens=any(route.path.startswith(INTERRUPT_TOKEN_PREFIX) for route in ROUTES),
             host_id=host_id(settings.public_url),
             envelopes=self.kinds.advertised,
             providers=self.models.names,
@@ -202,7 +207,7 @@ class Host:
         self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
         return self.app
 
-    def _handlers(self, offer: Offer) -> dict[str, Handler]:
+    def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         runs = RunRoutes(self.service, self._interrupts)
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = MetaRoutes(self.service, lambda: self.draining)
@@ -217,9 +222,9 @@ class Host:
         bundle = BundleRoutes(self._bundles)
         seen = TestLogRoutes(self._observation, self.forget)
         fetch = FetchRoutes(self.outbound, lambda address: self._client(Moved(address)))
-        routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.seam)
+        routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
-            "getCapabilities": Document(discovery(offer), b"capabilities-etag").serve,
+            "getCapabilities": Document(discovery_document(offer), b"capabilities-etag").serve,
             "getOpenApiSpec": Document(openapi(routes, self.version)).serve,
             "getHealth": meta.health,
             "getReadiness": meta.readiness,
@@ -264,7 +269,7 @@ class Host:
             **self.media.handlers(self.models, self.outbound),
             **self._windows.handlers,
         }
-        return {route.operation: all_handlers[route.operation] for route in routes}
+        return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 
     def drain(self) -> None:
         """Take no more part in anything new: readiness says so and every stream ends."""

@@ -16,7 +16,7 @@ from weftwork.protocol.errors import ERRORS, RUN_ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import CANCEL_REQUESTED, CATALOGUE, MAP_ITEM, PAUSE_REQUESTED
 from weftwork.protocol.run.header import STATUSES
-from weftwork.protocol.wire.streams import ANNOTATED, MODES
+from weftwork.protocol.wire.streams import ANNOTATED_TYPE, MODES
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.settings import Settings
 
@@ -90,8 +90,8 @@ def test_node_types() -> None:
 def test_operations_parameters_and_scopes() -> None:
     text = page("reference/http.md")
     details = "".join(page(f"reference/{name}.md") for name in ("parameters", "seams", "assets"))
-    assert not missing([route.operation for route in ROUTES], text)
-    assert not missing([route.operation for route in ROUTES], details)
+    assert not missing([route.operation_id for route in ROUTES], text)
+    assert not missing([route.operation_id for route in ROUTES], details)
     assert not missing([param.name for route in ROUTES for param in route.params], details)
     assert not [route.path for route in ROUTES if f"{route.method} {route.path}" not in text]
     assert not missing(list(SCOPES), text)
@@ -114,7 +114,7 @@ def test_members_of_a_new_run() -> None:
 def test_events_statuses_and_modes() -> None:
     text = page("concepts.md")
     assert {"run.started", "node.skipped", "cap.breached", "run.resumed", "log.appended"} <= set(decided_events())
-    assert not missing([*decided_events(), ANNOTATED, *STATUSES, *MODES], text)
+    assert not missing([*decided_events(), ANNOTATED_TYPE, *STATUSES, *MODES], text)
 
 
 def test_log_messages() -> None:

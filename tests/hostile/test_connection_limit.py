@@ -70,7 +70,7 @@ def test_above_the_cap_only_the_public_paths_are_answered() -> None:
                 sent = f"{route.method} {path}?a=b HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
                 heard = once(served.port, sent)
                 if route.scope is None and "{" not in route.path:
-                    assert (heard.status, heard.headers.get("connection")) == (200, None), route.operation
+                    assert (heard.status, heard.headers.get("connection")) == (200, None), route.operation_id
                 else:
                     crowded(heard)
             crowded(once(served.port, b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"))

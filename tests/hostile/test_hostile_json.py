@@ -51,7 +51,7 @@ TEMPLATES: dict[str, bytes] = {
     "putMedia": b'{"contentType":"text/plain","contentBase64":%b}',
 }
 """Where a fragment stands in the body of each route."""
-BODIES = {route.operation: route for route in ROUTES if route.request is not None}
+BODIES = {route.operation_id: route for route in ROUTES if route.request is not None}
 JSON = {"Content-Type": "application/json"}
 REASONS = {"cancelRun": 200, "bulkCancelRuns": 200, "pauseRun": 409, "resumeRun": 409}
 """Routes whose fragment is a reason, and how they answer a good one for a run that has ended."""

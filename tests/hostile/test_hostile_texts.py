@@ -117,9 +117,9 @@ def line(route: Route, target: bytes, *headers: bytes) -> bytes:
     start = [route.method.encode() + b" " + target + b" HTTP/1.1", *headers]
     body = b""
     if route.request is not None:
-        body = BODY if route.operation == "createRun" else b"{}"
+        body = BODY if route.operation_id == "createRun" else b"{}"
         start.append(b"Content-Length: %d" % len(body))
-    elif route.raw:
+    elif route.raw_body:
         body = b"bytes"
         start.append(b"Content-Length: %d" % len(body))
     return b"\r\n".join([*start, b"", body])
@@ -141,21 +141,21 @@ def target(route: Route, run_id: str) -> bytes:
     path = path.replace("envelopes/{schemaFile}", "envelopes/error.schema.json")
     path = path.replace("{schemaFile}", "run-event.schema.json")
     # The run is needed for the other routes.
-    return path.replace("{runId}", run_id if route.operation != "deleteRun" else "nowhere").encode()
+    return path.replace("{runId}", run_id if route.operation_id != "deleteRun" else "nowhere").encode()
 
 
 def judge(route: Route, heard: list[Heard], listed: set[int]) -> None:
     assert heard, "there is always an answer"
     # An upgrade or an expectation may come before it.
     answer = heard[-1]
-    where = (route.operation, answer.status, answer.body[:300])
+    where = (route.operation_id, answer.status, answer.body[:300])
     assert all(each.status == 100 for each in heard[:-1]), where
     assert answer.status in listed, where
     assert set(answer.headers) <= KNOWN, answer.headers
     shown = repr(answer.headers).encode() + answer.body
     if answer.status >= 400:
-        if route.operation in NESTED and "code" in answer.document["error"]:
-            assert answer.document["error"]["code"] in NESTED[route.operation], where
+        if route.operation_id in NESTED and "code" in answer.document["error"]:
+            assert answer.document["error"]["code"] in NESTED[route.operation_id], where
         else:
             assert schema.check("error-envelope", answer.document) == [], where
             assert ERRORS[answer.document["error"]].status == answer.status
@@ -183,13 +183,13 @@ def test_ids_in_paths(host: Host, route: Route) -> None:
                 path = f"{path}/{given}"
             heard = ask(host, line(route, path.encode("latin-1"), *common()))
             # What is no id is not found; a target that is none makes no request.
-            judge(route, heard, {400, 404, 405, *PROBED.get(route.operation, ())})
+            judge(route, heard, {400, 404, 405, *PROBED.get(route.operation_id, ())})
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
 def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
-    names = [param.name for param in route.params if param.where == "query"] or ["anything"]
-    listed = {route.ok, 400, REFUSALS.get(route.operation, 400)}
+    names = [param.name for param in route.params if param.location == "query"] or ["anything"]
+    listed = {route.success_status, 400, REFUSALS.get(route.operation_id, 400)}
     for text in TEXTS.values():
         for name in names:
             encoded = f"?{name}={quote_from_bytes(text, safe='')}".encode()
@@ -203,7 +203,7 @@ def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
 def test_values_in_headers(host: Host, run_id: str, route: Route, name: str) -> None:
     for text in TEXTS.values():
         sent = line(route, target(route, run_id), *common(name), name.encode() + b": " + text)
-        judge(route, ask(host, sent), {route.ok, 400, 304, 401, 415, REFUSALS.get(route.operation, 400)})
+        judge(route, ask(host, sent), {route.success_status, 400, 304, 401, 415, REFUSALS.get(route.operation_id, 400)})
 
 
 FINE = {"content-type": "application/json"}

@@ -41,8 +41,8 @@ ROWS: dict[str, list[str]] = {
     "An annotation as it is kept": [f"{annotation.MAX_BYTES // 1024} KiB"],
     "Annotations of a run": [f"{annotation.MAX_ANNOTATIONS:,}"],
     "Events among which": [f"{annotations.EVENTS_SEARCHED:,}"],
-    "Events that are compared": [f"{run_diff.MOST_EVENTS:,}"],
-    "Differences of two runs": [f"{run_diff.EVENT_BYTES // 2**20} MiB", f"{run_diff.STATE_BYTES // 2**20} MiB"],
+    "Events that are compared": [f"{run_diff.MAX_COMPARED_EVENTS:,}"],
+    "Differences of two runs": [f"{run_diff.MAX_EVENT_BYTES // 2**20} MiB", f"{run_diff.MAX_STATE_BYTES // 2**20} MiB"],
     "A debug bundle": [
         f"{debug_bundle.MAX_BYTES // 10**6} MB",
         f"{debug_bundle.MAX_RUN_BYTES // 10**6} MB",

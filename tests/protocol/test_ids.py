@@ -83,7 +83,7 @@ def test_records_are_kept_for_a_day() -> None:
 @pytest.mark.rule("idem-02")
 def test_a_slot_is_a_digest_that_differs_by_tenant_operation_and_key() -> None:
     places = list(product(("live:a", "test:a", "live:b"), ("createRun", "cancelRun/run-1"), ("k", "k2")))
-    slots = {place: idempotency.slot(*place) for place in places}
+    slots = {place: idempotency.record_key(*place) for place in places}
     assert len(set(slots.values())) == len(places)
     assert all(re.fullmatch("[0-9a-f]{64}", slot) for slot in slots.values())
     assert slots["live:a", "createRun", "k"] == hashlib.sha256(b"live:a:createRun:k").hexdigest()
@@ -100,7 +100,7 @@ def test_a_slot_is_a_digest_that_differs_by_tenant_operation_and_key() -> None:
     ],
 )
 def test_the_same_key_with_another_body_is_a_conflict(one: Any, other: Any, same: bool) -> None:
-    recorded, offered = idempotency.fingerprint(one), idempotency.fingerprint(other)
+    recorded, offered = idempotency.body_fingerprint(one), idempotency.body_fingerprint(other)
     if same:
         idempotency.check_fingerprint(recorded, offered)
     else:

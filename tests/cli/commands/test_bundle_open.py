@@ -13,7 +13,7 @@ from tests.live.assets import fetch
 from weftwork.cli.main import main
 from weftwork.cli.render import bundle_file
 from weftwork.cli.render import bundle_file as bundle_sheet
-from weftwork.protocol.review.debug_bundle import bare_bundle
+from weftwork.protocol.review.debug_bundle import unattached_bundle
 
 START = "2026-01-31T08:05:09.000Z"
 END = "2026-01-31T08:05:11.500Z"
@@ -47,7 +47,7 @@ def document(**more: Any) -> dict[str, Any]:
     ]
     run = {"runId": "run-1", "workflowId": "shop", "status": "failed", "hostStatus": "failed", "startedAt": START}
     error = {"code": "node_failed", "message": "no shelf", "details": {"nodeId": "a"}}
-    made = bare_bundle("run-1", events, spans, "0.1.0", END)
+    made = unattached_bundle("run-1", events, spans, "0.1.0", END)
     metrics = {"openwopCost": {"tokens": {"input": 12, "output": 30}}, "nodeCount": 1, "eventCount": 5}
     return {**made, "run": {**run, "endedAt": END, "error": error}, "metrics": metrics, **more}
 

@@ -15,13 +15,13 @@ from weftwork.engine.streams import notifications as module
 from weftwork.engine.streams.feeds import Feeds, Reader
 from weftwork.engine.streams.notifications import Notes
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.wire.streams import Frame
+from weftwork.protocol.wire.streams import StreamFrame
 
 OTHER = RunKey("live:acme", "run-2")
 
 
-def note(text: str = "said", size: int = 4) -> Frame:
-    return Frame("", "run.annotated", text.encode().ljust(size))
+def note(text: str = "said", size: int = 4) -> StreamFrame:
+    return StreamFrame("", "run.annotated", text.encode().ljust(size))
 
 
 def hearing(feeds: Feeds, sequence: int, key: RunKey = KEY) -> Reader:

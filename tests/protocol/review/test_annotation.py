@@ -25,8 +25,8 @@ from weftwork.protocol.review.annotations import (
     check_annotation,
 )
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.capabilities import Offer, discovery
-from weftwork.protocol.wire.streams import StreamMode, annotated_frame, batch_frame, hears_notes
+from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
+from weftwork.protocol.wire.streams import StreamMode, annotated_frame, batch_frame, shows_annotations
 
 FLAG = {"signal": {"kind": "flag"}}
 WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
@@ -137,7 +137,7 @@ def test_the_largest_annotation_fits_a_piece() -> None:
 
 @pytest.mark.rule("fb-04")
 def test_discovery_shows_what_is_checked() -> None:
-    block = discovery(Offer("0.1.0", Limits()))["feedback"]
+    block = discovery_document(HostOffer("0.1.0", Limits()))["feedback"]
     assert block == {"supported": True, "targets": list(TARGET_KINDS), "signals": list(SIGNAL_KINDS)}
     assert (TARGET_KINDS, set(SIGNAL_KINDS)) == (("run", "event", "node"), {"rating", "correction", "label", "flag"})
     for kind in SIGNAL_KINDS:
@@ -164,10 +164,10 @@ def test_with_an_id_of_its_own_a_resumed_reader_would_get_a_frame_twice() -> Non
     """In `debug` the frame before it may have the id N.5; N, its sequence, is a step back."""
     debug: frozenset[StreamMode] = frozenset({"debug"})
     chunk = event(4, "output.chunk")
-    seen = [*streams.frames(chunk, debug, streams.START), annotated_frame("run-1", "said-1", b"{}", 4, 1_000)]
+    seen = [*streams.event_frames(chunk, debug, streams.START), annotated_frame("run-1", "said-1", b"{}", 4, 1_000)]
     last = [frame.id for frame in seen if frame.id][-1]
-    assert streams.frames(chunk, debug, streams.parse_cursor(last)) == []
-    assert streams.frames(chunk, debug, streams.parse_cursor("4")) == seen[1:2]
+    assert streams.event_frames(chunk, debug, streams.parse_cursor(last)) == []
+    assert streams.event_frames(chunk, debug, streams.parse_cursor("4")) == seen[1:2]
 
 
 @pytest.mark.rule("sse-13")
@@ -176,13 +176,13 @@ def test_every_mode_but_messages_shows_annotations() -> None:
         frozenset(chosen) for count in (1, 2, 3) for chosen in combinations(("updates", "messages", "debug"), count)
     ]
     for chosen in modes:
-        assert hears_notes(chosen) is (chosen != {"messages"})
-    assert hears_notes(frozenset({"values"}))
+        assert shows_annotations(chosen) is (chosen != {"messages"})
+    assert shows_annotations(frozenset({"values"}))
 
 
 @pytest.mark.rule("sse-13")
 def test_a_mode_whose_table_leaves_annotations_out_does_not_show_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "UPDATES", streams.UPDATES - {"run.annotated"})
-    monkeypatch.setattr(streams, "SNAPSHOT_AFTER", streams.SNAPSHOT_AFTER - {"run.annotated"})
-    shown = [mode for mode in streams.MODES if hears_notes(frozenset({mode}))]
+    monkeypatch.setattr(streams, "UPDATE_TYPES", streams.UPDATE_TYPES - {"run.annotated"})
+    monkeypatch.setattr(streams, "SNAPSHOT_TYPES", streams.SNAPSHOT_TYPES - {"run.annotated"})
+    shown = [mode for mode in streams.MODES if shows_annotations(frozenset({mode}))]
     assert shown == ["debug"]

@@ -14,13 +14,13 @@ from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.review import debug_bundle
 from weftwork.protocol.review.debug_bundle import (
+    BUNDLE_STATUS,
     EVENTS_TRUNCATED,
     MAX_BYTES,
-    RUN_CUT,
-    STATUS,
-    Bundle,
-    bare_bundle,
-    shown_run,
+    RUN_TRUNCATED,
+    DebugBundle,
+    bundle_run,
+    unattached_bundle,
 )
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.header import STATUSES
@@ -55,15 +55,15 @@ def stored(last: int, status: Any = "completed", **more: Any) -> StoredRun:
     return StoredRun(header_of(PLAN, **more), Projection(status, last, NOW, NOW + last), rows)
 
 
-def write(events: list[Event], run: StoredRun | None = None, page: int = 7, **more: Any) -> tuple[bytes, Bundle]:
+def write(events: list[Event], run: StoredRun | None = None, page: int = 7, **more: Any) -> tuple[bytes, DebugBundle]:
     """The document, made as the engine makes it."""
     run = run or stored(len(events) - 1)
-    made = Bundle(run, run_snapshot(run), "0.1.0", NOW, **more)
+    made = DebugBundle(run, run_snapshot(run), "0.1.0", NOW, **more)
     parts = [made.head]
     for at in range(0, len(events), page):
-        if made.full:
+        if made.is_full:
             break
-        parts.append(made.take(events[at : at + page]))
+        parts.append(made.write_events(events[at : at + page]))
     return b"".join([*parts, made.tail()]), made
 
 
@@ -112,12 +112,15 @@ def test_events_behind_the_snapshot_are_left_for_the_next_bundle() -> None:
 @pytest.mark.rule("bundle-03")
 @pytest.mark.parametrize("status", STATUSES)
 def test_every_status_has_a_word_in_bundles(status: str) -> None:
-    shown = shown_run({"runId": "r", "workflowId": "w", "status": status})
+    shown = bundle_run({"runId": "r", "workflowId": "w", "status": status})
     listed = schema.document("debug-bundle")["properties"]["run"]["properties"]["status"]["enum"]
     assert shown["status"] in listed
     assert shown["hostStatus"] == status
-    assert (shown["status"] == status) == (status not in STATUS)
-    assert schema.check("debug-bundle", {**bare_bundle("r", [], [], "1", "2026-01-31T08:05:09Z"), "run": shown}) == []
+    assert (shown["status"] == status) == (status not in BUNDLE_STATUS)
+    assert (
+        schema.check("debug-bundle", {**unattached_bundle("r", [], [], "1", "2026-01-31T08:05:09Z"), "run": shown})
+        == []
+    )
 
 
 @pytest.mark.rule("bundle-04")
@@ -133,7 +136,7 @@ def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
         assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
         kept = len(document["events"])
         assert document["events"] == [json.loads(event.document) for event in events[:kept]]
-        assert made.full
+        assert made.is_full
         # One more would have been too much: with it, and what it says of itself, the bundle is larger than the cap.
         if kept + 1 < len(events):
             more, _ = write(events, most_events=kept + 1)
@@ -157,9 +160,11 @@ def test_no_bundle_is_larger_than_its_cap(count: int, cap: int, page: int, most:
 
 def test_without_the_check_a_bundle_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     events = events_of(story(20))
-    monkeypatch.setattr(Bundle, "_ending", lambda self, cut: b"")
-    made = Bundle(stored(len(events) - 1), {"runId": "r", "workflowId": "w", "status": "completed"}, "1", NOW, cap=3000)
-    taken = made.take(events)
+    monkeypatch.setattr(DebugBundle, "_footer", lambda self, cut: b"")
+    made = DebugBundle(
+        stored(len(events) - 1), {"runId": "r", "workflowId": "w", "status": "completed"}, "1", NOW, cap=3000
+    )
+    taken = made.write_events(events)
     assert len(made.head) + len(taken) + made._spans_size > 2900, "the end no longer fits"
 
 
@@ -184,7 +189,7 @@ def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
     assert len(body) < MAX_BYTES
     assert document["run"]["omitted"] == ["variables"]
     assert document["run"]["inputs"] == {"big": "i " * 300_000}
-    assert (document["truncated"], document["truncatedReason"]) == (True, RUN_CUT)
+    assert (document["truncated"], document["truncatedReason"]) == (True, RUN_TRUNCATED)
     assert len(document["events"]) == len(events)
     body, _ = write(events, run, cap=20_000)
     assert read(body)["run"]["omitted"] == ["variables", "inputs"]

@@ -11,7 +11,7 @@ from tests.harness.definitions import examples
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical, encode_stored
 from weftwork.protocol.review import run_diff as module
-from weftwork.protocol.review.run_diff import Diff, same, state_diff
+from weftwork.protocol.review.run_diff import RunDiff, is_same_event, state_diff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
@@ -59,9 +59,9 @@ def compared(one: Log, other: Log, ids: tuple[str, str] = ("run-a", "run-b"), st
         stored(run_id, len(log) - 1, (statuses or {}).get(name, "completed"))
         for run_id, log, name in zip(ids, logs, ("a", "b"), strict=True)
     ]
-    made = Diff(*runs)
-    while made.open:
-        at = made.next
+    made = RunDiff(*runs)
+    while made.has_next:
+        at = made.next_sequence
         made.add(*(log[at] if at < len(log) else None for log in logs))
     document = json.loads(encode_stored(made.document()))
     assert schema.check("run-diff-response", document) == []
@@ -125,7 +125,7 @@ def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
 @given(DRAFTS, DRAFTS)
 def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any) -> None:
     a, b = event("run-a", 0, *one), event("run-b", 0, *other)
-    assert same(a, b) is (lasting(json.loads(a.document)) == lasting(json.loads(b.document)))
+    assert is_same_event(a, b) is (lasting(json.loads(a.document)) == lasting(json.loads(b.document)))
 
 
 @pytest.mark.rule("diff-02")
@@ -149,14 +149,16 @@ def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any
     ],
 )
 def test_what_counts_as_equal(one: Any, other: Any, equal: bool) -> None:
-    assert same(event("run-a", 0, "acme.thing", None, one), event("run-b", 0, "acme.thing", None, other)) is equal
+    assert (
+        is_same_event(event("run-a", 0, "acme.thing", None, one), event("run-b", 0, "acme.thing", None, other)) is equal
+    )
 
 
 @pytest.mark.rule("diff-02")
 def test_without_leaving_ids_out_equal_runs_would_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     logs: list[Log] = [[("output.chunk", "n", {"runId": name})] for name in ("run-a", "run-b")]
     assert compared(logs[0], logs[1])["eventDiffs"] == []
-    monkeypatch.setattr(module, "VOLATILE", frozenset())
+    monkeypatch.setattr(module, "VOLATILE_MEMBERS", frozenset())
     assert compared(logs[0], logs[1])["divergedAtSeq"] == 0
 
 
@@ -188,7 +190,7 @@ def test_events_beyond_the_bound_are_not_compared(monkeypatch: pytest.MonkeyPatc
     other: Log = [*long[:6], *ONE]
     assert compared(long, other)["divergedAtSeq"] == 6
     for most, found, cut in ((6, [], True), (7, [6], True), (9, [6, 7, 8], False)):
-        monkeypatch.setattr(module, "MOST_EVENTS", most)
+        monkeypatch.setattr(module, "MAX_COMPARED_EVENTS", most)
         document = compared(long, other)
         assert [entry["seq"] for entry in document["eventDiffs"]] == found
         assert document["truncated"] is cut
@@ -200,7 +202,7 @@ def test_the_difference_that_reaches_the_bytes_is_the_last(monkeypatch: pytest.M
     b: Log = [("acme.thing", None, {"text": "b" * 1000})] * 9
     weight = sum(log[0].size for log in (events("run-a", a), events("run-b", b)))
     for most, count in ((1, 1), (weight, 1), (weight + 1, 2), (9 * weight, 9)):
-        monkeypatch.setattr(module, "EVENT_BYTES", most)
+        monkeypatch.setattr(module, "MAX_EVENT_BYTES", most)
         document = compared(a, b)
         assert len(document["eventDiffs"]) == count
         assert document["truncated"] is (count < 9)
@@ -240,10 +242,10 @@ def test_outputs_are_compared_by_node() -> None:
 
 @pytest.mark.rule("diff-04")
 def test_a_value_that_does_not_fit_is_left_out_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STATE_BYTES", 1_000)
+    monkeypatch.setattr(module, "MAX_STATE_BYTES", 1_000)
     large = {("variable", "large"): "x" * 990, ("variable", "small"): 1}
     one, other = stored("run-a", 0, rows=large), stored("run-b", 0, rows={("variable", "small"): 2})
     found, cut = state_diff(one, other)
     assert (sorted(found), cut) == (["/variables/small"], True)
-    assert Diff(one, other).document()["truncated"] is True
+    assert RunDiff(one, other).document()["truncated"] is True
     assert state_diff(one, one) == ({}, False), "what is equal costs nothing"

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import examples, header_of, node, plan_of, workflow
-from weftwork.protocol.review.spans import MAX_ATTRIBUTE, RELIABILITY, SPAN_EVENTS, TOLD, Spans, envelope_spans, spans
+from weftwork.protocol.review.spans import (
+    MAX_ATTRIBUTE,
+    MAX_SPAN_EVENTS,
+    RELIABILITY_ATTRIBUTES,
+    SPAN_EVENT_TYPES,
+    RunSpans,
+    envelope_spans,
+    project_spans,
+)
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event, Fact
 from weftwork.protocol.timestamps import iso
 
@@ -67,7 +75,7 @@ def facts(*said: tuple[str, dict[str, Any]], trust: Any = None) -> list[Fact]:
 
 @pytest.mark.rule("trace-05")
 def test_an_outcome_is_a_span_below_its_node() -> None:
-    run, at_node, told = spans(header_of(PLAN), facts((ENVELOPE_RECORDED, RECORDED)))
+    run, at_node, told = project_spans(header_of(PLAN), facts((ENVELOPE_RECORDED, RECORDED)))
     assert (told["name"], told["parentSpanId"], told["traceId"]) == (
         "openwop.envelope",
         at_node["spanId"],
@@ -94,13 +102,13 @@ def test_an_outcome_is_a_span_below_its_node() -> None:
 @pytest.mark.rule("trace-05")
 def test_drift_the_floor_and_trust_are_told_where_there_are_some() -> None:
     drifted = {**RECORDED, "drift": True, "floor": 1, "status": "gated"}
-    *_, told = spans(header_of(PLAN), facts((ENVELOPE_RECORDED, drifted), trust="untrusted"))
+    *_, told = project_spans(header_of(PLAN), facts((ENVELOPE_RECORDED, drifted), trust="untrusted"))
     assert told["attributes"]["envelope_schema_version_drift"] is True
     assert told["attributes"]["envelope_schema_version_floor"] == 1
     assert told["attributes"]["envelope_content_trust"] == "untrusted"
     assert told["attributes"]["envelope_outcome"] == "gated"
     assert told["status"] == "error"
-    *_, plain = spans(header_of(PLAN), facts((ENVELOPE_RECORDED, {**RECORDED, "drift": False})))
+    *_, plain = project_spans(header_of(PLAN), facts((ENVELOPE_RECORDED, {**RECORDED, "drift": False})))
     assert "envelope_schema_version_drift" not in plain["attributes"]
 
 
@@ -116,9 +124,9 @@ def test_events_without_a_run_have_the_same_spans() -> None:
 
 
 @pytest.mark.rule("trace-06")
-@pytest.mark.parametrize("kind", RELIABILITY)
+@pytest.mark.parametrize("kind", RELIABILITY_ATTRIBUTES)
 def test_a_node_tells_how_its_answers_came_about(kind: str) -> None:
-    _, at_node = spans(header_of(PLAN), facts((kind, SAID[kind])))
+    _, at_node = project_spans(header_of(PLAN), facts((kind, SAID[kind])))
     assert EXPECTED[kind].items() <= at_node["attributes"].items()
     assert at_node["events"] == [{"name": kind, "timestamp": iso(1002), "attributes": EXPECTED[kind]}]
     assert "never told" not in json.dumps(at_node)
@@ -127,8 +135,8 @@ def test_a_node_tells_how_its_answers_came_about(kind: str) -> None:
 @pytest.mark.rule("trace-06")
 def test_the_list_of_a_span_is_bounded_and_its_attributes_are_the_last() -> None:
     many = [("envelope.retry.attempted", {"attempt": at, "reason": "unknown"}) for at in range(2, 40)]
-    _, at_node = spans(header_of(PLAN), facts(*many))
-    assert len(at_node["events"]) == SPAN_EVENTS
+    _, at_node = project_spans(header_of(PLAN), facts(*many))
+    assert len(at_node["events"]) == MAX_SPAN_EVENTS
     assert at_node["attributes"]["openwop.envelope.retry.attempt"] == 39
 
 
@@ -136,7 +144,7 @@ def test_the_list_of_a_span_is_bounded_and_its_attributes_are_the_last() -> None
 def test_of_what_a_call_cost_only_the_listed_is_told() -> None:
     leaky = {"credentialRef": "c", "openwop.cost.evil": "x", "prompt": "what is never told", "costEstimateUsd": 1.5}
     usage = {"provider": "p", "model": "m", "inputTokens": 100, "outputTokens": 50, **leaky}
-    _, at_node = spans(
+    _, at_node = project_spans(
         header_of(PLAN), facts(("provider.usage", usage), ("provider.usage", {**usage, "inputTokens": 1}))
     )
     cost = {name: value for name, value in at_node["attributes"].items() if "cost" in name}
@@ -159,20 +167,23 @@ def payloads() -> st.SearchStrategy[dict[str, Any]]:
 @pytest.mark.rule("trace-05", "trace-06", "trace-07")
 @settings(max_examples=examples(200), deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from([ENVELOPE_RECORDED, "provider.usage", *RELIABILITY]), payloads()), max_size=6)
+    st.lists(
+        st.tuples(st.sampled_from([ENVELOPE_RECORDED, "provider.usage", *RELIABILITY_ATTRIBUTES]), payloads()),
+        max_size=6,
+    )
 )
 def test_no_payload_breaks_a_span_or_swells_it(said: list[tuple[str, dict[str, Any]]]) -> None:
-    for span in spans(header_of(PLAN), facts(*said)):
+    for span in project_spans(header_of(PLAN), facts(*said)):
         for value in span["attributes"].values():
             assert isinstance(value, str | int | bool)
             assert not isinstance(value, str) or len(value) <= MAX_ATTRIBUTE
 
 
 def test_a_bound_on_spans_is_kept_and_told() -> None:
-    found = Spans(header_of(PLAN), most=2)
+    found = RunSpans(header_of(PLAN), most=2)
     for fact in facts((ENVELOPE_RECORDED, RECORDED)):
-        assert fact.type in TOLD
+        assert fact.type in SPAN_EVENT_TYPES
         found.add(fact)
-    assert (len(found.all), found.cut) == (2, True)
-    assert found.all[1]["endedAt"] is not None
-    assert not Spans(header_of(PLAN), most=2).cut
+    assert (len(found.spans), found.is_truncated) == (2, True)
+    assert found.spans[1]["endedAt"] is not None
+    assert not RunSpans(header_of(PLAN), most=2).is_truncated

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, examples, header_of, node, plan_of, workflow
-from weftwork.protocol.review.spans import TraceContext, parse_traceparent, span_id, spans, trace_of, traceparent
+from weftwork.protocol.review.spans import (
+    TraceContext,
+    format_traceparent,
+    parse_traceparent,
+    project_spans,
+    span_id,
+    trace_of,
+)
 from weftwork.protocol.run.events import Fact
 from weftwork.protocol.timestamps import iso
 
@@ -49,7 +56,7 @@ def test_any_text_is_a_traceparent_or_absent(text: str) -> None:
 
 @pytest.mark.rule("trace-02")
 def test_the_header_we_send_can_be_read_and_is_sampled() -> None:
-    sent = traceparent(TRACE, span_id("run-1", 2))
+    sent = format_traceparent(TRACE, span_id("run-1", 2))
     assert sent.startswith("00-")
     assert sent.endswith("-01")
     assert parse_traceparent(sent) == TraceContext(TRACE, span_id("run-1", 2))
@@ -67,7 +74,7 @@ def test_a_run_belongs_to_its_callers_trace_or_to_one_of_its_own() -> None:
     own = trace_of(header_of(PLAN))
     assert own == trace_of(header_of(PLAN, traceparent="broken"))
     assert own.parent_id is None
-    assert parse_traceparent(traceparent(own.trace_id, SPAN)) is not None
+    assert parse_traceparent(format_traceparent(own.trace_id, SPAN)) is not None
     assert own != trace_of(header_of(PLAN, run_id="run-2"))
 
 
@@ -115,7 +122,7 @@ LOGS: dict[str, tuple[list[Fact], list[tuple[str, tuple[str, int | None]]]]] = {
 @pytest.mark.parametrize("name", LOGS)
 def test_a_log_gives_one_span_for_the_run_and_one_for_each_attempt(name: str) -> None:
     facts, expected = LOGS[name]
-    found = spans(header_of(PLAN), facts)
+    found = project_spans(header_of(PLAN), facts)
     assert len(found) == len(expected)
     for span, (owner, (status, end)) in zip(found, expected, strict=True):
         assert span["attributes"].get("openwop.node_id", span["name"]) == owner
@@ -127,12 +134,12 @@ def test_a_log_gives_one_span_for_the_run_and_one_for_each_attempt(name: str) ->
     assert all(each["name"] == "openwop.node.core.noop" for each in nodes)
     assert len({each["spanId"] for each in found}) == len(found)
     assert run["startedAt"] == iso(1_000)
-    assert spans(header_of(PLAN), facts) == found
+    assert project_spans(header_of(PLAN), facts) == found
 
 
 def test_a_span_names_the_run_the_workflow_and_the_attempt() -> None:
     facts, _ = LOGS["another attempt"]
-    run, first, second = spans(header_of(PLAN, traceparent=f"00-{TRACE}-{SPAN}-01"), facts)
+    run, first, second = project_spans(header_of(PLAN, traceparent=f"00-{TRACE}-{SPAN}-01"), facts)
     assert run["parentSpanId"] == SPAN
     assert run["attributes"] == {"openwop.run_id": "run-1", "openwop.workflow_id": "sample"}
     assert first["attributes"]["openwop.node_attempt"] == 1

@@ -10,7 +10,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.run import bulk_cancel
 from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL, bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.run.header import STATUSES
-from weftwork.protocol.wire.capabilities import Offer, discovery
+from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 
 
 def refusal(document: Any) -> ClientFault:
@@ -23,7 +23,10 @@ def refusal(document: Any) -> ClientFault:
 @pytest.mark.rule("run-09")
 def test_the_bound_is_the_same_wherever_it_is_said() -> None:
     assert schema.document("bulk-cancel")["properties"]["runIds"]["maxItems"] == MAX_BULK_CANCEL
-    assert discovery(Offer("0", Limits()))["runs"]["bulkCancel"] == {"supported": True, "maxRunIds": MAX_BULK_CANCEL}
+    assert discovery_document(HostOffer("0", Limits()))["runs"]["bulkCancel"] == {
+        "supported": True,
+        "maxRunIds": MAX_BULK_CANCEL,
+    }
     check_bulk_cancel({"runIds": ["r"] * MAX_BULK_CANCEL})
 
 

@@ -19,7 +19,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.wire import capabilities, idempotency
-from weftwork.protocol.wire.capabilities import Offer, discovery, etag
+from weftwork.protocol.wire.capabilities import HostOffer, discovery_document, document_etag
 from weftwork.protocol.wire.openapi import openapi
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
@@ -42,7 +42,7 @@ FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities",
 }
 
 
-def offers() -> st.SearchStrategy[Offer]:
+def offers() -> st.SearchStrategy[HostOffer]:
     names = st.lists(st.from_regex("[a-z]{1,8}", fullmatch=True), max_size=4, unique=True)
     limits = st.builds(
         Limits,
@@ -53,7 +53,7 @@ def offers() -> st.SearchStrategy[Offer]:
     )
     fetch = st.none() | st.builds(FetchLimits, st.integers(1, 10**6), st.integers(1, 10**9))
     return st.builds(
-        Offer,
+        HostOffer,
         st.just("0.1.0"),
         limits,
         names.map(tuple),
@@ -68,8 +68,8 @@ def offers() -> st.SearchStrategy[Offer]:
 @pytest.mark.rule("disc-01")
 @settings(max_examples=examples(100), deadline=None)
 @given(offers())
-def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> None:
-    document = discovery(offer)
+def test_the_document_says_what_is_offered_and_nothing_else(offer: HostOffer) -> None:
+    document = discovery_document(offer)
     assert schema.check("capabilities", document) == []
     families = document["capabilities"]
     dispatches = DISPATCH in offer.node_types
@@ -90,7 +90,7 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
     assert set(families) == FAMILIES | {name for name, there in optional.items() if there}
     assert set(document) == ROOT | set(families)
     assert all(document[name] == family for name, family in families.items())
-    assert families["runtimeCapabilities"] == sorted(offer.provided)
+    assert families["runtimeCapabilities"] == sorted(offer.runtime_capabilities)
     assert families.get("fixtures", []) == sorted(offer.fixtures)
     assert families["observability"]["testSeams"] == {"otelScrape": offer.test_seams}
     assert families["idempotency"]["layer1RetentionSeconds"] == idempotency.RETENTION_SECONDS
@@ -99,13 +99,13 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: Offer) -> Non
     assert document["limits"]["maxLoopIterations"] == offer.limits.max_loop_iterations
     assert document["limits"].get("maxRunDurationMs", 0) == offer.limits.max_run_duration_ms
     assert '"edit"' not in json.dumps(document)
-    assert document == discovery(offer)
+    assert document == discovery_document(offer)
 
 
 @pytest.mark.rule("disc-01")
 def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "MOCK_PROVIDERS", ("script",))
-    document = discovery(Offer("0.1.0", Limits(), providers=("scripted",)))
+    document = discovery_document(HostOffer("0.1.0", Limits(), providers=("scripted",)))
     assert document["testing"] == {"testKeyPrefix": "hk_test_", "mockProviders": ["script"]}
     assert document["testing"] == document["capabilities"]["testing"]
     assert re.fullmatch(r"1\.[0-9]+", document["protocolVersion"])
@@ -114,9 +114,9 @@ def test_the_mirror_is_the_same_families_again(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.rule("disc-06")
 def test_interrupts_and_conversations_are_shown_once_they_are_there() -> None:
-    bare = discovery(Offer("0.1.0", Limits(), node_types=frozenset({"core.noop", "core.dispatch"})))
+    bare = discovery_document(HostOffer("0.1.0", Limits(), node_types=frozenset({"core.noop", "core.dispatch"})))
     assert not {"conversationPrimitive", "extensions", "dispatch.supported", "orchestrator"} & bare.keys()
-    document = discovery(Offer("0.1.0", Limits(), node_types=frozenset({TALK}), tokens=True))
+    document = discovery_document(HostOffer("0.1.0", Limits(), node_types=frozenset({TALK}), tokens=True))
     assert document["conversationPrimitive"] is True
     interrupts = document["extensions"]["interrupts"]
     assert interrupts["signedCallbackTokens"] is True
@@ -127,8 +127,8 @@ def test_interrupts_and_conversations_are_shown_once_they_are_there() -> None:
 @pytest.mark.rule("disc-07")
 def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
     """What is advertised for dispatch and supervisor is what their types take, and no more."""
-    offer = Offer("0.1.0", Limits(), node_types=frozenset({SUPERVISOR, DISPATCH, SUB_WORKFLOW}), host_id="h")
-    document = discovery(offer)
+    offer = HostOffer("0.1.0", Limits(), node_types=frozenset({SUPERVISOR, DISPATCH, SUB_WORKFLOW}), host_id="h")
+    document = discovery_document(offer)
     config = TYPES[DISPATCH].declaration.config["properties"]
     assert document["subWorkflow"] == {"inputMapping": True}
     assert document["orchestrator"] == {
@@ -148,7 +148,7 @@ def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
         "confidenceEscalationInterruptKind": "clarification",
         "crossHostCausation": {"supported": False, "hostId": "h", "ancestryEndpointSupported": True},
     }
-    talks = discovery(Offer("0.1.0", Limits(), node_types=frozenset({DISPATCH, TALK, MOCK_AGENT})))
+    talks = discovery_document(HostOffer("0.1.0", Limits(), node_types=frozenset({DISPATCH, TALK, MOCK_AGENT})))
     assert talks["dispatch"]["askUserRoutings"] == config["askUserRouting"]["enum"]
     assert "orchestrator" not in talks
     assert talks["agents"] == {
@@ -161,9 +161,9 @@ def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
 
 @pytest.mark.rule("disc-05")
 def test_the_client_is_shown_with_the_caps_that_it_keeps() -> None:
-    assert "httpClient" not in discovery(Offer("0.1.0", Limits()))
+    assert "httpClient" not in discovery_document(HostOffer("0.1.0", Limits()))
     for seams in (False, True):
-        document = discovery(Offer("0.1.0", Limits(), test_seams=seams, fetch=FetchLimits(7, 9)))
+        document = discovery_document(HostOffer("0.1.0", Limits(), test_seams=seams, fetch=FetchLimits(7, 9)))
         assert document["httpClient"] == {
             "supported": True,
             "ssrfGuard": True,
@@ -176,12 +176,12 @@ def test_the_client_is_shown_with_the_caps_that_it_keeps() -> None:
 
 @pytest.mark.rule("disc-02", "disc-08")
 def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
-    document = discovery(Offer("0.1.0", Limits()))
+    document = discovery_document(HostOffer("0.1.0", Limits()))
     assert (document["supportedEnvelopes"], document["schemaVersions"]) == ([], {})
     assert not {"aiEnvelope", "aiProviders", "envelopes", "envelopeContracts", "debugBundle"} & document.keys()
     limits = Limits(max_retry_attempts=5)
-    document = discovery(
-        Offer("0.1.0", limits, envelopes=BUILTIN_KINDS.advertised, providers=("scripted",), bundles=True)
+    document = discovery_document(
+        HostOffer("0.1.0", limits, envelopes=BUILTIN_KINDS.advertised, providers=("scripted",), bundles=True)
     )
     assert document["supportedEnvelopes"] == list(UNIVERSAL_KINDS)
     assert document["schemaVersions"] == dict.fromkeys(UNIVERSAL_KINDS, 1)
@@ -195,15 +195,15 @@ def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
 @settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None:
-    assert (etag(one) == etag(other)) is (one == other)
-    assert re.fullmatch('"[0-9a-f]{32}"', etag(one))
+    assert (document_etag(one) == document_etag(other)) is (one == other)
+    assert re.fullmatch('"[0-9a-f]{32}"', document_etag(one))
 
 
 @pytest.mark.rule("auth-04")
 def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
     assert len(set(SCOPES)) == len(SCOPES) == 19
     assert {route.scope for route in ROUTES if route.scope} <= set(SCOPES)
-    assert {route.operation: route.scope for route in ROUTES if route.method == "POST"} == {
+    assert {route.operation_id: route.scope for route in ROUTES if route.method == "POST"} == {
         "createRun": "runs:create",
         "cancelRun": "runs:cancel",
         "createAnnotation": "approvals:respond",
@@ -252,7 +252,7 @@ def resolve(document: Any, pointer: str) -> Any:
 @pytest.mark.rule("disc-04")
 @pytest.mark.parametrize("seams", [False, True])
 def test_the_interface_describes_exactly_the_mounted_routes(seams: bool) -> None:
-    routes = tuple(route for route in ROUTES if seams or not route.seam)
+    routes = tuple(route for route in ROUTES if seams or not route.test_only)
     document = openapi(routes, "0.1.0")
     assert re.match(r"3\.[1-9]", document["openapi"])
     described = {
@@ -260,8 +260,8 @@ def test_the_interface_describes_exactly_the_mounted_routes(seams: bool) -> None
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     }
-    assert described == {(route.method, route.path, route.operation) for route in routes}
-    assert len({route.operation for route in routes}) == len(routes)
+    assert described == {(route.method, route.path, route.operation_id) for route in routes}
+    assert len({route.operation_id for route in routes}) == len(routes)
 
 
 def test_every_reference_in_the_interface_leads_somewhere() -> None:
@@ -279,16 +279,16 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
     for name in filter(None, (route.request, route.response)):
         assert name in schema.names()
-    assert ("requestBody" in operation) is (route.request is not None or route.raw)
+    assert ("requestBody" in operation) is (route.request is not None or route.raw_body)
     assert bool(operation["security"]) is (route.scope is not None)
     parameters = {(each["in"], each["name"]) for each in operation.get("parameters", [])}
     assert {name for where, name in parameters if where == "path"} == set(re.findall(r"{(\w+)}", route.path))
-    assert all((param.where, param.name) in parameters for param in route.params)
+    assert all((param.location, param.name) in parameters for param in route.params)
     responses = operation["responses"]
-    assert str(route.ok) in responses
+    assert str(route.success_status) in responses
     assert ("401" in responses) is (route.scope is not None)
-    content = responses[str(route.ok)].get("content", {})
-    assert (route.content in content) is (route.ok != 204)
+    content = responses[str(route.success_status)].get("content", {})
+    assert (route.content in content) is (route.success_status != 204)
     assert ("text/event-stream" in content) is route.stream
     for code in route.errors:
         assert code in responses[str(ERRORS[code].status)]["description"]

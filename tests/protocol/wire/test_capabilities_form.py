@@ -7,7 +7,7 @@ import pytest
 from tests.protocol.envelopes.sample_envelopes import GONE, edited
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.wire.capabilities import Offer, discovery
+from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,6 @@ from weftwork.protocol.wire.capabilities import Offer, discovery
     ],
 )
 def test_the_blocks_about_envelopes_have_a_form(pointer: str, value: Any) -> None:
-    document = discovery(Offer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))
+    document = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))
     assert schema.check("capabilities", document) == []
     assert schema.check("capabilities", edited(document, pointer, value))

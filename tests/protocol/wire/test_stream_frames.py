@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event, take_bytes
-from weftwork.protocol.wire.streams import MODES, START, Cursor, StreamMode, frames, parse_modes, shown
+from weftwork.protocol.wire.streams import MODES, START, Cursor, StreamMode, encoded_frames, event_frames, parse_modes
 
 KINDS = ("run.started", "node.completed", "output.chunk", "log.appended", "run.completed")
 PLAIN = [parse_modes(text) for text in ("updates", "debug", "messages", "updates,messages", "debug,messages")]
@@ -30,16 +30,20 @@ def test_readers_are_shown_their_frames_whoever_came_before(
     one = event(2, kind)
     for modes, sequence, chunk in asked:
         after = Cursor(sequence, chunk)
-        assert shown(one, modes, after) == b"".join(frame.encode() for frame in frames(event(2, kind), modes, after))
+        assert encoded_frames(one, modes, after) == b"".join(
+            frame.encode() for frame in event_frames(event(2, kind), modes, after)
+        )
 
 
 @pytest.mark.parametrize("modes", PLAIN)
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[StreamMode]) -> None:
     small, large = event(2, kind), event(2, kind, MAX_CACHED_DOCUMENT)
-    assert shown(small, modes, START) is shown(small, frozenset(set(modes)), START)
+    assert encoded_frames(small, modes, START) is encoded_frames(small, frozenset(set(modes)), START)
     for one in (small, large):
-        assert shown(one, modes, START) == b"".join(frame.encode() for frame in frames(one, modes, START))
+        assert encoded_frames(one, modes, START) == b"".join(
+            frame.encode() for frame in event_frames(one, modes, START)
+        )
         assert one.document == one.document
     assert small.document is small.document
     assert not any((large.frames or {}).values())

@@ -11,7 +11,7 @@ from tests.harness.definitions import examples
 from tests.protocol.wire.test_streams import event
 from weftwork.protocol.run.events import CATALOGUE, Event
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.streams import START, Cursor, Frame, StreamMode, frames, parse_cursor
+from weftwork.protocol.wire.streams import START, Cursor, StreamFrame, StreamMode, event_frames, parse_cursor
 
 TABLE = {
     "run.started run.completed run.failed run.cancelled run.paused run.resumed": "updates values debug",
@@ -46,7 +46,7 @@ def expected(kind: str, mode: str) -> bool:
 def test_each_mode_shows_its_own_events(kind: str) -> None:
     one = event(3, kind)
     for modes in COMBINED:
-        shown = [(frame.id, frame.event) for frame in frames(one, modes, START)]
+        shown = [(frame.id, frame.event) for frame in event_frames(one, modes, START)]
         wanted: list[tuple[str, str]] = []
         if ("updates" in modes and expected(kind, "updates")) or "debug" in modes:
             wanted.append(("3", kind))
@@ -58,17 +58,17 @@ def test_each_mode_shows_its_own_events(kind: str) -> None:
 @pytest.mark.rule("sse-02")
 @pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
 def test_values_shows_a_snapshot_after_each_event_that_can_change_one(kind: str) -> None:
-    assert (kind in streams.SNAPSHOT_AFTER) is expected(kind, "values")
+    assert (kind in streams.SNAPSHOT_TYPES) is expected(kind, "values")
 
 
 def test_the_table_names_known_types_only() -> None:
     assert set(SHOWN) <= CATALOGUE
 
 
-def served(log: list[Event], modes: frozenset[StreamMode], cursor: Cursor) -> list[Frame]:
+def served(log: list[Event], modes: frozenset[StreamMode], cursor: Cursor) -> list[StreamFrame]:
     """What a reader gets that stands after this cursor; it is given the event of an unfinished pair again."""
     after = cursor.sequence if cursor.chunk else cursor.sequence - 1
-    return [frame for each in log if each.sequence > after for frame in frames(each, modes, cursor)]
+    return [frame for each in log if each.sequence > after for frame in event_frames(each, modes, cursor)]
 
 
 def inexact(kinds: list[str], modes: frozenset[StreamMode], read: Callable[[str], Cursor]) -> list[str]:

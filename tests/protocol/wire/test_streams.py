@@ -16,7 +16,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.run.events import CATALOGUE, Event
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.streams import Cursor, Frame, parse_buffer, parse_cursor, parse_modes
+from weftwork.protocol.wire.streams import Cursor, StreamFrame, parse_buffer, parse_cursor, parse_modes
 
 CHUNK = {"nodeId": "a", "runId": "run-1", "chunk": "hi", "isLast": True, "meta": {"model": "m"}}
 
@@ -164,10 +164,10 @@ def test_a_snapshot_frame_is_a_snapshot_and_an_event_document() -> None:
 @given(st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
 def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> None:
     modes = parse_modes("debug")
-    shown: list[Frame] = [
+    shown: list[StreamFrame] = [
         frame
         for sequence, kind in enumerate(kinds)
-        for frame in streams.frames(event(sequence, kind), modes, streams.START)
+        for frame in streams.event_frames(event(sequence, kind), modes, streams.START)
     ]
     batch = streams.batch_frame(shown)
     assert batch.event == "batch"

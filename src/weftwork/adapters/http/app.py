@@ -16,11 +16,11 @@ from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import mask_tokens
-from weftwork.protocol.review.spans import parse_traceparent, traceparent
+from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
 from weftwork.protocol.wire.route import Route
-from weftwork.protocol.wire.v1.assets import SERVED
-from weftwork.protocol.wire.v1.interrupts import TOKENS
-from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED, UNVERSIONED
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
+from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
+from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
 log = logging.getLogger("weftwork.http")
 
@@ -42,8 +42,8 @@ class App:
         self._ids = ids
         self._handlers = handlers
         self._body_cap = body_cap
-        self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation in handlers)
-        self._router = Router(self.routes, UNOFFERED)
+        self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation_id in handlers)
+        self._router = Router(self.routes, UNOFFERED_PATHS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -77,7 +77,7 @@ class App:
         """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""
         fresh = self._ids.trace_id()
         caller = parse_traceparent(request.header(b"traceparent"))
-        request.traceparent = traceparent(caller.trace_id if caller else fresh, fresh[:16])
+        request.traceparent = format_traceparent(caller.trace_id if caller else fresh, fresh[:16])
 
     async def _answer(self, request: Request) -> Response | None:
         try:
@@ -121,12 +121,12 @@ class App:
             require(request.principal, route.scope)
         request.params = _params(found[1])
         request.route = route
-        return self._handlers[route.operation]
+        return self._handlers[route.operation_id]
 
 
 def shown_path(request: Request) -> str:
     """tok-07: the path as it may stand in the log."""
-    for prefix in SERVED:
+    for prefix in ASSET_PREFIXES:
         if request.path.startswith(prefix):
             return f"{prefix}(token)"
     return mask_tokens(request.path)[:256]
@@ -161,7 +161,7 @@ def _elsewhere(path: str, known: bool, methods: Mapping[str, Route | None]) -> C
     if known:
         return _wrong_method(methods)
     first = path.partition("/")[2].partition("/")[0].partition(":")[0]
-    if first in UNVERSIONED:
+    if first in UNVERSIONED_NAMES:
         # wire-01: an old or hand-typed path is told what is missing, without a key.
         return ClientFault("validation_error", "Protocol paths start with /v1.")
     return ClientFault("not_found", "There is nothing at this path.")
@@ -199,7 +199,7 @@ async def _send(request: Request, response: Response) -> None:
         headers.append((b"content-type", response.content_type))
         headers.append((b"content-length", str(len(response.body)).encode()))
     named = [name for name, _ in response.headers]
-    if request.path.startswith(SERVED):
+    if request.path.startswith(ASSET_PREFIXES):
         # media-32: whatever is answered where assets are served is as harmless as they are.
         headers += [header for header in ERROR_HEADERS if header[0] not in named]
     else:
@@ -207,7 +207,7 @@ async def _send(request: Request, response: Response) -> None:
             headers.append(_NOSNIFF)
         if b"cache-control" not in named:
             headers.append(_NO_STORE)
-    if request.path.startswith(TOKENS) and b"referrer-policy" not in named:
+    if request.path.startswith(INTERRUPT_TOKEN_PREFIX) and b"referrer-policy" not in named:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
     if not request.unread:

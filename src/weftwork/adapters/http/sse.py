@@ -22,14 +22,14 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.wire.streams import (
     KEEPALIVE,
-    SNAPSHOT_AFTER,
+    SNAPSHOT_TYPES,
     Cursor,
-    Frame,
+    StreamFrame,
     StreamMode,
     batch_frame,
-    frames,
-    hears_notes,
-    shown,
+    encoded_frames,
+    event_frames,
+    shows_annotations,
     snapshot_frame,
 )
 
@@ -134,7 +134,7 @@ class Pump:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, standing = await self._service.join(self._caller, self._run_id, after)
-        reader.hears = hears_notes(self._modes)
+        reader.hears = shows_annotations(self._modes)
         last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
@@ -212,15 +212,15 @@ class Pump:
         return events
 
     def _shown(self, events: list[Event]) -> list[Event]:
-        return [event for event in events if frames(event, self._modes, self._cursor)]
+        return [event for event in events if event_frames(event, self._modes, self._cursor)]
 
-    def _frames(self, events: list[Event]) -> list[Frame]:
-        return [frame for event in events for frame in frames(event, self._modes, self._cursor)]
+    def _frames(self, events: list[Event]) -> list[StreamFrame]:
+        return [frame for event in events for frame in event_frames(event, self._modes, self._cursor)]
 
     def _encode(self, events: list[Event]) -> bytes:
         if self._buffer:
             return batch_frame(self._frames(events)).encode()
-        return b"".join([shown(event, self._modes, self._cursor) for event in events])
+        return b"".join([encoded_frames(event, self._modes, self._cursor) for event in events])
 
     async def _values(self, reader: Reader, last: int) -> None:
         """The newest snapshot whenever one is due: a slow reader skips states, never the last one."""
@@ -234,7 +234,7 @@ class Pump:
     async def _due(self, reader: Reader, sent: int) -> tuple[int, ...] | None:
         """If there is news that a snapshot must follow: sequence and time of the newest event, as far as known here."""
         events = await self._next(reader)
-        due = sent < 0 or any(event.type in SNAPSHOT_AFTER and event.sequence > sent for event in events)
+        due = sent < 0 or any(event.type in SNAPSHOT_TYPES and event.sequence > sent for event in events)
         told = reader.told()
         if events and due:
             return events[-1].sequence, events[-1].timestamp

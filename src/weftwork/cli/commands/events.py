@@ -77,7 +77,7 @@ def _so_far(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]
     from weftwork.cli.client.http_client import segment
     from weftwork.cli.client.sse import Frame, batched
     from weftwork.protocol.json.values import is_array, is_object
-    from weftwork.protocol.wire.streams import UPDATES
+    from weftwork.protocol.wire.streams import UPDATE_TYPES
 
     path = f"/v1/runs/{segment(run_id)}"
     if mode == "values":
@@ -94,7 +94,7 @@ def _so_far(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]
             if mode == "messages":
                 if frame.kind == "output.chunk":
                     yield Frame(frame.event, {**frame.data, "type": "ai.message.chunk"}, frame.id)
-            elif mode == "debug" or frame.kind in UPDATES:
+            elif mode == "debug" or frame.kind in UPDATE_TYPES:
                 yield frame
         if not new or page.get("isComplete") is True:
             return

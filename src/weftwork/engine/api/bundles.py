@@ -9,7 +9,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.review.debug_bundle import MAX_BYTES, Bundle, Link
+from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
 from weftwork.protocol.run.projection import StoredRun
 
 PAGE: Final = 256
@@ -22,7 +22,7 @@ READS: Final = 4
 class Pieces:
     """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
 
-    def __init__(self, bundle: Bundle, log: EventLog, run: StoredRun, turns: asyncio.Semaphore) -> None:
+    def __init__(self, bundle: DebugBundle, log: EventLog, run: StoredRun, turns: asyncio.Semaphore) -> None:
         self._bundle = bundle
         self._log = log
         self._key = run.header.key
@@ -39,7 +39,7 @@ class Pieces:
             return piece
         if self._ended:
             return None
-        if self._bundle.full or self._sequence >= self._bundle.last:
+        if self._bundle.is_full or self._sequence >= self._bundle.last_sequence:
             self._ended = True
             return self._bundle.tail()
         async with self._turns:
@@ -49,7 +49,7 @@ class Pieces:
         if not page:
             raise ClientFault("not_found", "There is no such run.")
         self._sequence = page[-1].sequence
-        return self._bundle.take(page)
+        return self._bundle.write_events(page)
 
 
 class Bundles:
@@ -70,10 +70,10 @@ class Bundles:
         run = await self._service.stored(principal, run_id)
         snapshot = await self._service.shown(run)
         link = self.link(principal.partition, run_id)
-        bundle = Bundle(run, snapshot, self.version, self._clock.now(), most_events, cap, link)
+        bundle = DebugBundle(run, snapshot, self.version, self._clock.now(), most_events, cap, link)
         return Pieces(bundle, self._log, run, self._turns)
 
-    def link(self, partition: str, run_id: str) -> Link | None:
+    def link(self, partition: str, run_id: str) -> AssetLink | None:
         """bundle-08: makes the URLs that the host gives to media of a run; None where no assets are kept."""
         assets = self._assets
         if assets is None:

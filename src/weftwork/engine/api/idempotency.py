@@ -37,8 +37,8 @@ class Claim:
         self._fingerprint = ""
         if key is not None:
             idempotency.check_key(key)
-            self._slot = idempotency.slot(self._partition, operation, key)
-            self._fingerprint = idempotency.fingerprint(body)
+            self._slot = idempotency.record_key(self._partition, operation, key)
+            self._fingerprint = idempotency.body_fingerprint(body)
 
     async def known(self, kind: type[T]) -> T | None:
         """What this key led to before. Raises ClientFault if that was another body."""

@@ -7,7 +7,7 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.review.run_diff import Diff
+from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StoredRun
@@ -32,19 +32,19 @@ class Comparison:
         async with self._turns:
             a = await self._stored(principal.run(run_id))
             b = a if run_id == against else await self._stored(principal.run(against))
-            diff = Diff(a, b)
-            while diff.open:
+            diff = RunDiff(a, b)
+            while diff.has_next:
                 await self._step(diff, a, b)
         return diff.document()
 
-    async def _step(self, diff: Diff, a: StoredRun, b: StoredRun) -> None:
+    async def _step(self, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""
-        start = diff.next
-        pages = [await self._page(run, start, diff.last) for run in (a, b)]
-        while diff.open:
-            pair = [_at(page, diff.next - start) for page in pages]
+        start = diff.next_sequence
+        pages = [await self._page(run, start, diff.last_sequence) for run in (a, b)]
+        while diff.has_next:
+            pair = [_at(page, diff.next_sequence - start) for page in pages]
             for run, event in zip((a, b), pair, strict=True):
-                if event is None and run.projection.last_sequence >= diff.next:
+                if event is None and run.projection.last_sequence >= diff.next_sequence:
                     return  # its page is at an end, and its log is not
             diff.add(*pair)
 

@@ -23,7 +23,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
-from weftwork.protocol.review.spans import TOLD, Spans, fact_of
+from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun, run_snapshot, run_summary
@@ -52,19 +52,19 @@ class SpanRecorder:
         if kept is not None:
             self._kept.move_to_end(key)
             return kept
-        found, last = Spans(run.header), -1
+        found, last = RunSpans(run.header), -1
         while last + 1 < EVENTS_READ and (
             page := await self._log.read(key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
         ):
             for event in page:
-                if event.type in TOLD:
-                    found.add(fact_of(event))
+                if event.type in SPAN_EVENT_TYPES:
+                    found.add(span_fact(event))
             last = page[-1].sequence
         if run.projection.status in TERMINAL_STATUSES:
-            self._kept[key] = found.all
+            self._kept[key] = found.spans
             if len(self._kept) > RUNS_KEPT:
                 self._kept.popitem(last=False)
-        return found.all
+        return found.spans
 
 
 RETRY_SECONDS: Final = 5

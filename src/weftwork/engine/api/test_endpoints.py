@@ -25,7 +25,7 @@ from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
 from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.review.debug_bundle import bare_bundle
+from weftwork.protocol.review.debug_bundle import unattached_bundle
 from weftwork.protocol.review.spans import envelope_spans
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft, Event
 from weftwork.protocol.run.header import RunKey
@@ -173,7 +173,7 @@ class Observation:
             events = self._test_log.events(principal.partition, run_id)
             spans = self._test_log.spans(principal.partition, run_id)
             link = self._bundles.link(principal.partition, run_id)
-            return bare_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
+            return unattached_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
         parts: list[bytes] = []
         while (piece := await pieces.next()) is not None:
             parts.append(piece)

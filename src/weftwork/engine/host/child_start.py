@@ -18,7 +18,7 @@ from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import referenced_assets
-from weftwork.protocol.review.spans import span_id, trace_of, traceparent
+from weftwork.protocol.review.spans import format_traceparent, span_id, trace_of
 from weftwork.protocol.run.header import Parent, RunHeader, RunKey
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
@@ -99,7 +99,7 @@ class Nursery:
             created_at=now,
             inputs=shown,
             configurable={name: value for name, value in header.configurable.items() if name not in OWN_OPTIONS},
-            traceparent=traceparent(trace_of(header).trace_id, span),
+            traceparent=format_traceparent(trace_of(header).trace_id, span),
             parent=msgspec.structs.replace(parent, untrusted=_untrusted(state, call.node_id, wanted, inputs)),
             assets=tuple(sorted(referenced_assets(encoded, header.partition))),
         )

@@ -14,7 +14,7 @@ from weftwork.engine.streams.notifications import Note, Notes
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.wire.streams import Frame
+from weftwork.protocol.wire.streams import StreamFrame
 
 TAIL: Final = 64
 TAIL_BYTES: Final = 1_048_576
@@ -203,7 +203,7 @@ class Feeds:
             self._drop(next(iter(self._tails)))
         feed.wake()
 
-    def tell(self, run: RunKey, sequence: int, frame: Frame) -> None:
+    def tell(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
         """Give those who read the run now a frame that is not in its log, behind the event of that sequence."""
         feed = self._feeds.get(run)
         if feed is not None:

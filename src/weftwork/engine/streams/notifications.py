@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.wire.streams import Frame
+from weftwork.protocol.wire.streams import StreamFrame
 
 NOTES_BYTES: Final = 1_048_576
 """What all notes may weigh; beyond it the oldest are dropped."""
@@ -21,7 +21,7 @@ class Note(msgspec.Struct, frozen=True):
 
     number: int
     sequence: int
-    frame: Frame
+    frame: StreamFrame
 
     @property
     def weight(self) -> int:
@@ -38,7 +38,7 @@ class Notes:
         """The run of each note, oldest first."""
         self._weight = 0
 
-    def add(self, run: RunKey, sequence: int, frame: Frame) -> None:
+    def add(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
         self.count += 1
         note = Note(self.count, sequence, frame)
         self._runs.setdefault(run, deque()).append(note)

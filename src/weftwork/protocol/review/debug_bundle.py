@@ -31,71 +31,71 @@ from weftwork.protocol.media.base64_elision import elide_base64
 from weftwork.protocol.media.inline_media import decode_base64
 from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
 from weftwork.protocol.review.credential_patterns import mask_credentials, mask_credentials_in_text, may_hold_credential
-from weftwork.protocol.review.spans import TOLD, Spans, count_of, fact_of
+from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact, token_count
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
-Link = Callable[[bytes, str, str], str]
+AssetLink = Callable[[bytes, str, str], str]
 """The URL of an asset by the digest of its bytes, its media type and its name."""
 
-LONGEST: Final = 1024
+MAX_BASE64_RUN: Final = 1024
 """Characters of base64 that may stand in a bundle."""
-LINE: Final = 40
+MIN_BASE64_LINE: Final = 40
 """A line of base64 that is broken into lines is at least so long."""
 
 _FAMILY: Final = "media."
 _MEMBER: Final = b'"base64"'
-_LETTERS: Final = bytes(
+_BASE64_MAP: Final = bytes(
     65 if chr(each).isascii() and (chr(each).isalnum() or chr(each) in "+/_-") else 32 for each in range(256)
 )
-_RUN: Final = b"A" * LINE
+_BASE64_RUN: Final = b"A" * MIN_BASE64_LINE
 _WORD: Final = "[A-Za-z0-9+/_-]"
-_LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{LINE},}}(?:\r?\n{_WORD}{{{LINE},}})+")
+_LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{MIN_BASE64_LINE},}}(?:\r?\n{_WORD}{{{MIN_BASE64_LINE},}})+")
 _HEX: Final = re.compile(r"[0-9a-f\s]+")
 
 
 def may_hold_media(together: bytes, documents: list[bytes]) -> bool:
     """Whether one of these documents, which are joined in `together`, is worth a closer look."""
-    return _MEMBER in together or any(len(each) > LONGEST for each in documents)
+    return _MEMBER in together or any(len(each) > MAX_BASE64_RUN for each in documents)
 
 
-def holds_media(document: bytes) -> bool:
+def may_hold_base64(document: bytes) -> bool:
     """Whether media or a long run of base64 could be in an encoded document; False is certain."""
-    return _MEMBER in document or (len(document) > LONGEST and _RUN in document.translate(_LETTERS))
+    return _MEMBER in document or (len(document) > MAX_BASE64_RUN and _BASE64_RUN in document.translate(_BASE64_MAP))
 
 
-def by_reference(event: Any, link: Link | None) -> Any:
+def reference_media(event: Any, link: AssetLink | None) -> Any:
     """bundle-08 (RFC 0055 C): an event of media with a URL instead of their bytes; others as they are. Without `link`
     nothing is said but that they were left out."""
     kind, payload = (event.get("type"), event.get("payload")) if is_object(event) else (None, None)
     if not is_object(payload):
         return event
     if isinstance(kind, str) and kind.startswith(_FAMILY):
-        return {**event, "payload": _referred(payload, link)}
+        return {**event, "payload": _payload_with_url(payload, link)}
     if kind == ENVELOPE_RECORDED and str(payload.get("type")).startswith(_FAMILY) and is_object(payload.get("payload")):
-        return {**event, "payload": {**payload, "payload": _referred(payload["payload"], link)}}
+        return {**event, "payload": {**payload, "payload": _payload_with_url(payload["payload"], link)}}
     return event
 
 
-def without_bytes(text: str) -> str:
+def elide_long_base64(text: str) -> str:
     """bundle-08: a text in which no run of base64 is longer than it may be, in one line or in many."""
-    return text if len(text) <= LONGEST else rewrite_around_tokens(text, _cut)
+    return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
 
 
-def _cut(text: str) -> str:
-    return elide_base64(_LINES.sub(_cut_lines, text) if "\n" in text else text, LONGEST)
+def _elide_runs(text: str) -> str:
+    return elide_base64(_LINES.sub(_elide_lines, text) if "\n" in text else text, MAX_BASE64_RUN)
 
 
-def _cut_lines(found: re.Match[str]) -> str:
+def _elide_lines(found: re.Match[str]) -> str:
     # Digests below each other are no media.
     text = found[0]
-    if len(text) <= LONGEST or _HEX.fullmatch(text):
+    if len(text) <= MAX_BASE64_RUN or _HEX.fullmatch(text):
         return text
-    return elide_base64(re.sub(r"\s+", "", text), LONGEST)
+    return elide_base64(re.sub(r"\s+", "", text), MAX_BASE64_RUN)
 
 
-def _referred(payload: dict[str, Any], link: Link | None) -> dict[str, Any]:
+def _payload_with_url(payload: dict[str, Any], link: AssetLink | None) -> dict[str, Any]:
     if "base64" not in payload:
         return payload
     kept = {name: value for name, value in payload.items() if name != "base64"}
@@ -118,11 +118,11 @@ MAX_RUN_BYTES: Final = 2_000_000
 """What the run itself may take; its largest members are left out until it fits."""
 MAX_SPANS: Final = 1000
 EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
-RUN_CUT: Final = "run_truncated_to_size_cap"
-DEBUG_BUNDLE: Final[dict[str, Any]] = {"supported": True}
+RUN_TRUNCATED: Final = "run_truncated_to_size_cap"
+DEBUG_BUNDLE_CAPABILITY: Final[dict[str, Any]] = {"supported": True}
 """How discovery tells of it."""
 
-STATUS: Final[dict[str, str]] = {
+BUNDLE_STATUS: Final[dict[str, str]] = {
     "paused": "running",
     "cancelling": "running",
     "waiting-input": "waiting-clarification",
@@ -131,24 +131,24 @@ STATUS: Final[dict[str, str]] = {
 """bundle-03 (readings, Debug bundle): the statuses that bundles have no word for; all others are said as they are."""
 
 _USAGE: Final = "provider.usage"
-_NEEDED: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
+_REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
 
 
-def host_of(version: str) -> dict[str, str]:
+def host_identity(version: str) -> dict[str, str]:
     """Which product wrote the bundle; nothing of the machine it runs on."""
     return {"name": "weftwork", "version": version, "vendor": "weftwork"}
 
 
-def shown_run(snapshot: dict[str, Any]) -> dict[str, Any]:
+def bundle_run(snapshot: dict[str, Any]) -> dict[str, Any]:
     """bundle-03 (OpenWOP debug-bundle): the snapshot with a status out of the bundle's list, the host's own beside it,
     and its end under the name that bundles give it."""
     status: str = snapshot["status"]
     ended = snapshot.get("completedAt")
-    told = {"status": STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
+    told = {"status": BUNDLE_STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
     return {**snapshot, **told, "error": snapshot.get("error")}
 
 
-class Bundle:
+class DebugBundle:
     """bundle-01 (OpenWOP debug-bundle): a run as it stood when it was read, with its log up to then.
 
     `last` is its last event, `full` says that no more is taken.
@@ -162,133 +162,139 @@ class Bundle:
         now: int,
         most_events: int | None = None,
         cap: int = MAX_BYTES,
-        link: Link | None = None,
+        link: AssetLink | None = None,
     ) -> None:
-        self.last = run.projection.last_sequence
-        self._most = self.last + 1 if most_events is None else min(most_events, self.last + 1)
+        self.last_sequence = run.projection.last_sequence
+        self._max_events = self.last_sequence + 1 if most_events is None else min(most_events, self.last_sequence + 1)
         self._cap = cap
         self._link = link
         self._nodes = sum(row.kind == "node" for row in run.rows)
-        self._spans = Spans(run.header, MAX_SPANS)
-        self._shown = {self._spans.all[0]["spanId"]: _shown(msgspec.json.encode(self._spans.all[0]))}
-        self._spans_size = sum(map(len, self._shown.values()))
+        self._spans = RunSpans(run.header, MAX_SPANS)
+        self._encoded_spans = {
+            self._spans.spans[0]["spanId"]: _masked_document(msgspec.json.encode(self._spans.spans[0]))
+        }
+        self._spans_size = sum(map(len, self._encoded_spans.values()))
         self._tokens: tuple[int, int] | None = None
-        self._count = 0
-        self._cut: str | None = None
-        shown, left_out = _bounded(shown_run(snapshot), min(MAX_RUN_BYTES, cap // 4))
+        self._event_count = 0
+        self._truncated_reason: str | None = None
+        shown, left_out = _fit_run(bundle_run(snapshot), min(MAX_RUN_BYTES, cap // 4))
         if left_out:
-            self._cut = RUN_CUT
-        head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_of(version)}
+            self._truncated_reason = RUN_TRUNCATED
+        head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_identity(version)}
         # bundle-02: whatever the log hides is masked, and so is what looks like a credential.
         head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(shown)}
         self.head = msgspec.json.encode(head)[:-1] + b',"events":['
         self._size = len(self.head)
 
     @property
-    def full(self) -> bool:
-        return self._cut == EVENTS_TRUNCATED or self._count > self.last
+    def is_full(self) -> bool:
+        return self._truncated_reason == EVENTS_TRUNCATED or self._event_count > self.last_sequence
 
-    def take(self, events: list[Event]) -> bytes:
+    def write_events(self, events: list[Event]) -> bytes:
         """The next events of the log, as far as they fit."""
         documents = [event.document for event in events]
         # Asked of all of them at once: mostly none holds anything.
         if may_hold_credential(together := b"".join(documents)) or may_hold_media(together, documents):
-            documents = [_shown(document, self._link, event=True) for document in documents]
+            documents = [_masked_document(document, self._link, event=True) for document in documents]
         taken: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
-            if event.sequence > self.last or not self._add(event, document):
+            if event.sequence > self.last_sequence or not self._add(event, document):
                 break
             taken.append(document)
-        before = b"," if self._count > len(taken) and taken else b""
+        before = b"," if self._event_count > len(taken) and taken else b""
         return before + b",".join(taken)
 
     def _add(self, event: Event, document: bytes) -> bool:
         """bundle-04 (OpenWOP debug-bundle): an event fits, or the bundle ends before it and says so."""
-        if self._count >= self._most:
-            self._cut = EVENTS_TRUNCATED
+        if self._event_count >= self._max_events:
+            self._truncated_reason = EVENTS_TRUNCATED
             return False
         before = self._tokens, self._spans_size
-        changed = self._project(event) if event.type in TOLD else None
-        size = self._size + len(document) + (1 if self._count else 0)
-        self._count += 1
-        cut = self._cut if event.sequence == self.last else EVENTS_TRUNCATED
-        if size + self._spans_size + max(len(self._shown) - 1, 0) + len(self._ending(cut)) > self._cap:
-            self._count -= 1
+        changed = self._project(event) if event.type in SPAN_EVENT_TYPES else None
+        size = self._size + len(document) + (1 if self._event_count else 0)
+        self._event_count += 1
+        cut = self._truncated_reason if event.sequence == self.last_sequence else EVENTS_TRUNCATED
+        if size + self._spans_size + max(len(self._encoded_spans) - 1, 0) + len(self._footer(cut)) > self._cap:
+            self._event_count -= 1
             self._tokens, self._spans_size = before
             if changed is not None:
-                self._forget(*changed)
-            self._cut = EVENTS_TRUNCATED
+                self._restore_span(*changed)
+            self._truncated_reason = EVENTS_TRUNCATED
             return False
         self._size = size
         return True
 
     def tail(self) -> bytes:
         """Everything behind the events. Call it when the bundle is full, or the log is at its end."""
-        return b'],"spans":[' + b",".join(self._shown.values()) + self._ending(self._cut)[len(b'],"spans":[') :]
+        return (
+            b'],"spans":['
+            + b",".join(self._encoded_spans.values())
+            + self._footer(self._truncated_reason)[len(b'],"spans":[') :]
+        )
 
     def _project(self, event: Event) -> tuple[str, bytes | None] | None:
         """Keep the span that the event adds or changes, and say which one, and what it was."""
-        fact = fact_of(event)
+        fact = span_fact(event)
         if event.type == _USAGE:
             given, made = self._tokens or (0, 0)
-            used = [count_of(fact.payload.get(member)) for member in ("inputTokens", "outputTokens")]
+            used = [token_count(fact.payload.get(member)) for member in ("inputTokens", "outputTokens")]
             self._tokens = given + used[0], made + used[1]
         span = self._spans.add(fact)
         if span is None:
             return None
         name: str = span["spanId"]
-        old, new = self._shown.get(name), _shown(msgspec.json.encode(span))
-        self._shown[name] = new
+        old, new = self._encoded_spans.get(name), _masked_document(msgspec.json.encode(span))
+        self._encoded_spans[name] = new
         self._spans_size += len(new) - len(old or b"")
         return name, old
 
-    def _forget(self, name: str, old: bytes | None) -> None:
+    def _restore_span(self, name: str, old: bytes | None) -> None:
         if old is None:
-            del self._shown[name]
+            del self._encoded_spans[name]
         else:
-            self._shown[name] = old
+            self._encoded_spans[name] = old
 
-    def _ending(self, cut: str | None) -> bytes:
+    def _footer(self, cut: str | None) -> bytes:
         """The end of a bundle without spans."""
         cost = None
         if self._tokens is not None:
             cost = {"tokens": {"input": self._tokens[0], "output": self._tokens[1]}}
-        metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self._count}
+        metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self._event_count}
         end: dict[str, Any] = {"metrics": metrics, "truncated": cut is not None}
         if cut is not None:
             end["truncatedReason"] = cut
-        if self._spans.cut:
+        if self._spans.is_truncated:
             end["spansTruncated"] = True
         return b'],"spans":[],' + msgspec.json.encode(end)[1:]
 
 
-def bare_bundle(
-    run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str, link: Link | None = None
+def unattached_bundle(
+    run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str, link: AssetLink | None = None
 ) -> dict[str, Any]:
     """A bundle of events that belong to no run of the host."""
     return {
         "bundleVersion": BUNDLE_VERSION,
         "generatedAt": now,
-        "host": host_of(version),
+        "host": host_identity(version),
         "redactionApplied": True,
         "redactionMode": "mask",
         "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
-        "events": [_plain(by_reference(event, link)) for event in events],
-        "spans": [_plain(span) for span in spans],
+        "events": [_masked_value(reference_media(event, link)) for event in events],
+        "spans": [_masked_value(span) for span in spans],
         "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
         "truncated": False,
     }
 
 
-def _bounded(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
+def _fit_run(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
     """The run within so many bytes, and the members that are left out for that, the largest first."""
-    members = {name: _shown(msgspec.json.encode(value)) for name, value in run.items()}
+    members = {name: _masked_document(msgspec.json.encode(value)) for name, value in run.items()}
     left_out: list[str] = []
     size = sum(len(value) + len(name) + 4 for name, value in members.items())
     for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
         if size <= most:
             break
-        if name not in _NEEDED:
+        if name not in _REQUIRED_MEMBERS:
             size -= len(members.pop(name)) + len(name) + 4
             left_out.append(name)
     if left_out:
@@ -296,11 +302,11 @@ def _bounded(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
     return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), left_out
 
 
-def _shown(document: bytes, link: Link | None = None, event: bool = False) -> bytes:
+def _masked_document(document: bytes, link: AssetLink | None = None, event: bool = False) -> bytes:
     """Encoded JSON as it may be in a bundle."""
-    if holds_media(document):
+    if may_hold_base64(document):
         value = msgspec.json.decode(document)
-        return msgspec.json.encode(_plain(by_reference(value, link) if event else value))
+        return msgspec.json.encode(_masked_value(reference_media(value, link) if event else value))
     return (
         msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
         if may_hold_credential(document)
@@ -308,7 +314,7 @@ def _shown(document: bytes, link: Link | None = None, event: bool = False) -> by
     )
 
 
-def _plain(value: Any) -> Any:
+def _masked_value(value: Any) -> Any:
     """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
     # Masked first: what is cut in the middle does not look like a credential any more.
-    return map_texts(value, lambda text: without_bytes(mask_credentials_in_text(text)))
+    return map_texts(value, lambda text: elide_long_base64(mask_credentials_in_text(text)))

@@ -17,46 +17,50 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.run.projection import StoredRun
 
-MOST_EVENTS: Final = 10_000
+MAX_COMPARED_EVENTS: Final = 10_000
 """Of each log that are compared."""
-EVENT_BYTES: Final = 4 * 2**20
+MAX_EVENT_BYTES: Final = 4 * 2**20
 """The difference with which those of events reach this is the last one."""
-STATE_BYTES: Final = 1_048_576
+MAX_STATE_BYTES: Final = 1_048_576
 """Values of states that are not equal to the byte are looked at, and shown, as long as they fit into this."""
-CHILD: Final = "childRunId"
-VOLATILE: Final[frozenset[str]] = frozenset({"runId", "writtenAt", "parentRunId", CHILD})
+CHILD_RUN_ID: Final = "childRunId"
+VOLATILE_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "writtenAt", "parentRunId", CHILD_RUN_ID})
 """diff-02 (readings, Diff): members of payloads that are run ids, or times taken from the event's own."""
 
-_ROWS: Final[dict[str, str]] = {"variable": "variables", "channel": "channels"}
+_ROW_MEMBERS: Final[dict[str, str]] = {"variable": "variables", "channel": "channels"}
 
 
-class Diff:
+class RunDiff:
     """Of run b, seen from run a. Takes in the events of both, from sequence 0 on, and then says what differs."""
 
     def __init__(self, a: StoredRun, b: StoredRun) -> None:
-        self.last = _last(a, b)
-        self.next = 0
+        self.last_sequence = _last_comparable(a, b)
+        self.next_sequence = 0
         self._ids = {"a": a.header.run_id, "b": b.header.run_id}
-        self._live = not {a.projection.status, b.projection.status} <= TERMINAL_STATUSES
-        self._states, self._cut = state_diff(a, b)
+        self._is_live = not {a.projection.status, b.projection.status} <= TERMINAL_STATUSES
+        self._state_diff, self._is_state_truncated = state_diff(a, b)
         self._events: list[dict[str, Any]] = []
-        self._left = EVENT_BYTES
+        self._bytes_left = MAX_EVENT_BYTES
 
     @property
-    def open(self) -> bool:
+    def has_next(self) -> bool:
         """Whether there is a next sequence to compare."""
-        return self.next <= self.last and self._left > 0 and self.next < MOST_EVENTS
+        return (
+            self.next_sequence <= self.last_sequence
+            and self._bytes_left > 0
+            and self.next_sequence < MAX_COMPARED_EVENTS
+        )
 
     def add(self, a: Event | None, b: Event | None) -> None:
         """diff-01 (RFC 0054): the events of both logs at the next sequence; None where a log has none."""
-        sequence, self.next = self.next, self.next + 1
-        if a is not None and b is not None and same(a, b):
+        sequence, self.next_sequence = self.next_sequence, self.next_sequence + 1
+        if a is not None and b is not None and is_same_event(a, b):
             return
         entry: dict[str, Any] = {"seq": sequence, "op": "added" if a is None else "removed" if b is None else "changed"}
         for name, event in (("aEvent", a), ("bEvent", b)):
             if event is not None:
                 entry[name] = msgspec.Raw(event.document)
-                self._left -= event.size
+                self._bytes_left -= event.size
         self._events.append(entry)
 
     def document(self) -> dict[str, Any]:
@@ -65,42 +69,42 @@ class Diff:
             **self._ids,
             "divergedAtSeq": self._events[0]["seq"] if self._events else None,
             "eventDiffs": self._events,
-            "stateDiff": self._states,
-            "truncated": self._live or self._cut or self.next <= self.last,
+            "stateDiff": self._state_diff,
+            "truncated": self._is_live or self._is_state_truncated or self.next_sequence <= self.last_sequence,
         }
 
 
-def _last(a: StoredRun, b: StoredRun) -> int:
+def _last_comparable(a: StoredRun, b: StoredRun) -> int:
     """diff-03 (readings, Diff): the last sequence that can be compared: what a live run lacks may still come."""
     runs = (a.projection, b.projection)
     live = [run.last_sequence for run in runs if run.status not in TERMINAL_STATUSES]
     return min(live) if live else max(run.last_sequence for run in runs)
 
 
-def same(a: Event, b: Event) -> bool:
+def is_same_event(a: Event, b: Event) -> bool:
     """diff-02 (RFC 0054): equal but for what differs between any two runs."""
     one, other = ((e.type, e.node_id, e.schema_version, e.engine_version) for e in (a, b))
-    return one == other and (a.payload == b.payload or _lasting(a.payload) == _lasting(b.payload))
+    return one == other and (a.payload == b.payload or _stable_payload(a.payload) == _stable_payload(b.payload))
 
 
-def _lasting(payload: bytes) -> bytes:
+def _stable_payload(payload: bytes) -> bytes:
     value = _decode(payload)
     if is_object(value):
-        kept = {name: member for name, member in value.items() if name not in VOLATILE}
-        value = {**kept, "outputs": _unnamed(kept["outputs"])} if "outputs" in kept else kept
+        kept = {name: member for name, member in value.items() if name not in VOLATILE_MEMBERS}
+        value = {**kept, "outputs": _without_child_runs(kept["outputs"])} if "outputs" in kept else kept
     return encode_stored(value)
 
 
-def _unnamed(value: Any) -> Any:
+def _without_child_runs(value: Any) -> Any:
     """diff-02 (readings, Diff): outputs without the runs that nodes have started."""
     if is_object(value):
-        return {name: _unnamed(member) for name, member in value.items() if name != CHILD}
-    return [_unnamed(item) for item in value] if is_array(value) else value
+        return {name: _without_child_runs(member) for name, member in value.items() if name != CHILD_RUN_ID}
+    return [_without_child_runs(item) for item in value] if is_array(value) else value
 
 
-def _plain(data: bytes, pointer: str) -> bytes:
+def _comparable_value(data: bytes, pointer: str) -> bytes:
     value = _decode(data)
-    return encode_stored(_unnamed(value) if pointer.startswith("/outputs/") else value)
+    return encode_stored(_without_child_runs(value) if pointer.startswith("/outputs/") else value)
 
 
 def _decode(data: bytes) -> Any:
@@ -119,8 +123,8 @@ def state_diff(a: StoredRun, b: StoredRun) -> tuple[dict[str, Any], bool]:
     """
     found: dict[str, Any] = {}
     cut = False
-    left = STATE_BYTES
-    one, other = dict(_state(a)), dict(_state(b))
+    left = MAX_STATE_BYTES
+    one, other = dict(_state_values(a)), dict(_state_values(b))
     for pointer in sorted(one.keys() | other.keys()):
         pair = {name: state[pointer] for name, state in (("a", one), ("b", other)) if pointer in state}
         if len(pair) == 2 and pair["a"] == pair["b"]:
@@ -130,17 +134,17 @@ def state_diff(a: StoredRun, b: StoredRun) -> tuple[dict[str, Any], bool]:
             cut = True
             continue
         left -= weight
-        if len(pair) == 1 or _plain(pair["a"], pointer) != _plain(pair["b"], pointer):
+        if len(pair) == 1 or _comparable_value(pair["a"], pointer) != _comparable_value(pair["b"], pointer):
             found[pointer] = {name: msgspec.Raw(value) for name, value in pair.items()}
     return found, cut
 
 
-def _state(run: StoredRun) -> Iterator[tuple[str, bytes]]:
+def _state_values(run: StoredRun) -> Iterator[tuple[str, bytes]]:
     """What is compared of a snapshot, by pointer."""
     yield "/status", msgspec.json.encode(run.projection.status)
     for row in run.rows:
-        if row.kind in _ROWS:
-            yield f"/{_ROWS[row.kind]}/{escape_token(row.name)}", row.value
+        if row.kind in _ROW_MEMBERS:
+            yield f"/{_ROW_MEMBERS[row.kind]}/{escape_token(row.name)}", row.value
     outputs: dict[str, msgspec.Raw] = {}
     if run.projection.outputs is not None:
         outputs = msgspec.json.decode(run.projection.outputs, type=dict[str, msgspec.Raw])

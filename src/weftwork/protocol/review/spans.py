@@ -25,7 +25,7 @@ from weftwork.protocol.timestamps import iso
 MAX_ATTRIBUTE: Final = 256
 """Characters of a text in an attribute."""
 
-RELIABILITY: Final[dict[str, dict[str, str]]] = {
+RELIABILITY_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
     "envelope.retry.attempted": {
         "attempt": "openwop.envelope.retry.attempt",
         "reason": "openwop.envelope.retry.reason",
@@ -47,7 +47,7 @@ RELIABILITY: Final[dict[str, dict[str, str]]] = {
 }
 """trace-06 (RFC 0032): members of the events that a node span tells; the texts of refusals and errors are none."""
 
-_ENVELOPE: Final[dict[str, tuple[str, ...]]] = {
+_ENVELOPE_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "type": ("envelope_type", "openwop.envelope_kind"),
     "status": ("envelope_outcome",),
     "correlationId": ("envelope_correlation_id",),
@@ -55,16 +55,16 @@ _ENVELOPE: Final[dict[str, tuple[str, ...]]] = {
     "floor": ("envelope_schema_version_floor",),
     "envelopeId": ("envelope_id", "openwop.envelope_id"),
 }
-_TOKENS: Final = {"inputTokens": "openwop.cost.tokens.input", "outputTokens": "openwop.cost.tokens.output"}
-_TOTAL: Final = "openwop.cost.tokens.total"
-_PROVIDER: Final = "openwop.cost.provider"
+_TOKEN_ATTRIBUTES: Final = {"inputTokens": "openwop.cost.tokens.input", "outputTokens": "openwop.cost.tokens.output"}
+_TOTAL_TOKENS_ATTRIBUTE: Final = "openwop.cost.tokens.total"
+_PROVIDER_ATTRIBUTE: Final = "openwop.cost.provider"
 
 
 def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str, Any]:
     """trace-05 (RFC 0021): an outcome of the gate without its payload; drift is told only where there is some."""
     attributes: dict[str, Any] = {}
-    for member, names in _ENVELOPE.items():
-        if (value := _plain(payload.get(member))) is not None:
+    for member, names in _ENVELOPE_ATTRIBUTES.items():
+        if (value := _attribute_value(payload.get(member))) is not None:
             attributes |= dict.fromkeys(names, value)
     if payload.get("drift") is True:
         attributes["envelope_schema_version_drift"] = True
@@ -74,25 +74,25 @@ def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str,
 
 def reliability_attributes(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
     """trace-06: of one of the six events."""
-    found = {name: _plain(payload.get(member)) for member, name in RELIABILITY[kind].items()}
+    found = {name: _attribute_value(payload.get(member)) for member, name in RELIABILITY_ATTRIBUTES[kind].items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def add_cost(attributes: dict[str, Any], payload: dict[str, Any]) -> None:
     """trace-07 (OpenWOP observability): tokens of one more call, and who was called; nothing else of it is told."""
-    for member, name in _TOKENS.items():
-        attributes[name] = attributes.get(name, 0) + count_of(payload.get(member))
-    attributes[_TOTAL] = sum(attributes[name] for name in _TOKENS.values())
-    if (provider := _plain(payload.get("provider"))) is not None:
-        attributes[_PROVIDER] = provider
+    for member, name in _TOKEN_ATTRIBUTES.items():
+        attributes[name] = attributes.get(name, 0) + token_count(payload.get(member))
+    attributes[_TOTAL_TOKENS_ATTRIBUTE] = sum(attributes[name] for name in _TOKEN_ATTRIBUTES.values())
+    if (provider := _attribute_value(payload.get("provider"))) is not None:
+        attributes[_PROVIDER_ATTRIBUTE] = provider
 
 
-def count_of(value: Any) -> int:
+def token_count(value: Any) -> int:
     """A number of tokens; 0 for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
-def _plain(value: Any) -> str | int | bool | None:
+def _attribute_value(value: Any) -> str | int | bool | None:
     """A value as an attribute may hold it; None for anything else."""
     if isinstance(value, str):
         return mask_credentials_in_text(value)[:MAX_ATTRIBUTE]
@@ -124,48 +124,58 @@ def span_id(*names: str | int) -> str:
     return hashlib.sha256("\0".join(map(str, names)).encode()).hexdigest()[:16]
 
 
-def traceparent(trace_id: str, span: str) -> str:
+def format_traceparent(trace_id: str, span: str) -> str:
     """trace-02: the header we emit; sampled."""
     return f"00-{trace_id}-{span}-01"
 
 
-RUN: Final = "openwop.run"
-ENVELOPE: Final = "openwop.envelope"
-SPAN_EVENTS: Final = 16
+RUN_SPAN: Final = "openwop.run"
+ENVELOPE_SPAN: Final = "openwop.envelope"
+MAX_SPAN_EVENTS: Final = 16
 """Most events that one span lists; its attributes are those of the last one all the same."""
 
-_NODE_ENDS: Final = {
+_NODE_END_STATUS: Final = {
     "node.completed": "ok",
     "node.failed": "error",
     "node.cancelled": "unset",
 }
 _USAGE: Final = "provider.usage"
-TOLD: Final = frozenset(
-    {"run.started", "node.started", ENVELOPE_RECORDED, _USAGE, *_NODE_ENDS, *RELIABILITY, *TERMINAL_TYPES}
+SPAN_EVENT_TYPES: Final = frozenset(
+    {
+        "run.started",
+        "node.started",
+        ENVELOPE_RECORDED,
+        _USAGE,
+        *_NODE_END_STATUS,
+        *RELIABILITY_ATTRIBUTES,
+        *TERMINAL_TYPES,
+    }
 )
 """Types of events that a span tells something of; the payloads of all others need not be looked at."""
 
 
 def trace_of(header: RunHeader) -> TraceContext:
     """trace-03 (OpenWOP debug-bundle): the caller's trace if it sent one, else one derived from the run id."""
-    return parse_traceparent(header.traceparent) or _own_trace(header.run_id)
+    return parse_traceparent(header.traceparent) or _derived_trace(header.run_id)
 
 
-def spans(header: RunHeader, facts: Iterable[Fact]) -> list[dict[str, Any]]:
+def project_spans(header: RunHeader, facts: Iterable[Fact]) -> list[dict[str, Any]]:
     """trace-04: one span for the run and one per node attempt, in order of their start."""
-    found = Spans(header)
+    found = RunSpans(header)
     for fact in facts:
         found.add(fact)
-    return found.all
+    return found.spans
 
 
 def envelope_spans(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
     """trace-05: those of events that belong to no run of the host."""
-    trace = _own_trace(run_id).trace_id
-    return [_envelope_span(run_id, trace, None, fact_of(event)) for event in events if event.type == ENVELOPE_RECORDED]
+    trace = _derived_trace(run_id).trace_id
+    return [
+        _envelope_span(run_id, trace, None, span_fact(event)) for event in events if event.type == ENVELOPE_RECORDED
+    ]
 
 
-def fact_of(event: Event) -> Fact:
+def span_fact(event: Event) -> Fact:
     """An event as spans see it: what is hidden in the log stays hidden."""
     payload = msgspec.json.decode(event.payload)
     return Fact(
@@ -179,19 +189,21 @@ def fact_of(event: Event) -> Fact:
     )
 
 
-class Spans:
+class RunSpans:
     """The spans of one run, as its log is read on. `most` bounds them, and `cut` says that there would be more."""
 
     def __init__(self, header: RunHeader, most: int | None = None) -> None:
         self._header = header
-        self._most = most
+        self._max_spans = most
         self._trace = trace_of(header)
-        run = _span(RUN, self._trace.trace_id, span_id(header.run_id), self._trace.parent_id, header.created_at)
+        run = _new_span(
+            RUN_SPAN, self._trace.trace_id, span_id(header.run_id), self._trace.parent_id, header.created_at
+        )
         run["attributes"] = {"openwop.run_id": header.run_id, "openwop.workflow_id": header.workflow_id}
         self._run = run
         self._open: dict[str, dict[str, Any]] = {}
-        self.all: list[dict[str, Any]] = [run]
-        self.cut = False
+        self.spans: list[dict[str, Any]] = [run]
+        self.is_truncated = False
 
     def add(self, fact: Fact) -> dict[str, Any] | None:
         """Take in the next event; the span that is new or has changed."""
@@ -200,7 +212,7 @@ class Spans:
             self._run["startedAt"] = iso(fact.timestamp)
             return self._run
         if fact.type in TERMINAL_TYPES:
-            _close(self._run, fact, "error" if fact.type == "run.failed" else "ok")
+            _close_span(self._run, fact, "error" if fact.type == "run.failed" else "ok")
             return self._run
         if fact.type == "node.started" and node_id is not None:
             return self._begin(_node_span(self._header, self._trace, self._run, fact), node_id)
@@ -210,11 +222,11 @@ class Spans:
             return self._begin(_envelope_span(self._header.run_id, self._trace.trace_id, parent, fact))
         if node is None:
             return None
-        if fact.type in _NODE_ENDS:
+        if fact.type in _NODE_END_STATUS:
             del self._open[str(node_id)]
-            _close(node, fact, _NODE_ENDS[fact.type])
-        elif fact.type in RELIABILITY:
-            _tell(node, fact)
+            _close_span(node, fact, _NODE_END_STATUS[fact.type])
+        elif fact.type in RELIABILITY_ATTRIBUTES:
+            _add_span_event(node, fact)
         elif fact.type == _USAGE:
             add_cost(node["attributes"], fact.payload)
         else:
@@ -222,12 +234,12 @@ class Spans:
         return node
 
     def _begin(self, span: dict[str, Any], node_id: str | None = None) -> dict[str, Any] | None:
-        if self._most is not None and len(self.all) >= self._most:
-            self.cut = True
+        if self._max_spans is not None and len(self.spans) >= self._max_spans:
+            self.is_truncated = True
             return None
         if node_id is not None:
             self._open[node_id] = span
-        self.all.append(span)
+        self.spans.append(span)
         return span
 
 
@@ -235,7 +247,7 @@ def _node_span(header: RunHeader, context: TraceContext, run: dict[str, Any], fa
     attempt = fact.payload.get("attempt", 1)
     type_id = fact.payload["typeId"]
     identity = span_id(header.run_id, str(fact.node_id), attempt, fact.sequence)
-    node = _span(f"openwop.node.{type_id}", context.trace_id, identity, run["spanId"], fact.timestamp)
+    node = _new_span(f"openwop.node.{type_id}", context.trace_id, identity, run["spanId"], fact.timestamp)
     node["attributes"] = {
         "openwop.run_id": header.run_id,
         "openwop.workflow_id": header.workflow_id,
@@ -248,20 +260,20 @@ def _node_span(header: RunHeader, context: TraceContext, run: dict[str, Any], fa
 
 def _envelope_span(run_id: str, trace_id: str, parent: str | None, fact: Fact) -> dict[str, Any]:
     """An outcome is there at once, so the span has no length."""
-    span = _span(ENVELOPE, trace_id, span_id(run_id, ENVELOPE, fact.sequence), parent, fact.timestamp)
+    span = _new_span(ENVELOPE_SPAN, trace_id, span_id(run_id, ENVELOPE_SPAN, fact.sequence), parent, fact.timestamp)
     attributes = {"openwop.run_id": run_id, **envelope_attributes(fact.payload, fact.content_trust)}
     if fact.node_id is not None:
         attributes["openwop.node_id"] = fact.node_id
     span["attributes"] = attributes
-    _close(span, fact, "ok" if fact.payload.get("status") == "accepted" else "error")
+    _close_span(span, fact, "ok" if fact.payload.get("status") == "accepted" else "error")
     return span
 
 
-def _own_trace(run_id: str) -> TraceContext:
+def _derived_trace(run_id: str) -> TraceContext:
     return TraceContext(span_id(run_id, "trace", 0) + span_id(run_id, "trace", 1))
 
 
-def _span(name: str, trace_id: str, identity: str, parent: str | None, start: int) -> dict[str, Any]:
+def _new_span(name: str, trace_id: str, identity: str, parent: str | None, start: int) -> dict[str, Any]:
     return {
         "name": name,
         "traceId": trace_id,
@@ -273,15 +285,15 @@ def _span(name: str, trace_id: str, identity: str, parent: str | None, start: in
     }
 
 
-def _tell(span: dict[str, Any], fact: Fact) -> None:
+def _add_span_event(span: dict[str, Any], fact: Fact) -> None:
     said = reliability_attributes(fact.type, fact.payload)
     span["attributes"] |= said
     listed: list[dict[str, Any]] = span.setdefault("events", [])
-    if len(listed) < SPAN_EVENTS:
+    if len(listed) < MAX_SPAN_EVENTS:
         listed.append({"name": fact.type, "timestamp": iso(fact.timestamp), "attributes": said})
 
 
-def _close(span: dict[str, Any], fact: Fact, status: str) -> None:
+def _close_span(span: dict[str, Any], fact: Fact, status: str) -> None:
     span["endedAt"] = iso(fact.timestamp)
     span["status"] = status
     span["attributes"]["openwop.event_type"] = fact.type

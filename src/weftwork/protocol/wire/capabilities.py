@@ -28,7 +28,7 @@ from weftwork.protocol.media.message_parts import Modality, input_family
 from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.people.approvals import AUTH_REQUIRED
 from weftwork.protocol.review.annotations import SIGNAL_KINDS, TARGET_KINDS
-from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE
+from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE_CAPABILITY
 from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.run.header import DRAIN_POLICIES
@@ -66,7 +66,7 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
     if mocks:
         families["agents"]["reasoning"] = {"verbosity": DEFAULT_VERBOSITY, "streaming": True}
     if dispatches:
-        families["dispatch"] = _dispatch(conversation)
+        families["dispatch"] = _dispatch_family(conversation)
     if supervises:
         families["orchestrator"] = {
             "supported": True,
@@ -77,7 +77,7 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
     return families
 
 
-def _dispatch(conversation: bool) -> dict[str, Any]:
+def _dispatch_family(conversation: bool) -> dict[str, Any]:
     routings = [each for each in ASK_USER_ROUTINGS if conversation or each != "conversation"]
     return {"supported": True, "models": list(DISPATCH_MODELS), "fanOutSupported": True, "askUserRoutings": routings}
 
@@ -92,7 +92,7 @@ def _execution_model(host: str) -> dict[str, Any]:
     }
 
 
-STRICTNESS: Final = "warn"
+ENVELOPE_STRICTNESS: Final = "warn"
 """An envelope for an older version of its kind is checked against the present one, and marked."""
 
 
@@ -119,7 +119,7 @@ def envelope_families(
         "aiEnvelope": {"supported": True, "schemaResponseCounterPolicy": "counted"},
         "aiProviders": models,
         "envelopeContracts": {"advertised": True},
-        "envelopeStrictness": STRICTNESS,
+        "envelopeStrictness": ENVELOPE_STRICTNESS,
         "envelopes": {
             "reasoning": {"supported": True, "promptDirective": PROMPT_DIRECTIVE},
             "reliability": reliability,
@@ -138,13 +138,13 @@ INTERRUPT_PROFILES: Final = (
 """disc-06 (interrupt-profiles): what approvals, outside events and the cancelling of parents keep to."""
 
 
-class Offer(msgspec.Struct, frozen=True):
+class HostOffer(msgspec.Struct, frozen=True):
     """What was wired at start."""
 
     version: str
     limits: Limits
     fixtures: tuple[str, ...] = ()
-    provided: frozenset[str] = frozenset()
+    runtime_capabilities: frozenset[str] = frozenset()
     test_seams: bool = False
     fetch: FetchLimits | None = None
     """None: requests go out unguarded, or none do."""
@@ -161,7 +161,7 @@ class Offer(msgspec.Struct, frozen=True):
     bundles: bool = False
 
 
-def discovery(offer: Offer) -> dict[str, Any]:
+def discovery_document(offer: HostOffer) -> dict[str, Any]:
     """disc-01 (OpenWOP capabilities): the discovery document.
 
     disc-02 (readings, Advertising): kinds of envelopes are those that the gate of this host lets pass.
@@ -179,7 +179,7 @@ def discovery(offer: Offer) -> dict[str, Any]:
     }
 
 
-def _families(offer: Offer) -> dict[str, Any]:
+def _families(offer: HostOffer) -> dict[str, Any]:
     families: dict[str, Any] = {
         "supportedEnvelopes": list(offer.envelopes),
         "schemaVersions": offer.envelopes,
@@ -195,7 +195,7 @@ def _families(offer: Offer) -> dict[str, Any]:
         },
         "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
         "feedback": {"supported": True, "targets": list(TARGET_KINDS), "signals": list(SIGNAL_KINDS)},
-        "runtimeCapabilities": sorted(offer.provided),
+        "runtimeCapabilities": sorted(offer.runtime_capabilities),
         "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
     }
     if offer.providers:
@@ -206,7 +206,7 @@ def _families(offer: Offer) -> dict[str, Any]:
     if offer.prompts is not None:
         families["prompts"] = offer.prompts
     if offer.bundles:
-        families["debugBundle"] = DEBUG_BUNDLE
+        families["debugBundle"] = DEBUG_BUNDLE_CAPABILITY
         families["observability"]["testSeams"]["debugBundleExport"] = offer.test_seams
     if offer.fetch is not None:
         families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
@@ -249,6 +249,6 @@ def _limits(limits: Limits) -> dict[str, int]:
     return shown
 
 
-def etag(document: bytes) -> str:
+def document_etag(document: bytes) -> str:
     """disc-03 (OpenWOP capabilities): a strong validator that changes exactly when the bytes do."""
     return f'"{hashlib.sha256(document).hexdigest()[:32]}"'

@@ -29,12 +29,12 @@ def check_key(key: str) -> None:
         raise invalid("Idempotency-Key must be 1 to 255 printable ASCII characters without spaces.")
 
 
-def slot(partition: str, operation: str, key: str) -> str:
+def record_key(partition: str, operation: str, key: str) -> str:
     """idem-02 (OpenWOP idempotency): where the record lives. The caller's key is hashed and never stored or logged."""
     return hashlib.sha256(f"{partition}:{operation}:{key}".encode()).hexdigest()
 
 
-def fingerprint(body: Any) -> str:
+def body_fingerprint(body: Any) -> str:
     """idem-03 (OpenWOP idempotency): digest of the canonical request body."""
     return digest(body)
 

@@ -9,23 +9,23 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import ASSET_TOKEN_PATTERN
 from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
-from weftwork.protocol.wire.route import ANY_TYPE, REPLAY_HEADER, Param, Route
-from weftwork.protocol.wire.v1.assets import SERVED
+from weftwork.protocol.wire.route import ANY_TYPE, REPLAY_HEADER, Parameter, Route
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 
-_ALWAYS: Final[tuple[str, ...]] = (
+_COMMON_ERRORS: Final[tuple[str, ...]] = (
     "validation_error",
     "method_not_allowed",
     "internal_error",
     "service_unavailable",
 )
-_WITH_KEY: Final[tuple[str, ...]] = (
+_KEY_ERRORS: Final[tuple[str, ...]] = (
     "unauthenticated",
     "key_expired",
     "key_revoked",
     "forbidden",
     "not_found",
 )
-_BODY_NEEDED: Final[frozenset[str]] = frozenset(
+_BODY_REQUIRED: Final[frozenset[str]] = frozenset(
     {
         "callAi",
         "createRun",
@@ -45,7 +45,7 @@ _BODY_NEEDED: Final[frozenset[str]] = frozenset(
         "wrapPrompt",
     }
 )
-_WITH_BODY: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
+_BODY_ERRORS: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
 _BYTES: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
 
@@ -74,8 +74,8 @@ def openapi(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         operation = paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-        if route.operation == "createRun":
-            operation["responses"][str(route.ok)]["links"] = _links(routes)
+        if route.operation_id == "createRun":
+            operation["responses"][str(route.success_status)]["links"] = _links(routes)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -94,45 +94,47 @@ def openapi(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": route.operation,
-        "summary": route.text,
+        "operationId": route.operation_id,
+        "summary": route.summary,
         "responses": _responses(route),
         "security": [{"key": []}] if route.scope else [],
     }
     if route.scope:
         operation["description"] = f"Needs the scope `{route.scope}`."
-    parameters = [_path_parameter(name, route.path) for name in _names(route.path)] + [
+    parameters = [_path_parameter(name, route.path) for name in _path_parameter_names(route.path)] + [
         _parameter(p) for p in route.params
     ]
     if parameters:
         operation["parameters"] = parameters
     if route.request:
         content = {"application/json": {"schema": _ref(route.request)}}
-        operation["requestBody"] = {"content": content, "required": route.operation in _BODY_NEEDED}
-    elif route.raw:
+        operation["requestBody"] = {"content": content, "required": route.operation_id in _BODY_REQUIRED}
+    elif route.raw_body:
         operation["requestBody"] = {"content": {ANY_TYPE: {"schema": _BYTES}}, "required": True}
     return operation
 
 
 def _responses(route: Route) -> dict[str, Any]:
     ok: dict[str, Any] = {"description": "OK"}
-    if route.ok != 204:
+    if route.success_status != 204:
         shape = _ref(route.response) if route.response else {"type": "object"}
         ok["content"] = {route.content: {"schema": shape if route.content != ANY_TYPE else _BYTES}}
     if route.stream:
         ok["content"]["text/event-stream"] = {}
-    responses: dict[str, Any] = {str(status): dict(ok) for status in (route.ok, *route.also)}
+    responses: dict[str, Any] = {
+        str(status): dict(ok) for status in (route.success_status, *route.other_success_statuses)
+    }
     names = {param.name for param in route.params}
     if "If-None-Match" in names:
         responses["304"] = {"description": "Unchanged"}
     if "Range" in names:
         responses["206"] = dict(ok)
         responses["416"] = {"description": "The range begins behind the end"}
-    codes = [*_ALWAYS, *route.errors]
+    codes = [*_COMMON_ERRORS, *route.errors]
     if route.scope:
-        codes += _WITH_KEY
-    if route.request or route.raw:
-        codes += _WITH_BODY
+        codes += _KEY_ERRORS
+    if route.request or route.raw_body:
+        codes += _BODY_ERRORS
     refusals = {(ERRORS[code].status, code) for code in codes}
     if route.unprocessable:
         refusals.add((422, "validation_error"))
@@ -169,22 +171,22 @@ def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
             # Where another run is needed, it can be the same one.
             names = ["runId", *(param.name for param in route.params if param.required)]
             parameters = dict.fromkeys(names, "$response.body#/runId")
-            links[route.operation] = {"operationId": route.operation, "parameters": parameters}
+            links[route.operation_id] = {"operationId": route.operation_id, "parameters": parameters}
     return links
 
 
-def _names(path: str) -> list[str]:
+def _path_parameter_names(path: str) -> list[str]:
     return re.findall(r"{(\w+)}", path)
 
 
 def _path_parameter(name: str, path: str) -> dict[str, Any]:
-    token = ASSET_TOKEN_PATTERN if path.startswith(SERVED) else TOKEN_PATTERN
+    token = ASSET_TOKEN_PATTERN if path.startswith(ASSET_PREFIXES) else TOKEN_PATTERN
     pattern = {"token": token, "schemaFile": SCHEMA_FILE_PATTERN}.get(name, ID_PATTERN)
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
 
 
-def _parameter(param: Param) -> dict[str, Any]:
-    shape = {"name": param.name, "in": param.where, "description": param.text, "schema": param.schema}
+def _parameter(param: Parameter) -> dict[str, Any]:
+    shape = {"name": param.name, "in": param.location, "description": param.description, "schema": param.schema}
     return {**shape, "required": True} if param.required else shape
 
 
@@ -194,21 +196,27 @@ def _ref(name: str) -> dict[str, Any]:
 
 def _component(name: str) -> dict[str, Any]:
     """Our schema, with its references turned from published ids to places in this document."""
-    return {key: _turn(value, name) for key, value in schema.document(name).items() if key not in ("$id", "$schema")}
+    return {
+        key: _localize_refs(value, name)
+        for key, value in schema.document(name).items()
+        if key not in ("$id", "$schema")
+    }
 
 
-def _turn(value: Any, name: str) -> Any:
+def _localize_refs(value: Any, name: str) -> Any:
     if is_object(value):
         return {
-            key: _turn_ref(member, name) if key == "$ref" and isinstance(member, str) else _turn(member, name)
+            key: _localize_ref(member, name)
+            if key == "$ref" and isinstance(member, str)
+            else _localize_refs(member, name)
             for key, member in value.items()
         }
     if is_array(value):
-        return [_turn(item, name) for item in value]
+        return [_localize_refs(item, name) for item in value]
     return value
 
 
-def _turn_ref(target: str, name: str) -> str:
+def _localize_ref(target: str, name: str) -> str:
     file, _, fragment = target.partition("#")
     owner = file.removesuffix(".schema.json").rsplit("/", 1)[-1].rsplit(":", 1)[-1] or name
     return f"#/components/schemas/{owner}{fragment}"

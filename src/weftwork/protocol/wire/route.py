@@ -10,17 +10,17 @@ REPLAY_HEADER: Final = "openwop-Idempotent-Replay"
 MAX_PAGE: Final = 200
 MAX_EVENTS: Final = 10_000
 MAX_CURSOR: Final = 2**53 - 1
-POLL_SECONDS: Final = 30
+DEFAULT_POLL_SECONDS: Final = 30
 MAX_POLL_SECONDS: Final = 60
 
 
-class Param(msgspec.Struct, frozen=True):
+class Parameter(msgspec.Struct, frozen=True):
     """A query or header parameter; `schema` is its JSON Schema."""
 
     name: str
     schema: dict[str, Any]
-    text: str
-    where: Literal["query", "header"] = "query"
+    description: str
+    location: Literal["query", "header"] = "query"
     required: bool = False
 
 
@@ -32,41 +32,41 @@ class Route(msgspec.Struct, frozen=True):
     the body is any bytes.
     """
 
-    operation: str
+    operation_id: str
     method: str
     path: str
-    text: str
+    summary: str
     scope: str | None = None
-    ok: int = 200
+    success_status: int = 200
     request: str | None = None
     response: str | None = None
-    params: tuple[Param, ...] = ()
+    params: tuple[Parameter, ...] = ()
     errors: tuple[str, ...] = ()
-    seam: bool = False
+    test_only: bool = False
     stream: bool = False
-    also: tuple[int, ...] = ()
+    other_success_statuses: tuple[int, ...] = ()
     unprocessable: bool = False
     content: str = "application/json"
     refusal: str | None = None
-    raw: bool = False
+    raw_body: bool = False
 
 
-TEXT: Final[dict[str, Any]] = {"type": "string"}
-SEQUENCE: Final[dict[str, Any]] = {"type": "integer", "minimum": -1, "maximum": MAX_CURSOR}
-IDEMPOTENCY = Param(
+STRING_SCHEMA: Final[dict[str, Any]] = {"type": "string"}
+SEQUENCE_SCHEMA: Final[dict[str, Any]] = {"type": "integer", "minimum": -1, "maximum": MAX_CURSOR}
+IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "Repeating a request with the same key and body gives the first outcome again.",
     "header",
 )
-DEDUP = Param("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
-CURSOR_HEADER = Param(
+DEDUP = Parameter("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
+LAST_EVENT_ID = Parameter(
     "Last-Event-ID",
     {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"},
     "Resume after this id.",
     "header",
 )
-NOT_MODIFIED = Param("If-None-Match", TEXT, "Answers 304 when the document is unchanged.", "header")
+IF_NONE_MATCH = Parameter("If-None-Match", STRING_SCHEMA, "Answers 304 when the document is unchanged.", "header")
 
 
 ANY_TYPE: Final = "*/*"

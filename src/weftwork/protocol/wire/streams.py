@@ -25,10 +25,10 @@ StreamMode = Literal["updates", "values", "messages", "debug"]
 MODES: Final[tuple[StreamMode, ...]] = ("updates", "values", "messages", "debug")
 MAX_BUFFER_MS: Final = 5000
 KEEPALIVE: Final = b": keepalive\n\n"
-ANNOTATED: Final = "run.annotated"
+ANNOTATED_TYPE: Final = "run.annotated"
 """A type that is shown and never stored."""
 
-UPDATES: Final[frozenset[str]] = frozenset(
+UPDATE_TYPES: Final[frozenset[str]] = frozenset(
     """
     run.started run.completed run.failed run.cancelled run.paused run.resumed run.annotated workspace.updated
     node.completed node.failed node.skipped node.suspended node.dispatched approval.requested approval.received
@@ -39,10 +39,10 @@ UPDATES: Final[frozenset[str]] = frozenset(
 )
 """sse-01 (OpenWOP stream-modes): the types that `updates` shows; `debug` shows all, `messages` none of them."""
 
-SNAPSHOT_AFTER: Final[frozenset[str]] = UPDATES | {"node.started"}
+SNAPSHOT_TYPES: Final[frozenset[str]] = UPDATE_TYPES | {"node.started"}
 """sse-02 (OpenWOP stream-modes): the types after which `values` shows a new snapshot."""
 
-FLUSHES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled", "node.suspended"})
+FLUSH_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled", "node.suspended"})
 """sse-03 (OpenWOP stream-modes): a buffered reader gets these at once."""
 
 CURSOR_PATTERN: Final = r"(-1|[0-9]{1,16})(\.5)?"
@@ -59,7 +59,7 @@ class Cursor(msgspec.Struct, frozen=True, order=True):
 START: Final = Cursor()
 
 
-class Frame(msgspec.Struct, frozen=True):
+class StreamFrame(msgspec.Struct, frozen=True):
     """One server-sent event before encoding. Without an id it leaves its reader's cursor where it is."""
 
     id: str
@@ -116,15 +116,15 @@ def is_complete(projection: Projection, seen: int) -> bool:
     return projection.status in TERMINAL_STATUSES and seen >= projection.last_sequence
 
 
-def event_frame(event: Event) -> Frame:
+def event_frame(event: Event) -> StreamFrame:
     """sse-07 (OpenWOP stream-modes): id = sequence, event = type, data = the whole document on one line."""
-    return Frame(str(event.sequence), event.type, event.document, event.type in FLUSHES)
+    return StreamFrame(str(event.sequence), event.type, event.document, event.type in FLUSH_TYPES)
 
 
-def frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> list[Frame]:
+def event_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> list[StreamFrame]:
     """sse-01 (OpenWOP stream-modes): the frames this reader gets for one event, which is not before its cursor."""
-    shown: list[Frame] = []
-    if event.sequence > after.sequence and ("debug" in modes or ("updates" in modes and event.type in UPDATES)):
+    shown: list[StreamFrame] = []
+    if event.sequence > after.sequence and ("debug" in modes or ("updates" in modes and event.type in UPDATE_TYPES)):
         shown.append(event_frame(event))
     if event.type == "output.chunk" and ("messages" in modes or "debug" in modes):
         # Beside its own output.chunk the projected frame needs an id between two sequences.
@@ -134,27 +134,27 @@ def frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> list[Fr
     return shown
 
 
-def shown(event: Event, modes: frozenset[StreamMode], after: Cursor) -> bytes:
+def encoded_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> bytes:
     """The frames of one event as this reader gets them; empty if there are none. Made once for all in its modes."""
     if event.sequence <= after.sequence:
         # Where this reader was cut: what it gets of this event depends on where.
-        return _join(frames(event, modes, after))
+        return _encode_frames(event_frames(event, modes, after))
     kept = event.frames
     if kept is None:
         kept = event.frames = {}
     body = kept.get(modes)
     if body is None:
-        body = _join(frames(event, modes, after))
+        body = _encode_frames(event_frames(event, modes, after))
         if len(body) <= MAX_CACHED_DOCUMENT:
             kept[modes] = body
     return body
 
 
-def _join(several: list[Frame]) -> bytes:
+def _encode_frames(several: list[StreamFrame]) -> bytes:
     return b"".join([frame.encode() for frame in several])
 
 
-def chunk_frame(event: Event, frame_id: str) -> Frame:
+def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
     """sse-08 (readings): `ai.message.chunk`, readable as an event document and as a bare chunk payload."""
     payload: dict[str, Any] = msgspec.json.decode(event.payload)
     document: dict[str, Any] = {
@@ -168,10 +168,10 @@ def chunk_frame(event: Event, frame_id: str) -> Frame:
         **{name: payload[name] for name in ("nodeId", "chunk", "isLast", "meta") if name in payload},
         "payload": payload,
     }
-    return Frame(frame_id, "ai.message.chunk", msgspec.json.encode(document))
+    return StreamFrame(frame_id, "ai.message.chunk", msgspec.json.encode(document))
 
 
-def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> Frame:
+def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> StreamFrame:
     """sse-09 (readings): `state.snapshot`, the snapshot's own fields together with an event document's."""
     document = {
         **snapshot,
@@ -182,10 +182,10 @@ def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> F
         "schemaVersion": 1,
         "payload": snapshot,
     }
-    return Frame(str(sequence), "state.snapshot", msgspec.json.encode(document))
+    return StreamFrame(str(sequence), "state.snapshot", msgspec.json.encode(document))
 
 
-def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence: int, timestamp: int) -> Frame:
+def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence: int, timestamp: int) -> StreamFrame:
     """sse-13 (readings, run.annotated frames): what was said of a run, as an event document that is in no log.
 
     It has no id: a reader who resumes goes on behind the last stored event it saw, as if this had not been there.
@@ -193,22 +193,22 @@ def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence
     document = {
         "eventId": f"{annotation_id}-annotated",
         "runId": run_id,
-        "type": ANNOTATED,
+        "type": ANNOTATED_TYPE,
         "sequence": sequence,
         "timestamp": iso(timestamp),
         "schemaVersion": EVENT_SCHEMA_VERSION,
         "payload": msgspec.Raw(annotation),
     }
-    return Frame("", ANNOTATED, msgspec.json.encode(document))
+    return StreamFrame("", ANNOTATED_TYPE, msgspec.json.encode(document))
 
 
-def hears_notes(modes: frozenset[StreamMode]) -> bool:
+def shows_annotations(modes: frozenset[StreamMode]) -> bool:
     """sse-13 (OpenWOP stream-modes): whether an annotation is shown in these modes; in `values` as a snapshot."""
     if "values" in modes:
-        return ANNOTATED in SNAPSHOT_AFTER
-    return "debug" in modes or ("updates" in modes and ANNOTATED in UPDATES)
+        return ANNOTATED_TYPE in SNAPSHOT_TYPES
+    return "debug" in modes or ("updates" in modes and ANNOTATED_TYPE in UPDATE_TYPES)
 
 
-def batch_frame(batch: list[Frame]) -> Frame:
+def batch_frame(batch: list[StreamFrame]) -> StreamFrame:
     """sse-10 (OpenWOP stream-modes): one `batch` frame; its id is the highest id inside."""
-    return Frame(batch[-1].id, "batch", b"[%b]" % b",".join(frame.data for frame in batch))
+    return StreamFrame(batch[-1].id, "batch", b"[%b]" % b",".join(frame.data for frame in batch))

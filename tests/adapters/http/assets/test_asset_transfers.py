@@ -253,7 +253,7 @@ async def heads() -> list[bool]:
 def test_without_the_headers_a_browser_may_do_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(heads()) == [True, True]
     with monkeypatch.context() as patch:
-        patch.setattr(app, "SERVED", ("/nowhere",))
+        patch.setattr(app, "ASSET_PREFIXES", ("/nowhere",))
         assert asyncio.run(heads()) == [True, False]
     monkeypatch.setattr(asset_headers, "SECURITY_HEADERS", ())
     assert asyncio.run(heads()) == [False, True]

@@ -15,7 +15,7 @@ from tests.live.steering import register
 from tests.live.tokens import comparable
 from weftwork.adapters.admin.client import ask
 from weftwork.protocol.wire.route import Route
-from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED, UNVERSIONED
+from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 from weftwork.wiring.data_folder import SOCKET
 
 MADE = {**delays("matrix-made"), "nodes": [node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})]}
@@ -24,7 +24,7 @@ PROBED = ("listTestEvents", "scrapeSpans")
 """Seams that show nothing of what is not there, since 404 would say that they are not."""
 PRIVATE = [route for route in ROUTES if route.scope is not None]
 PUBLIC = [route for route in ROUTES if route.scope is None]
-BY_OPERATION: Callable[[Route], str] = lambda route: route.operation  # noqa: E731
+BY_OPERATION: Callable[[Route], str] = lambda route: route.operation_id  # noqa: E731
 
 
 class Keys(NamedTuple):
@@ -69,7 +69,7 @@ def filled(path: str, identity: str) -> str:
 
 
 def send(host: Host, route: Route, key: str | None, identity: str, accept: str = "application/json") -> Answer:
-    call = CALLS[route.operation]
+    call = CALLS[route.operation_id]
     path = filled(route.path, identity)
     query = call.query.replace("{id}", identity)
     document = call.document() if callable(call.document) else call.document
@@ -77,14 +77,14 @@ def send(host: Host, route: Route, key: str | None, identity: str, accept: str =
 
 
 def test_no_route_is_missing_from_the_matrix() -> None:
-    assert sorted(CALLS) == sorted(route.operation for route in ROUTES)
+    assert sorted(CALLS) == sorted(route.operation_id for route in ROUTES)
 
 
 @pytest.mark.rule("auth-05")
 @pytest.mark.parametrize("route", PUBLIC, ids=BY_OPERATION)
 def test_a_public_route_asks_for_no_key(host: Host, keys: Keys, route: Route) -> None:
     for key, _ in keys.refused.values():
-        assert send(host, route, key, "").status == CALLS[route.operation].found
+        assert send(host, route, key, "").status == CALLS[route.operation_id].found
 
 
 @pytest.mark.rule("auth-02", "auth-05")
@@ -93,7 +93,7 @@ def test_a_public_route_asks_for_no_key(host: Host, keys: Keys, route: Route) ->
 def test_a_bad_key_learns_nothing(host: Host, keys: Keys, existing: dict[str, str], route: Route, kind: str) -> None:
     key, code = keys.refused[kind]
     for accept in ("application/json", "text/event-stream"):
-        known = send(host, route, key, existing[CALLS[route.operation].ids], accept)
+        known = send(host, route, key, existing[CALLS[route.operation_id].ids], accept)
         unknown = send(host, route, key, RANDOM, accept)
         assert (known.status, known.document["error"]) == (401, code)
         assert known.headers["www-authenticate"] == "Bearer"
@@ -105,7 +105,7 @@ def test_a_bad_key_learns_nothing(host: Host, keys: Keys, existing: dict[str, st
 def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, str], route: Route) -> None:
     assert route.scope is not None
     poor = keys.without[route.scope]
-    known = send(host, route, poor, existing[CALLS[route.operation].ids])
+    known = send(host, route, poor, existing[CALLS[route.operation_id].ids])
     assert (known.status, known.document["error"]) == (403, "forbidden")
     assert known.document["details"] == {"scopeRequired": route.scope}
     assert comparable(known) == comparable(send(host, route, poor, RANDOM))
@@ -119,15 +119,15 @@ def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, st
 @pytest.mark.parametrize("key", [OTHER_KEY, TEST_KEY], ids=["another tenant", "a test key"])
 @pytest.mark.parametrize("route", PRIVATE, ids=BY_OPERATION)
 def test_what_belongs_to_others_is_not_there(host: Host, existing: dict[str, str], route: Route, key: str) -> None:
-    call = CALLS[route.operation]
+    call = CALLS[route.operation_id]
     for accept in ("application/json", "text/event-stream"):
         known, unknown = send(host, route, key, existing[call.ids], accept), send(host, route, key, RANDOM, accept)
         if call.ids == "run":
             assert comparable(known) == comparable(unknown)
-            assert known.status == (200 if route.operation in PROBED else 404)
+            assert known.status == (200 if route.operation_id in PROBED else 404)
         else:
             assert known.status == call.found
-    if route.operation == "listRuns":
+    if route.operation_id == "listRuns":
         shown = {run["runId"] for run in known.document["runs"]}
         assert existing["run"] not in shown
     assert host.snapshot(existing["run"])["status"] == "running"
@@ -138,10 +138,10 @@ def test_the_owner_is_served(host: Host, route: Route) -> None:
     run_id = host.create(register(host, MADE))
     host.log(run_id)
     ids = {"run": run_id, "workflow": "conformance-noop", "type": "core.noop", "": ""}
-    answer = send(host, route, KEY, ids[CALLS[route.operation].ids])
-    assert answer.status == CALLS[route.operation].found
+    answer = send(host, route, KEY, ids[CALLS[route.operation_id].ids])
+    assert answer.status == CALLS[route.operation_id].found
     unknown = send(host, route, KEY, RANDOM)
-    if CALLS[route.operation].ids and route.operation not in PROBED:
+    if CALLS[route.operation_id].ids and route.operation_id not in PROBED:
         assert (unknown.status, unknown.document["error"]) == (404, "not_found")
 
 
@@ -176,7 +176,7 @@ def test_an_unknown_path_is_first_a_question_of_the_key(host: Host, method: str,
 
 
 @pytest.mark.rule("wire-02")
-@pytest.mark.parametrize("path", UNOFFERED)
+@pytest.mark.parametrize("path", UNOFFERED_PATHS)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 def test_an_optional_surface_that_is_not_offered_says_so(host: Host, path: str, method: str) -> None:
     filled = "/".join("some%2Fid" if part.startswith("{") else part for part in path.split("/"))
@@ -186,7 +186,7 @@ def test_an_optional_surface_that_is_not_offered_says_so(host: Host, path: str, 
 
 
 @pytest.mark.rule("wire-01")
-@pytest.mark.parametrize("name", sorted(UNVERSIONED))
+@pytest.mark.parametrize("name", sorted(UNVERSIONED_NAMES))
 def test_a_path_without_its_version_is_told_so(host: Host, name: str) -> None:
     for path in (f"/{name}", f"/{name}/x", f"/{name}:verb", f"/{name}/x/y?z=1"):
         for key in (None, KEY):
@@ -224,8 +224,8 @@ def test_seams_that_are_switched_off_are_not_there(tmp_path: Path) -> None:
     with start_host(tmp_path, store="memory") as host:
         shown = host.call("GET", "/v1/openapi.json").document["paths"]
         for route in ROUTES:
-            assert (route.path in shown) is not route.seam
-            if route.seam:
+            assert (route.path in shown) is not route.test_only
+            if route.test_only:
                 assert host.call(route.method, route.path, key=None).status == 401
                 answer = host.call(route.method, route.path)
                 assert (answer.status, answer.document["error"]) == (404, "not_found")

@@ -8,13 +8,13 @@ import pytest
 from tests.live import Host, start_host
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.json import schema
-from weftwork.protocol.wire.v1.envelopes import SERVED
+from weftwork.protocol.wire.v1.envelopes import SERVED_SCHEMAS
 
 KINDS = sorted(BUILTIN_KINDS.names)
 
 
 @pytest.mark.rule("env-30")
-@pytest.mark.parametrize("path", [*SERVED, *(f"envelopes/{kind}" for kind in KINDS)])
+@pytest.mark.parametrize("path", [*SERVED_SCHEMAS, *(f"envelopes/{kind}" for kind in KINDS)])
 def test_a_schema_is_served_to_everybody(host: Host, path: str) -> None:
     for key in (None, "wrong"):
         answer = host.call("GET", f"/schemas/{path}.schema.json", key=key)

@@ -160,7 +160,7 @@ def test_a_question_that_waits_for_the_buffer_is_seen(monkeypatch: pytest.Monkey
             run_id = await served.create("shown-slow")
             return await elsewhere(first_batch, Reached(served.port), run_id)
 
-    monkeypatch.setattr(streams, "FLUSHES", streams.FLUSHES - {"node.suspended"})
+    monkeypatch.setattr(streams, "FLUSH_TYPES", streams.FLUSH_TYPES - {"node.suspended"})
     assert asyncio.run(work()) == []
 
 

@@ -12,7 +12,7 @@ from weftwork.adapters.http.app import App
 from weftwork.adapters.http.router import Router
 from weftwork.engine.api.keyring import Keyring
 from weftwork.protocol.wire import idempotency, streams
-from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED, split_path
+from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, split_path
 
 Probe = Callable[[Inside], Awaitable[Answer]]
 
@@ -72,8 +72,8 @@ def test_when_a_verb_may_be_part_of_an_id_a_missing_verb_is_a_wrong_method(monke
 
 @pytest.mark.rule("wire-03")
 def test_the_router_knows_every_path_of_the_table_and_no_other() -> None:
-    router = Router(ROUTES, UNOFFERED)
-    for path in [*(route.path for route in ROUTES), *UNOFFERED]:
+    router = Router(ROUTES, UNOFFERED_PATHS)
+    for path in [*(route.path for route in ROUTES), *UNOFFERED_PATHS]:
         found = router.find(path.replace("{", "").replace("}", ""))
         assert found is not None, path
         assert (router.find(f"{path}:other") is not None) is path.endswith(("{nodeId}", "{token}"))

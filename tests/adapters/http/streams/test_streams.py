@@ -7,7 +7,7 @@ import pytest
 from tests.live import CHUNKS, SEEDED, Host, Stream, dechunk, delays, frames, start_host, write_workflows
 from tests.live.fixtures import FEW_KEEPALIVES, QUICK
 from weftwork.protocol.json import schema
-from weftwork.protocol.wire.streams import UPDATES
+from weftwork.protocol.wire.streams import UPDATE_TYPES
 
 MODES = ("updates", "debug", "messages", "updates,messages", "values")
 
@@ -41,7 +41,7 @@ def test_a_connection_is_used_again_after_a_stream(host: Host, ended: str) -> No
 def test_updates_is_the_default_and_shows_its_types_in_order(host: Host) -> None:
     run_id = host.create(QUICK)
     shown = host.stream(run_id).frames()
-    wanted = [event for event in host.log(run_id) if event["type"] in UPDATES]
+    wanted = [event for event in host.log(run_id) if event["type"] in UPDATE_TYPES]
     assert [frame.document for frame in shown] == wanted
     assert [(frame.id, frame.event) for frame in shown] == [(str(e["sequence"]), e["type"]) for e in wanted]
     assert [shown[0].event, shown[-1].event] == ["run.started", "run.completed"]

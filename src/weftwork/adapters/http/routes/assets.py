@@ -37,12 +37,12 @@ from weftwork.protocol.media.asset_references import AssetToken, media_ref
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE, resolve_media_type
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.route import MAX_PAGE
-from weftwork.protocol.wire.v1.assets import CURSOR, DIGEST, MAX_DAYS
+from weftwork.protocol.wire.v1.assets import ASSET_CURSOR_PATTERN, DIGEST_PATTERN, MAX_UPLOAD_DAYS
 
 DAY_SECONDS: Final = 86_400
 """How long whoever was served an asset may keep a copy: it never changes, but it may be deleted."""
 
-_CURSOR: Final = re.compile(CURSOR[1:-1])
+_CURSOR: Final = re.compile(ASSET_CURSOR_PATTERN[1:-1])
 
 
 class AssetRoutes:
@@ -147,7 +147,7 @@ RETRY_SECONDS: Final = 1
 UNSAID: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
 """Media types that say nothing; the last one is what some programs send unasked."""
 
-_HEX: Final = re.compile(DIGEST[1:-1])
+_HEX: Final = re.compile(DIGEST_PATTERN[1:-1])
 _ITEM: Final = re.compile(r"\s*([a-z0-9*_.-]+)=:([A-Za-z0-9+/=]*):\s*")
 
 
@@ -166,7 +166,7 @@ class AssetUpload:
             # What a form wraps around a file would become part of the asset, and nobody means that.
             raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
         request.cap = self._limits.max_upload_bytes
-        days = request.integer("days", 1, MAX_DAYS, self._limits.upload_days)
+        days = request.integer("days", 1, MAX_UPLOAD_DAYS, self._limits.upload_days)
         name = safe_file_name(request.query("name") or "")
         expected = _expected(request)
         declared = request.headers.get(b"content-length")

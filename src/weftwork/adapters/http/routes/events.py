@@ -10,7 +10,7 @@ from weftwork.engine.streams.feeds import Reader
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.projection import Projection
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.route import MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS, POLL_SECONDS
+from weftwork.protocol.wire.route import DEFAULT_POLL_SECONDS, MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS
 
 POLL_PAGE: Final = 1000
 PAGE_BYTES: Final = 4 * 2**20
@@ -58,7 +58,7 @@ class EventRoutes:
         """poll-01 (OpenWOP rest-endpoints): events after lastSequence; waits only while a live run has no news."""
         since = request.integer("since", -1, MAX_CURSOR, -1)
         last = request.integer("lastSequence", -1, MAX_CURSOR, since)
-        timeout = request.integer("timeout", 1, MAX_POLL_SECONDS, POLL_SECONDS)
+        timeout = request.integer("timeout", 1, MAX_POLL_SECONDS, DEFAULT_POLL_SECONDS)
         run_id = request.params["runId"]
         self._service.check_stream()
         reader, standing = await self._service.join(request.caller, run_id, last)

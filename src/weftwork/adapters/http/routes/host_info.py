@@ -16,8 +16,8 @@ from weftwork.engine.api.runs import Service
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
-from weftwork.protocol.wire.capabilities import etag
-from weftwork.protocol.wire.v1.envelopes import SCHEMA_FILE, SCHEMA_JSON, SERVED
+from weftwork.protocol.wire.capabilities import document_etag
+from weftwork.protocol.wire.v1.envelopes import SCHEMA_FILE_SUFFIX, SCHEMA_MEDIA_TYPE, SERVED_SCHEMAS
 from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type, describe_node_types
 
 _PUBLIC = (b"cache-control", b"public, max-age=300")
@@ -29,7 +29,7 @@ class Document:
     def __init__(self, content: dict[str, Any], *extra: bytes, content_type: bytes = JSON) -> None:
         self._body = msgspec.json.encode(content)
         self._content_type = content_type
-        self._etag = etag(self._body).encode()
+        self._etag = document_etag(self._body).encode()
         self._headers = [_PUBLIC, (b"etag", self._etag), *((name, self._etag) for name in extra)]
 
     async def serve(self, request: Request) -> Response:
@@ -60,7 +60,7 @@ class SchemaRoutes:
     """getSchema and getEnvelopeSchema. What a host has stays the same while it runs, and is no secret."""
 
     def __init__(self, kinds: KindSet) -> None:
-        self._wire = {name: _document(schema.document(name)) for name in SERVED}
+        self._wire = {name: _document(schema.document(name)) for name in SERVED_SCHEMAS}
         self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
 
     async def of_wire(self, request: Request) -> Response:
@@ -71,11 +71,11 @@ class SchemaRoutes:
 
 
 def _document(content: dict[str, object]) -> Document:
-    return Document(content, content_type=SCHEMA_JSON.encode())
+    return Document(content, content_type=SCHEMA_MEDIA_TYPE.encode())
 
 
 async def _found(documents: dict[str, Document], request: Request) -> Response:
-    found = documents.get(request.params["schemaFile"].removesuffix(SCHEMA_FILE))
+    found = documents.get(request.params["schemaFile"].removesuffix(SCHEMA_FILE_SUFFIX))
     if found is None:
         raise ClientFault("not_found", "This host has no such schema.")
     return await found.serve(request)

@@ -14,11 +14,11 @@ from weftwork.protocol.ids import is_node_id
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.wire.route import MAX_PAGE
-from weftwork.protocol.wire.v1.interrupts import CURSOR_PATTERN, OPEN_OR_ALL
+from weftwork.protocol.wire.v1.interrupts import INTERRUPT_CURSOR_PATTERN, INTERRUPT_FILTERS
 
 FORM: Final = b"application/x-www-form-urlencoded"
 MAX_INTERRUPT_ID: Final = 160
-_CURSOR: Final = re.compile(CURSOR_PATTERN[1:-1])
+_CURSOR: Final = re.compile(INTERRUPT_CURSOR_PATTERN[1:-1])
 _WEIGHT: Final = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
@@ -31,8 +31,8 @@ class InterruptRoutes:
 
     async def of_run(self, request: Request) -> Response:
         status = request.query("status")
-        if status not in (None, *OPEN_OR_ALL):
-            raise invalid("status is open or all.", parameter="status", supported=list(OPEN_OR_ALL))
+        if status not in (None, *INTERRUPT_FILTERS):
+            raise invalid("status is open or all.", parameter="status", supported=list(INTERRUPT_FILTERS))
         found = await self._interrupts.of_run(request.caller, request.params["runId"], closed=status == "all")
         return json_response(200, found)
 

@@ -4,20 +4,20 @@ from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.media.asset_references import ASSET_PREFIX, SAMPLE_ASSET_PREFIX
-from weftwork.protocol.wire.route import ANY_TYPE, MAX_PAGE, NOT_MODIFIED, TEXT, Param, Route
+from weftwork.protocol.wire.route import ANY_TYPE, IF_NONE_MATCH, MAX_PAGE, STRING_SCHEMA, Parameter, Route
 
-SERVED: Final = (ASSET_PREFIX, SAMPLE_ASSET_PREFIX)
+ASSET_PREFIXES: Final = (ASSET_PREFIX, SAMPLE_ASSET_PREFIX)
 """What a token of an asset stands behind in a path. Whatever is answered there has the headers of an asset."""
-MAX_DAYS: Final = 3_650
-DIGEST: Final = "^[0-9a-f]{64}$"
-CURSOR: Final = "^[0-9]{1,15}[.][0-9a-f]{64}$"
+MAX_UPLOAD_DAYS: Final = 3_650
+DIGEST_PATTERN: Final = "^[0-9a-f]{64}$"
+ASSET_CURSOR_PATTERN: Final = "^[0-9]{1,15}[.][0-9a-f]{64}$"
 """When an asset was created, in milliseconds, and its digest: a place in the list, even after the asset is gone."""
 
-_NAME: Final[dict[str, Any]] = {"type": "string", "maxLength": 1024}
-_SERVING: Final = (
-    Param("Range", TEXT, "One range of bytes is answered with 206, anything else with 200.", "header"),
-    Param("If-Range", TEXT, "The range counts only if the asset has this entity tag.", "header"),
-    NOT_MODIFIED,
+_NAME_SCHEMA: Final[dict[str, Any]] = {"type": "string", "maxLength": 1024}
+_SERVING_PARAMETERS: Final = (
+    Parameter("Range", STRING_SCHEMA, "One range of bytes is answered with 206, anything else with 200.", "header"),
+    Parameter("If-Range", STRING_SCHEMA, "The range counts only if the asset has this entity tag.", "header"),
+    IF_NONE_MATCH,
 )
 
 ASSET_ROUTES: Final[tuple[Route, ...]] = (
@@ -27,20 +27,22 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         ASSET_PREFIX.rstrip("/"),
         "Keep the bytes of the body, whatever they are, for runs to refer to.",
         scope="runs:create",
-        ok=201,
+        success_status=201,
         response="asset-upload",
         params=(
-            Param("name", _NAME, "The name under which the bytes are saved by whoever opens the URL."),
-            Param(
+            Parameter("name", _NAME_SCHEMA, "The name under which the bytes are saved by whoever opens the URL."),
+            Parameter(
                 "days",
-                {"type": "integer", "minimum": 1, "maximum": MAX_DAYS},
+                {"type": "integer", "minimum": 1, "maximum": MAX_UPLOAD_DAYS},
                 "Days that the asset stays if no run refers to it; `upload_days` by default.",
             ),
-            Param("sha256", {"type": "string", "pattern": DIGEST}, "Take the bytes only if this is their digest."),
-            Param("Content-Digest", TEXT, "The same by RFC 9530, as `sha-256=:BASE64:`.", "header"),
+            Parameter(
+                "sha256", {"type": "string", "pattern": DIGEST_PATTERN}, "Take the bytes only if this is their digest."
+            ),
+            Parameter("Content-Digest", STRING_SCHEMA, "The same by RFC 9530, as `sha-256=:BASE64:`.", "header"),
         ),
         errors=("rate_limited", "service_unavailable"),
-        raw=True,
+        raw_body=True,
     ),
     Route(
         "listAssets",
@@ -50,9 +52,11 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         scope="artifacts:read",
         response="asset-list",
         params=(
-            Param("runId", {"type": "string", "pattern": ID_PATTERN}, "Only those that this run refers to."),
-            Param("limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Assets per page, 50 by default."),
-            Param("cursor", {"type": "string", "pattern": CURSOR}, "nextCursor of the page before."),
+            Parameter("runId", {"type": "string", "pattern": ID_PATTERN}, "Only those that this run refers to."),
+            Parameter(
+                "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Assets per page, 50 by default."
+            ),
+            Parameter("cursor", {"type": "string", "pattern": ASSET_CURSOR_PATTERN}, "nextCursor of the page before."),
         ),
     ),
     Route(
@@ -60,7 +64,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         "GET",
         f"{ASSET_PREFIX}{{token}}",
         "The bytes that a URL of an asset leads to. Needs no key.",
-        params=_SERVING,
+        params=_SERVING_PARAMETERS,
         errors=("not_found",),
         content=ANY_TYPE,
     ),
@@ -69,7 +73,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         "GET",
         f"{SAMPLE_ASSET_PREFIX}{{token}}",
         "The same under the path of the conformance suite. Needs no key.",
-        params=_SERVING,
+        params=_SERVING_PARAMETERS,
         errors=("not_found",),
         content=ANY_TYPE,
     ),
@@ -79,9 +83,9 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         "/v1/host/sample/media/put",
         "Keep bytes for a while and tell their URL.",
         scope="runs:create",
-        ok=201,
+        success_status=201,
         request="media-put",
         response="media-put-response",
-        seam=True,
+        test_only=True,
     ),
 )

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from weftwork.protocol.wire.route import NOT_MODIFIED, Route
+from weftwork.protocol.wire.route import IF_NONE_MATCH, Route
 
-SCHEMA_JSON: Final = "application/schema+json"
-SCHEMA_FILE: Final = ".schema.json"
+SCHEMA_MEDIA_TYPE: Final = "application/schema+json"
+SCHEMA_FILE_SUFFIX: Final = ".schema.json"
 """How the name of a served schema ends."""
-SERVED: Final[tuple[str, ...]] = (
+SERVED_SCHEMAS: Final[tuple[str, ...]] = (
     "agent-ref",
     "ai-envelope",
     "capabilities",
@@ -22,24 +22,24 @@ SERVED: Final[tuple[str, ...]] = (
 )
 """env-30 (readings, Schemas): documents of the wire whose schemas are served. Those of kinds are beside them."""
 
-ENVELOPES: Final[tuple[Route, ...]] = (
+ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getSchema",
         "GET",
         "/schemas/{schemaFile}",
         "The JSON Schema of a document of the wire, such as run-event.schema.json.",
-        params=(NOT_MODIFIED,),
+        params=(IF_NONE_MATCH,),
         errors=("not_found",),
-        content=SCHEMA_JSON,
+        content=SCHEMA_MEDIA_TYPE,
     ),
     Route(
         "getEnvelopeSchema",
         "GET",
         "/schemas/envelopes/{schemaFile}",
         "The JSON Schema of the payload of a kind of envelope, such as error.schema.json.",
-        params=(NOT_MODIFIED,),
+        params=(IF_NONE_MATCH,),
         errors=("not_found",),
-        content=SCHEMA_JSON,
+        content=SCHEMA_MEDIA_TYPE,
     ),
     Route(
         "acceptEnvelope",
@@ -49,7 +49,7 @@ ENVELOPES: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="envelope-accept",
         response="envelope-outcome",
-        seam=True,
+        test_only=True,
         refusal="seam-refusal",
     ),
     Route(
@@ -60,7 +60,7 @@ ENVELOPES: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="capability-toggle",
         response="capability-overlay",
-        seam=True,
+        test_only=True,
     ),
     Route(
         "wrapPrompt",
@@ -70,7 +70,7 @@ ENVELOPES: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="prompt-wrap",
         response="prompt-wrap-response",
-        seam=True,
+        test_only=True,
     ),
     Route(
         "emitEnvelopeReliability",
@@ -80,7 +80,7 @@ ENVELOPES: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="emit-envelope-reliability",
         response="emitted-event",
-        seam=True,
+        test_only=True,
         refusal="seam-refusal",
     ),
 )

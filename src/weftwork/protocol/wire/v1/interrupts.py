@@ -5,19 +5,19 @@ from typing import Any, Final
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import INSTANT_PATTERN
-from weftwork.protocol.wire.route import IDEMPOTENCY, MAX_PAGE, Param, Route
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_PAGE, Parameter, Route
 
-TOKENS: Final = "/v1/interrupts/"
+INTERRUPT_TOKEN_PREFIX: Final = "/v1/interrupts/"
 """What a token stands behind in a path."""
-CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2048}$"
-OPEN_OR_ALL: Final = ("open", "all")
+INTERRUPT_CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2048}$"
+INTERRUPT_FILTERS: Final = ("open", "all")
 
-_ID: Final[dict[str, Any]] = {"type": "string", "pattern": ID_PATTERN}
-_NODE: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 128}
-_ANSWERED: Final = ("interrupt_not_found", "interrupt_already_resolved", "interrupt_gone")
-_MUTATION: Final = ("idempotency_key_mismatch", "service_unavailable")
+_ID_SCHEMA: Final[dict[str, Any]] = {"type": "string", "pattern": ID_PATTERN}
+_NODE_SCHEMA: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 128}
+_ANSWER_ERRORS: Final = ("interrupt_not_found", "interrupt_already_resolved", "interrupt_gone")
+_MUTATION_ERRORS: Final = ("idempotency_key_mismatch", "service_unavailable")
 
-INTERRUPTS: Final[tuple[Route, ...]] = (
+INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listRunInterrupts",
         "GET",
@@ -25,7 +25,11 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         "What a run has asked, in order; open interrupts come with a token.",
         scope="runs:read",
         response="interrupt-list",
-        params=(Param("status", {"enum": list(OPEN_OR_ALL)}, "Those that wait for an answer, by default, or all."),),
+        params=(
+            Parameter(
+                "status", {"enum": list(INTERRUPT_FILTERS)}, "Those that wait for an answer, by default, or all."
+            ),
+        ),
         errors=("not_found",),
     ),
     Route(
@@ -37,10 +41,10 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         request="resolve-interrupt",
         response="resolve-interrupt-response",
         params=(
-            IDEMPOTENCY,
-            Param("interruptId", {"type": "string", "minLength": 1, "maxLength": 160}, "This one and no other."),
+            IDEMPOTENCY_KEY,
+            Parameter("interruptId", {"type": "string", "minLength": 1, "maxLength": 160}, "This one and no other."),
         ),
-        errors=("not_found", *_ANSWERED, "conflict", *_MUTATION),
+        errors=("not_found", *_ANSWER_ERRORS, "conflict", *_MUTATION_ERRORS),
         unprocessable=True,
     ),
     Route(
@@ -51,8 +55,8 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         scope="approvals:respond",
         request="resolve-approval",
         response="resolve-interrupt-response",
-        params=(IDEMPOTENCY,),
-        errors=("not_found", *_ANSWERED, "conflict", *_MUTATION),
+        params=(IDEMPOTENCY_KEY,),
+        errors=("not_found", *_ANSWER_ERRORS, "conflict", *_MUTATION_ERRORS),
         unprocessable=True,
     ),
     Route(
@@ -61,7 +65,7 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         "/v1/interrupts/{token}",
         "The question behind a link, as JSON, or as a page for a browser. Needs no key.",
         response="interrupt-question",
-        errors=(*_ANSWERED, "interrupt_expired"),
+        errors=(*_ANSWER_ERRORS, "interrupt_expired"),
     ),
     Route(
         "resolveInterruptByToken",
@@ -70,8 +74,8 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         "Answer the question behind a link. Needs no key.",
         request="resolve-interrupt",
         response="resolve-interrupt-response",
-        params=(IDEMPOTENCY,),
-        errors=(*_ANSWERED, "interrupt_expired", "forbidden", "conflict", *_MUTATION),
+        params=(IDEMPOTENCY_KEY,),
+        errors=(*_ANSWER_ERRORS, "interrupt_expired", "forbidden", "conflict", *_MUTATION_ERRORS),
         unprocessable=True,
     ),
     Route(
@@ -82,23 +86,25 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="interrupt-list",
         params=(
-            Param(
+            Parameter(
                 "kind",
                 {"type": "array", "items": {"type": "string", "enum": list(STATUS_BY_KIND)}},
                 "Only interrupts of this kind; repeated or with commas: one of these.",
             ),
-            Param("workflowId", _ID, "Only those of runs of this workflow."),
-            Param("runId", _ID, "Only those of this run."),
-            Param("nodeId", _NODE, "Only those of nodes of this name."),
-            Param(
+            Parameter("workflowId", _ID_SCHEMA, "Only those of runs of this workflow."),
+            Parameter("runId", _ID_SCHEMA, "Only those of this run."),
+            Parameter("nodeId", _NODE_SCHEMA, "Only those of nodes of this name."),
+            Parameter(
                 "dueBefore",
                 {"type": "string", "pattern": INSTANT_PATTERN},
                 "Only those whose time is up before then, in UTC.",
             ),
-            Param(
+            Parameter(
                 "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Interrupts per page, 50 by default."
             ),
-            Param("cursor", {"type": "string", "pattern": CURSOR_PATTERN}, "nextCursor of the page before."),
+            Parameter(
+                "cursor", {"type": "string", "pattern": INTERRUPT_CURSOR_PATTERN}, "nextCursor of the page before."
+            ),
         ),
     ),
     Route(
@@ -107,9 +113,9 @@ INTERRUPTS: Final[tuple[Route, ...]] = (
         "/v1/host/weftwork/runs/{runId}/interrupts/{nodeId}/links",
         "A link to the open interrupt of a node, for a person without a key.",
         scope="approvals:respond",
-        ok=201,
+        success_status=201,
         request="interrupt-link-request",
         response="interrupt-link",
-        errors=("not_found", *_ANSWERED),
+        errors=("not_found", *_ANSWER_ERRORS),
     ),
 )

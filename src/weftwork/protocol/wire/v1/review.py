@@ -7,19 +7,19 @@ from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
-from weftwork.protocol.wire.route import IDEMPOTENCY, MAX_CURSOR, TEXT, Param, Route
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_CURSOR, STRING_SCHEMA, Parameter, Route
 
-REVIEW: Final[tuple[Route, ...]] = (
+REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "createAnnotation",
         "POST",
         "/v1/runs/{runId}/annotations",
         "Say something of a run, an event or a node: a rating, a correction, a label or a flag.",
         scope="approvals:respond",
-        ok=201,
+        success_status=201,
         request="annotation-create",
         response="annotation",
-        params=(IDEMPOTENCY,),
+        params=(IDEMPOTENCY_KEY,),
         errors=("not_found", "annotation_limit_reached", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
@@ -30,12 +30,12 @@ REVIEW: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="annotation-list",
         params=(
-            Param(
+            Parameter(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_ANNOTATIONS},
                 "Annotations per page, by default as many as a run can have.",
             ),
-            Param("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
+            Parameter("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
         ),
         errors=("not_found",),
     ),
@@ -46,13 +46,13 @@ REVIEW: Final[tuple[Route, ...]] = (
         "How the events and the state of another run differ from those of this one.",
         scope="runs:read",
         response="run-diff-response",
-        params=(Param("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True),),
+        params=(Parameter("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True),),
         errors=("not_found",),
     ),
 )
 
 
-BUNDLE: Final[tuple[Route, ...]] = (
+BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getDebugBundle",
         "GET",
@@ -61,7 +61,7 @@ BUNDLE: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="debug-bundle",
         params=(
-            Param(
+            Parameter(
                 "maxEvents",
                 {"type": "integer", "minimum": 1, "maximum": MAX_CURSOR},
                 "Most events to put in; by default as many as fit.",
@@ -77,12 +77,12 @@ BUNDLE: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="test-event-list",
         params=(
-            Param("type", TEXT, "Only events of this type."),
-            Param("correlationId", TEXT, "Only events of the envelope with this correlation id."),
-            Param("causationId", TEXT, "Only events with this cause."),
-            Param("nodeId", TEXT, "Only events of this node."),
+            Parameter("type", STRING_SCHEMA, "Only events of this type."),
+            Parameter("correlationId", STRING_SCHEMA, "Only events of the envelope with this correlation id."),
+            Parameter("causationId", STRING_SCHEMA, "Only events with this cause."),
+            Parameter("nodeId", STRING_SCHEMA, "Only events of this node."),
         ),
-        seam=True,
+        test_only=True,
     ),
     Route(
         "scrapeSpans",
@@ -91,11 +91,11 @@ BUNDLE: Final[tuple[Route, ...]] = (
         "Spans of a run, projected from its log, and of what seams have projected for its id.",
         scope="runs:read",
         params=(
-            Param("runId", TEXT, "The run; without it, all that was projected."),
-            Param("name", TEXT, "Only spans of this name."),
-            Param("envelopeId", TEXT, "Only spans of this envelope."),
+            Parameter("runId", STRING_SCHEMA, "The run; without it, all that was projected."),
+            Parameter("name", STRING_SCHEMA, "Only spans of this name."),
+            Parameter("envelopeId", STRING_SCHEMA, "Only spans of this envelope."),
         ),
-        seam=True,
+        test_only=True,
     ),
     Route(
         "exportDebugBundle",
@@ -105,7 +105,7 @@ BUNDLE: Final[tuple[Route, ...]] = (
         scope="runs:read",
         request="debug-bundle-export",
         response="debug-bundle",
-        seam=True,
+        test_only=True,
     ),
     Route(
         "resetSeams",
@@ -115,6 +115,6 @@ BUNDLE: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="seam-reset",
         response="seam-reset-response",
-        seam=True,
+        test_only=True,
     ),
 )

@@ -9,28 +9,28 @@ from typing import Final
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.wire.route import (
-    CURSOR_HEADER,
     DEDUP,
-    IDEMPOTENCY,
+    DEFAULT_POLL_SECONDS,
+    IDEMPOTENCY_KEY,
+    IF_NONE_MATCH,
+    LAST_EVENT_ID,
     MAX_CURSOR,
     MAX_EVENTS,
     MAX_PAGE,
     MAX_POLL_SECONDS,
-    NOT_MODIFIED,
-    POLL_SECONDS,
-    SEQUENCE,
-    TEXT,
-    Param,
+    SEQUENCE_SCHEMA,
+    STRING_SCHEMA,
+    Parameter,
     Route,
 )
 from weftwork.protocol.wire.streams import MAX_BUFFER_MS
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
-from weftwork.protocol.wire.v1.envelopes import ENVELOPES
-from weftwork.protocol.wire.v1.interrupts import INTERRUPTS
-from weftwork.protocol.wire.v1.review import BUNDLE, REVIEW
-from weftwork.protocol.wire.v1.runs import CONTROL, KINSHIP, STEERING
-from weftwork.protocol.wire.v1.test_endpoints import FETCH, MODELS
-from weftwork.protocol.wire.v1.workflows import NODES, WORKFLOWS
+from weftwork.protocol.wire.v1.envelopes import ENVELOPE_ROUTES
+from weftwork.protocol.wire.v1.interrupts import INTERRUPT_ROUTES
+from weftwork.protocol.wire.v1.review import BUNDLE_ROUTES, REVIEW_ROUTES
+from weftwork.protocol.wire.v1.runs import RUN_ADMIN_ROUTES, RUN_STATE_ROUTES, RUN_TREE_ROUTES
+from weftwork.protocol.wire.v1.test_endpoints import FETCH_TEST_ROUTES, MODEL_TEST_ROUTES
+from weftwork.protocol.wire.v1.workflows import NODE_TYPE_ROUTES, WORKFLOW_ROUTES
 from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
 SCOPES: Final[tuple[str, ...]] = (
@@ -63,9 +63,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/.well-known/openwop",
         "What this host offers.",
         response="capabilities",
-        params=(NOT_MODIFIED,),
+        params=(IF_NONE_MATCH,),
     ),
-    Route("getOpenApiSpec", "GET", "/v1/openapi.json", "This interface as OpenAPI 3.1.", params=(NOT_MODIFIED,)),
+    Route("getOpenApiSpec", "GET", "/v1/openapi.json", "This interface as OpenAPI 3.1.", params=(IF_NONE_MATCH,)),
     Route("getHealth", "GET", "/health", "Whether the process answers.", response="health"),
     Route(
         "getReadiness",
@@ -83,7 +83,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="manifest:read",
         response="workflow-definition",
         params=(
-            Param(
+            Parameter(
                 "version",
                 {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH},
                 "This version; by default the one that new runs take.",
@@ -97,10 +97,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/runs",
         "Start a run.",
         scope="runs:create",
-        ok=201,
+        success_status=201,
         request="create-run",
         response="create-run-response",
-        params=(IDEMPOTENCY, DEDUP),
+        params=(IDEMPOTENCY_KEY, DEDUP),
         errors=(
             "mock_provider_forbidden",
             "unsupported_mock_provider",
@@ -119,20 +119,22 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="run-list",
         params=(
-            Param(
+            Parameter(
                 "status",
                 {"type": "array", "items": {"type": "string", "enum": list(STATUSES)}},
                 "Only runs with this status; repeated or with commas: one of these.",
             ),
-            Param("workflowId", TEXT, "Only runs of this workflow."),
-            Param("tag", {"type": "array", "items": TEXT}, "Only runs with this tag; repeated: with all of them."),
-            Param("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only runs that this run has started."),
-            Param(
+            Parameter("workflowId", STRING_SCHEMA, "Only runs of this workflow."),
+            Parameter(
+                "tag", {"type": "array", "items": STRING_SCHEMA}, "Only runs with this tag; repeated: with all of them."
+            ),
+            Parameter("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only runs that this run has started."),
+            Parameter(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
                 "Runs per page, 50 by default.",
             ),
-            Param(
+            Parameter(
                 "cursor",
                 {"type": "string", "pattern": ID_PATTERN},
                 "nextCursor of the page before.",
@@ -156,7 +158,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:cancel",
         request="cancel-run",
         response="cancel-run-response",
-        params=(IDEMPOTENCY,),
+        params=(IDEMPOTENCY_KEY,),
         errors=("not_found", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
@@ -168,7 +170,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         response="event-list",
         stream=True,
         params=(
-            Param(
+            Parameter(
                 "streamMode",
                 {
                     "type": "string",
@@ -176,23 +178,23 @@ ROUTES: Final[tuple[Route, ...]] = (
                 },
                 "One mode, or several without `values`; `updates` by default.",
             ),
-            Param(
+            Parameter(
                 "bufferMs",
                 {"type": "integer", "minimum": 0, "maximum": MAX_BUFFER_MS},
                 "Batch for up to so long.",
             ),
-            Param(
+            Parameter(
                 "fromSequence",
                 {"type": "integer", "minimum": 0, "maximum": MAX_CURSOR},
                 "JSON only: first sequence to return.",
             ),
-            Param(
+            Parameter(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_EVENTS},
                 "JSON only: events to return.",
             ),
-            CURSOR_HEADER,
-            Param("lastEventId", CURSOR_HEADER.schema, "Last-Event-ID for clients that cannot set headers."),
+            LAST_EVENT_ID,
+            Parameter("lastEventId", LAST_EVENT_ID.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
         errors=("not_found", "unsupported_stream_mode", "rate_limited"),
     ),
@@ -204,38 +206,38 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="poll",
         params=(
-            Param("lastSequence", SEQUENCE, "Highest sequence already seen."),
-            Param("since", SEQUENCE, "Older name of lastSequence."),
-            Param(
+            Parameter("lastSequence", SEQUENCE_SCHEMA, "Highest sequence already seen."),
+            Parameter("since", SEQUENCE_SCHEMA, "Older name of lastSequence."),
+            Parameter(
                 "timeout",
                 {"type": "integer", "minimum": 1, "maximum": MAX_POLL_SECONDS},
-                f"Seconds to wait, {POLL_SECONDS} by default.",
+                f"Seconds to wait, {DEFAULT_POLL_SECONDS} by default.",
             ),
         ),
         errors=("not_found", "rate_limited"),
     ),
-    *STEERING,
-    *INTERRUPTS,
-    *CONTROL,
-    *KINSHIP,
-    *REVIEW,
-    *BUNDLE,
-    *WORKFLOWS,
-    *NODES,
-    *FETCH,
-    *MODELS,
-    *ENVELOPES,
+    *RUN_STATE_ROUTES,
+    *INTERRUPT_ROUTES,
+    *RUN_ADMIN_ROUTES,
+    *RUN_TREE_ROUTES,
+    *REVIEW_ROUTES,
+    *BUNDLE_ROUTES,
+    *WORKFLOW_ROUTES,
+    *NODE_TYPE_ROUTES,
+    *FETCH_TEST_ROUTES,
+    *MODEL_TEST_ROUTES,
+    *ENVELOPE_ROUTES,
     *ASSET_ROUTES,
 )
 
-UNVERSIONED: Final[frozenset[str]] = frozenset(
+UNVERSIONED_NAMES: Final[frozenset[str]] = frozenset(
     """
     runs workflows interrupts webhooks agents prompts tools audit packs mcp a2a openapi.json
     """.split()
 )
 """wire-01 (readings, Paths): protocol names that answer 400 when the /v1 prefix is missing."""
 
-UNOFFERED: Final[tuple[str, ...]] = (
+UNOFFERED_PATHS: Final[tuple[str, ...]] = (
     "/v1/prompts",
     "/v1/prompts:render",
     "/v1/prompts/{templateId}",

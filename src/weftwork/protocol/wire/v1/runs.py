@@ -8,19 +8,19 @@ Operations on runs that start runs. Part of the table in wire_v1.
 from typing import Final
 
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
-from weftwork.protocol.wire.route import IDEMPOTENCY, Param, Route
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route
 
-STEERING: Final[tuple[Route, ...]] = (
+RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "pauseRun",
         "POST",
         "/v1/runs/{runId}:pause",
         "Pause a run, at once or when the nodes that run have ended.",
         scope="runs:cancel",
-        ok=202,
+        success_status=202,
         request="pause-run",
         response="pause-run-response",
-        params=(IDEMPOTENCY,),
+        params=(IDEMPOTENCY_KEY,),
         errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
@@ -29,10 +29,10 @@ STEERING: Final[tuple[Route, ...]] = (
         "/v1/runs/{runId}:resume",
         "Let a paused run go on.",
         scope="runs:cancel",
-        ok=202,
+        success_status=202,
         request="resume-run",
         response="resume-run-response",
-        params=(IDEMPOTENCY,),
+        params=(IDEMPOTENCY_KEY,),
         errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
@@ -53,12 +53,12 @@ STEERING: Final[tuple[Route, ...]] = (
         request="set-variables",
         response="set-variables-response",
         errors=("not_found", "conflict", "service_unavailable"),
-        seam=True,
+        test_only=True,
     ),
 )
 
 
-CONTROL: Final[tuple[Route, ...]] = (
+RUN_ADMIN_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "bulkCancelRuns",
         "POST",
@@ -67,7 +67,7 @@ CONTROL: Final[tuple[Route, ...]] = (
         scope="runs:cancel",
         request="bulk-cancel",
         response="bulk-cancel-response",
-        params=(IDEMPOTENCY,),
+        params=(IDEMPOTENCY_KEY,),
         errors=("idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
@@ -76,14 +76,14 @@ CONTROL: Final[tuple[Route, ...]] = (
         "/v1/runs/{runId}",
         "Delete an ended run with everything that belongs to it.",
         scope="runs:delete",
-        ok=204,
-        params=(IDEMPOTENCY,),
+        success_status=204,
+        params=(IDEMPOTENCY_KEY,),
         errors=("not_found", "conflict", "service_unavailable"),
     ),
 )
 
 
-KINSHIP: Final[tuple[Route, ...]] = (
+RUN_TREE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getRunAncestry",
         "GET",
@@ -101,7 +101,7 @@ KINSHIP: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="run-tree",
         params=(
-            Param(
+            Parameter(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_TREE_RUNS},
                 f"Runs in the answer, {DEFAULT_TREE_RUNS} by default.",

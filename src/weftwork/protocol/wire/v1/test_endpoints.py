@@ -5,16 +5,16 @@ The seam that sends one request by the guarded client. Part of the table in wire
 
 from typing import Final
 
-from weftwork.protocol.wire.route import Param, Route
+from weftwork.protocol.wire.route import Parameter, Route
 
 MAX_NODE_ID: Final = 256
-NODE = Param(
+NODE_PARAMETER = Parameter(
     "nodeId",
     {"type": "string", "minLength": 1, "maxLength": MAX_NODE_ID},
     "The node that has asked a model.",
     required=True,
 )
-MODELS: Final[tuple[Route, ...]] = (
+MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "callAi",
         "POST",
@@ -24,7 +24,7 @@ MODELS: Final[tuple[Route, ...]] = (
         request="ai-call",
         response="ai-call-response",
         errors=("unsupported_modality",),
-        seam=True,
+        test_only=True,
     ),
     Route(
         "programMockAi",
@@ -34,7 +34,7 @@ MODELS: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="mock-ai-program",
         response="mock-ai-program-response",
-        seam=True,
+        test_only=True,
     ),
     Route(
         "getMockAiBudget",
@@ -43,13 +43,13 @@ MODELS: Final[tuple[Route, ...]] = (
         "The most tokens that the last call of a node asked the scripted provider for.",
         scope="runs:read",
         response="mock-ai-budget",
-        params=(NODE,),
-        seam=True,
+        params=(NODE_PARAMETER,),
+        test_only=True,
     ),
 )
 
 
-FETCH: Final[tuple[Route, ...]] = (
+FETCH_TEST_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "safeFetch",
         "POST",
@@ -58,6 +58,6 @@ FETCH: Final[tuple[Route, ...]] = (
         scope="runs:create",
         request="safe-fetch",
         response="safe-fetch-response",
-        seam=True,
+        test_only=True,
     ),
 )

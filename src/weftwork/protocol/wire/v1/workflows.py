@@ -6,16 +6,16 @@ Operations on node types. Part of the table in wire_v1.
 from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
-from weftwork.protocol.wire.route import IDEMPOTENCY, MAX_PAGE, Param, Route
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_PAGE, Parameter, Route
 
-_REFUSALS: Final[tuple[str, ...]] = (
+_REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
     "workflow_version_conflict",
     "workflow_limit_reached",
     "idempotency_key_mismatch",
     "capability_required",
 )
 
-WORKFLOWS: Final[tuple[Route, ...]] = (
+WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listWorkflows",
         "GET",
@@ -24,12 +24,12 @@ WORKFLOWS: Final[tuple[Route, ...]] = (
         scope="manifest:read",
         response="workflow-list",
         params=(
-            Param(
+            Parameter(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
                 "Workflows per page, 50 by default.",
             ),
-            Param("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
+            Parameter("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
         ),
     ),
     Route(
@@ -38,12 +38,12 @@ WORKFLOWS: Final[tuple[Route, ...]] = (
         "/v1/workflows",
         "Register a workflow, or a new version of one, for the tenant.",
         scope="manifest:write",
-        ok=201,
-        also=(200,),
+        success_status=201,
+        other_success_statuses=(200,),
         request="workflow-definition",
         response="register-workflow-response",
-        params=(IDEMPOTENCY,),
-        errors=_REFUSALS,
+        params=(IDEMPOTENCY_KEY,),
+        errors=_REGISTRATION_ERRORS,
     ),
     Route(
         "registerSampleWorkflow",
@@ -51,18 +51,18 @@ WORKFLOWS: Final[tuple[Route, ...]] = (
         "/v1/host/sample/workflows",
         "The same, also for the shorter bodies of the conformance suite and of example programs.",
         scope="manifest:write",
-        ok=201,
-        also=(200,),
+        success_status=201,
+        other_success_statuses=(200,),
         request="register-sample-workflow",
         response="register-workflow-response",
-        params=(IDEMPOTENCY,),
-        errors=_REFUSALS,
-        seam=True,
+        params=(IDEMPOTENCY_KEY,),
+        errors=_REGISTRATION_ERRORS,
+        test_only=True,
     ),
 )
 
 
-NODES: Final[tuple[Route, ...]] = (
+NODE_TYPE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listNodeTypes",
         "GET",
