@@ -30,13 +30,13 @@ from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.api.run_control import BulkCancel, Control
-from weftwork.engine.api.run_diff import Comparison
-from weftwork.engine.api.run_tree import Kinship
-from weftwork.engine.api.runs import Service
-from weftwork.engine.api.test_endpoints import EnvelopeRecords, Observation, TestLog
+from weftwork.engine.api.run_control import BulkCancel, RunControl
+from weftwork.engine.api.run_diff import RunDiffs
+from weftwork.engine.api.run_tree import RunTrees
+from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.test_endpoints import EnvelopeRecords, RunObservation, TestLog
 from weftwork.engine.api.workflows import Workflows
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.runtime import Runtime
@@ -101,22 +101,22 @@ class Host:
         self.assets = self.media.assets
         spoken: dict[str, Any] = {"models": self.models, "kinds": self.kinds, "assets": self.assets}
         runtime = Runtime(*ports, self.types, settings.limits(), outbound=self.outbound, **spoken)
-        self.catalog = Catalog(self._store.definitions, declarations(self.types), self.kinds)
+        self.catalog = WorkflowCatalog(self._store.definitions, declarations(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)
-        self.service = Service(runtime, self.catalog, self._executor)
+        self.service = Runs(runtime, self.catalog, self._executor)
         self._bundles = Bundles(runtime, self.service, self.version)
         self.test_log = TestLog(self._clock, self._ids)
-        self._observation = Observation(runtime, self.service, self._bundles, self.test_log)
+        self._observation = RunObservation(runtime, self.service, self._bundles, self.test_log)
         self.forget: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
         """What a reset of the seams calls."""
         self._windows = GateWindows(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
         self.forget.append(self._windows.reset)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
-        self._comparison = Comparison(runtime, self._executor)
-        self._kinship = Kinship(runtime, self._executor, host_id(settings.public_url))
+        self._comparison = RunDiffs(runtime, self._executor)
+        self._kinship = RunTrees(runtime, self._executor, host_id(settings.public_url))
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
-        self._control = Control(runtime, self._executor)
+        self._control = RunControl(runtime, self._executor)
         links = InterruptLinks(
             self._signer,
             self._clock,
@@ -128,7 +128,7 @@ class Host:
         self._interrupts = Interrupts(runtime, self._executor, links)
         self._bulk = BulkCancel(runtime, self._executor)
         self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
-        self._sweeper = Sweeper(self._store.log, self._clock, self._retention.tidy, self.media.sweep.tidy)
+        self._sweeper = Sweeper(self._store.log, self._clock, self._retention.delete_expired, self.media.sweep.tidy)
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
         self.draining = False

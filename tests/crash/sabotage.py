@@ -124,7 +124,7 @@ def halving() -> None:
 
 def deceiving() -> None:
     """A run is said to be deleted and is only hidden, for as long as this process lives."""
-    find = SqliteEventLog.stored
+    find = SqliteEventLog.read_run
 
     async def delete(self: SqliteEventLog, run: Any, *_: Any) -> bool:
         hidden.add(run)
@@ -135,7 +135,7 @@ def deceiving() -> None:
 
     hidden: set[Any] = set()
     SqliteEventLog.delete = delete  # type: ignore[method-assign]
-    SqliteEventLog.stored = stored  # type: ignore[method-assign]
+    SqliteEventLog.read_run = stored  # type: ignore[method-assign]
 
 
 def littering() -> None:

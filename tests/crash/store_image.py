@@ -10,7 +10,7 @@ import msgspec
 
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.fold.state import is_parked, next_wake_at
@@ -47,7 +47,9 @@ async def _check_runs(path: Path) -> None:
     async with asyncio.timeout(20):
         await store.open()
         try:
-            catalog = Catalog(store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN})
+            catalog = WorkflowCatalog(
+                store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN}
+            )
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
             connection.close()
@@ -57,10 +59,10 @@ async def _check_runs(path: Path) -> None:
             await store.close()
 
 
-async def _check_run(store: SqliteStore, catalog: Catalog, key: RunKey) -> None:
-    stored = await store.log.stored(key)
+async def _check_run(store: SqliteStore, catalog: WorkflowCatalog, key: RunKey) -> None:
+    stored = await store.log.read_run(key)
     assert stored is not None
-    plan = await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+    plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     state = await load_state(store.log, stored.header, plan)
     projection = stored.projection
     folded = (state.status, state.last_sequence, state.started_at, state.completed_at, state.current_node)

@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT, blocks
 from tests.harness.definitions import edge, node, workflow
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import ALIASES
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.json import schema
 from weftwork.wiring.node_types import declarations, node_types
 
@@ -82,7 +82,7 @@ def registered(document: dict[str, Any]) -> list[Any]:
     async def ask() -> list[Any]:
         store = MemoryStore()
         await store.open()
-        return list(await Catalog(store.definitions, TYPES).register(document))
+        return list(await WorkflowCatalog(store.definitions, TYPES).register(document))
 
     return asyncio.run(ask())
 

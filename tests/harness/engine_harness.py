@@ -9,10 +9,10 @@ import msgspec
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.engine.api.workflows import Workflows
-from weftwork.engine.decide.inputs import AnswerGiven
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.decide.inputs import AnswerReceived
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.run.live_run import LiveRun
@@ -164,9 +164,9 @@ class Bench:
         more = {"models": models, "assets": self.assets, "kinds": kinds}
         self.runtime = Runtime(*ports, self.types, limits, provided, **more)
         declarations = {type_id: node.declaration for type_id, node in self.types.items()}
-        self.catalog = Catalog(self.store.definitions, declarations)
+        self.catalog = WorkflowCatalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)
-        self.service = Service(self.runtime, self.catalog, self.executor)
+        self.service = Runs(self.runtime, self.catalog, self.executor)
         self.workflows = Workflows(self.runtime, self.catalog)
 
     def again(self, **changes: Any) -> "Bench":
@@ -203,14 +203,14 @@ class Bench:
         return [msgspec.json.decode(event.payload) for event in await self.events(key) if event.type == kind]
 
     async def stored(self, key: RunKey) -> StoredRun:
-        stored = await self.store.log.stored(key)
+        stored = await self.store.log.read_run(key)
         assert stored is not None
         return stored
 
     async def state(self, key: RunKey) -> RunState:
         """The fold of what is stored."""
         header = (await self.stored(key)).header
-        plan = await self.catalog.pinned(header.workflow_id, header.definition)
+        plan = await self.catalog.pinned_plan(header.workflow_id, header.definition)
         return await load_state(self.store.log, header, plan)
 
     async def status(self, key: RunKey) -> str:
@@ -230,7 +230,7 @@ class Bench:
         self, key: RunKey, value: Any, node_id: str = "ask", by: Answerer = ANSWERER, interrupt_id: str = ""
     ) -> Any:
         """How the run stands once somebody has answered; the run itself if it is over."""
-        given = AnswerGiven(node_id, value, by, self.clock.now(), interrupt_id)
+        given = AnswerReceived(node_id, value, by, self.clock.now(), interrupt_id)
         return await self.executor.ask(key, given, None)
 
     async def cancel(self, key: RunKey, reason: str | None = None) -> Any:

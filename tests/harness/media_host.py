@@ -61,7 +61,7 @@ async def log_of(bench: Bench, key: RunKey) -> bytes:
 
 async def opened(bench: Bench, url: str) -> bytes:
     assert bench.assets is not None
-    _, asset = await bench.assets.opened(url.partition(ASSET_PREFIX)[2])
+    _, asset = await bench.assets.open_token(url.partition(ASSET_PREFIX)[2])
     return await bench.assets.read(asset)
 
 

@@ -26,7 +26,7 @@ from tests.live import (
     write_workflows,
 )
 from tests.live.listening_host import until
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.engine.host.executor import Executor, Population
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
@@ -134,7 +134,7 @@ def most_at_once(monkeypatch: pytest.MonkeyPatch, **settings: int) -> int:
 @pytest.mark.parametrize("name", ["max_live_runs", "max_live_runs_per_tenant"])
 def test_without_the_look_for_room_they_would_all_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert most_at_once(monkeypatch, **{name: 4}) == 4
-    monkeypatch.setattr(Service, "_check_room", lambda self, partition: None)
+    monkeypatch.setattr(Runs, "_check_capacity", lambda self, partition: None)
     assert most_at_once(monkeypatch, **{name: 4}) == 50
 
 
@@ -184,7 +184,7 @@ def test_a_reader_too_many_is_told_when_to_come_back(path: str) -> None:
 
 @pytest.mark.rule("lim-08")
 def test_without_the_look_at_readers_one_more_would_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Service, "check_stream", lambda self: None)
+    monkeypatch.setattr(Runs, "check_stream", lambda self: None)
 
     async def work(served: Served, run_id: str) -> None:
         with contextlib.ExitStack() as clients:

@@ -40,7 +40,7 @@ ROWS: dict[str, list[str]] = {
     "Texts of an annotation": [f"{annotation.MAX_TEXT:,} characters", f"{annotation.MAX_LABEL} characters"],
     "An annotation as it is kept": [f"{annotation.MAX_BYTES // 1024} KiB"],
     "Annotations of a run": [f"{annotation.MAX_ANNOTATIONS:,}"],
-    "Events among which": [f"{annotations.EVENTS_SEARCHED:,}"],
+    "Events among which": [f"{annotations.MAX_EVENTS_SEARCHED:,}"],
     "Events that are compared": [f"{run_diff.MAX_COMPARED_EVENTS:,}"],
     "Differences of two runs": [f"{run_diff.MAX_EVENT_BYTES // 2**20} MiB", f"{run_diff.MAX_STATE_BYTES // 2**20} MiB"],
     "A debug bundle": [

@@ -114,7 +114,7 @@ def test_no_part_of_a_function_reaches_a_trap() -> None:
             host = Host(Settings(store="memory", **lenient(trap.port)), nodes=[looks])
             await host.open()
             try:
-                host.keyring.admit(KEY, "acme", None)
+                host.keyring.accept_for_process(KEY, "acme", None)
                 document = workflow([node("n", "acme.looks")])
                 await host.register_fixture({**document, "id": "looks"})
                 inside = Inside(host)

@@ -59,8 +59,8 @@ async def open_inside(*workflows: dict[str, Any], **settings: Any) -> AsyncItera
     async with asyncio.timeout(20):
         await host.open()
         try:
-            host.keyring.admit(KEY, "acme", None)
-            host.keyring.admit(OTHER_KEY, "other", None)
+            host.keyring.accept_for_process(KEY, "acme", None)
+            host.keyring.accept_for_process(OTHER_KEY, "other", None)
             for workflow in workflows:
                 await host.register_fixture(workflow)
             yield Inside(host)

@@ -198,14 +198,14 @@ def twice(state: Any, given: Any) -> Any:
     """An answer that does not look whether there is one."""
     for name, each in list(state.interrupts.items()):
         state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
-    return interrupts.answer(state, given)
+    return interrupts.answer_interrupt(state, given)
 
 
 def unstoppable(state: Any, given: Any) -> Any:
     """An answer that does not look whether the run is being cancelled."""
     stop, state.stop = state.stop, None
     try:
-        return interrupts.answer(state, given)
+        return interrupts.answer_interrupt(state, given)
     finally:
         state.stop = stop
 
@@ -227,6 +227,6 @@ def test_a_host_that_miscounts_is_seen(
     monkeypatch: pytest.MonkeyPatch, check: Callable[[Host, Racers], object], careless: Any, said: str
 ) -> None:
     inside(check, *WORKFLOWS)
-    monkeypatch.setattr(transitions, "answer", careless)
+    monkeypatch.setattr(transitions, "answer_interrupt", careless)
     with pytest.raises(AssertionError, match=said):
         inside(check, *WORKFLOWS)

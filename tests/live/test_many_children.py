@@ -27,6 +27,7 @@ from tests.live.racers import (
 )
 from tests.live.steering import asking, flow, payloads
 from weftwork.engine.decide import transitions
+from weftwork.engine.decide.child_runs import receive_results
 from weftwork.engine.host.child_messages import Kin
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS
 
@@ -188,8 +189,10 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def credulous(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that children say is said twice, and a parent does not look whether it knows."""
-    hear = transitions.hear
-    monkeypatch.setattr(transitions, "hear", lambda state, given: hear(state, replace(given, tells=given.tells * 2)))
+    hear = receive_results
+    monkeypatch.setattr(
+        transitions, "receive_results", lambda state, given: hear(state, replace(given, tells=given.tells * 2))
+    )
 
 
 def few_answers(host: Host, racers: Racers) -> None:

@@ -95,7 +95,7 @@ async def opened(data: Path) -> AsyncIterator[tuple[Watched, int]]:
     async with asyncio.timeout(240):
         went_on = await host.open()
         try:
-            host.keyring.admit(KEY, "acme", None)
+            host.keyring.accept_for_process(KEY, "acme", None)
             for document in FLOWS:
                 await host.register_fixture(document)
             yield Watched(host), went_on

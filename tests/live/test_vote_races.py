@@ -104,7 +104,7 @@ def test_voters_who_change_their_mind_are_counted_as_they_were_told(host: Host, 
 
 def unheard(state: Any, given: Any) -> Any:
     """Votes are acknowledged, and only the first is written down."""
-    decision = interrupts.answer(state, given)
+    decision = interrupts.answer_interrupt(state, given)
     return Decision() if decision.refusal is None and state.interrupts["gate.1"].votes else decision
 
 
@@ -113,6 +113,6 @@ def test_a_vote_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         check_votes(host, racers, VOTES["id"], [(voter, "accept") for voter in VOTERS])
 
     inside(check, VOTES)
-    monkeypatch.setattr(transitions, "answer", unheard)
+    monkeypatch.setattr(transitions, "answer_interrupt", unheard)
     with pytest.raises(AssertionError, match="other votes than those that were acknowledged"):
         inside(check, VOTES)

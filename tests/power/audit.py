@@ -14,7 +14,7 @@ from tests.power.workflows import TAGS, secret_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
 from weftwork.adapters.sqlite.idempotency import recall
 from weftwork.adapters.sqlite.run_queries import find_run, list_runs, read_events, read_hidden
-from weftwork.engine.api.runs import Outcome
+from weftwork.engine.api.runs import RunOutcome
 from weftwork.engine.run.append import Append
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import RunQuery
@@ -91,7 +91,7 @@ class Auditor:
             record = recall(CALLER.partition, slot, 0, connection)
             assert record is not None or run_id not in runs, f"the run {run_id} without its record"
             if record is not None:
-                said = msgspec.json.decode(record.outcome, type=Outcome)
+                said = msgspec.json.decode(record.outcome, type=RunOutcome)
                 assert said.run_id in runs, f"a record without its run {said.run_id}"
                 assert has_come(runs[said.run_id], said.status), f"{said} is recorded, it is {runs[said.run_id]}"
 

@@ -17,7 +17,7 @@ from tests.power.turn_based_log import Rounds, State
 from tests.power.workflows import TAGS, WORKFLOWS, secret_of
 from weftwork.adapters.sqlite.database.worker import Worker
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.engine.api.runs import Outcome
+from weftwork.engine.api.runs import RunOutcome
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 
@@ -118,7 +118,7 @@ class Story:
         for document in WORKFLOWS.values():
             await self.rounds.commit(self.bench.catalog.register(document))
             # Asked now: a look into the store in the middle of a story would take a time of its own.
-            await self.bench.catalog.find(CALLER.tenant, document["id"])
+            await self.bench.catalog.find_plan(CALLER.tenant, document["id"])
 
     async def _close(self) -> None:
         self.disk.mend()
@@ -188,7 +188,7 @@ class Story:
 
     async def _send(self, document: dict[str, Any], key: str | None, exclusive: bool) -> None:
         try:
-            outcome: Outcome = await self.bench.service.create_run(CALLER, document, key, exclusive)
+            outcome: RunOutcome = await self.bench.service.create_run(CALLER, document, key, exclusive)
         except ClientFault as fault:
             if fault.code not in ("idempotency_key_mismatch", "run_already_active"):
                 raise
@@ -222,7 +222,7 @@ class Story:
         """What a reader was shown counts as told."""
         if self.acks:
             run_id = self.dice.choice(self.acks).run_id
-            shown = (await self.bench.store.log.stored(CALLER.run(run_id))).projection  # type: ignore[union-attr]
+            shown = (await self.bench.store.log.read_run(CALLER.run(run_id))).projection  # type: ignore[union-attr]
             self._tell(run_id, shown.status, shown.last_sequence)
 
 

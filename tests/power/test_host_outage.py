@@ -138,7 +138,7 @@ async def inside(folder: Path, *workflows: dict[str, Any]) -> AsyncIterator[tupl
     async with asyncio.timeout(WAIT):
         await host.open()
         try:
-            host.keyring.admit(KEY, "acme", None)
+            host.keyring.accept_for_process(KEY, "acme", None)
             for workflow in workflows:
                 await host.register_fixture(workflow)
             yield clock, Inside(host)

@@ -10,8 +10,8 @@ import msgspec
 from tests.harness.definitions import header_of
 from tests.simulation.random_workflows import FLAKY, INPUTS
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.decide.decision import Bounds
-from weftwork.engine.decide.inputs import AnswerGiven, Input, NodeFailed, RetryDue, Step
+from weftwork.engine.decide.decision import RunBounds
+from weftwork.engine.decide.inputs import AnswerReceived, Input, NodeFailed, RetryDue, Step
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.nodes.node_call import make_call, outcome_input
 from weftwork.ports.nodes import InstantNode
@@ -58,7 +58,7 @@ class Walk:
         self.plan = plan
         self.state = RunState(plan, header_of(plan), INPUTS if inputs is None else inputs)
         self.facts: list[Fact] = []
-        self._bounds = Bounds(parallel, 100_000, frozenset())
+        self._bounds = RunBounds(parallel, 100_000, frozenset())
 
     def give(self, given: Input) -> bool:
         """Whether anything follows."""
@@ -86,7 +86,7 @@ class Walk:
             if node_id in state.retrying:
                 given: Input = RetryDue(node_id, state.retrying[node_id].attempt)
             elif node_id in state.suspended:
-                given = AnswerGiven(node_id, answer_to(node_id), Answerer("somebody"), 0)
+                given = AnswerReceived(node_id, answer_to(node_id), Answerer("somebody"), 0)
             else:
                 known = looked.pop((node_id, state.running[node_id].attempt), None)
                 given = known if known is not None else outcome(state, node_id)

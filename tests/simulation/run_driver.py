@@ -11,7 +11,7 @@ from tests.harness.engine_harness import Bench, quiet
 from tests.simulation.fold_driver import Choose, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.decide.inputs import AnswerGiven, Input, PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import AnswerReceived, Input, PauseRequested, ResumeRequested
 from weftwork.engine.run.replay import fact_of
 from weftwork.ports.node_outcome import Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
@@ -133,7 +133,7 @@ class Gated:
     async def folded(self, count: int | None = None) -> RunState:
         """The fold of the log, or of its first events."""
         header = (await self.bench.stored(self.key)).header
-        plan = await self.bench.catalog.pinned(header.workflow_id, header.definition)
+        plan = await self.bench.catalog.pinned_plan(header.workflow_id, header.definition)
         hidden = [each for each in await self.bench.store.log.hidden(self.key) if each.sequence == -1]
         values = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden]
         inputs = reveal(msgspec.json.decode(msgspec.json.encode(header.inputs)), values)
@@ -167,7 +167,7 @@ class Gated:
         elif what in self._waiting:
             self._waiting[what].set_result(None)
         else:
-            await self.ask(AnswerGiven(what, answer_to(what), Answerer("somebody"), self.bench.clock.now()))
+            await self.ask(AnswerReceived(what, answer_to(what), Answerer("somebody"), self.bench.clock.now()))
 
     async def ask(self, given: Input) -> None:
         """Ask something of the run. Whatever the answer is, the log tells what came of it."""
@@ -212,9 +212,9 @@ async def trouble(gated: Gated, dice: random.Random, crashes: bool, pauses: bool
         if crashes and fate < 0.1:
             await gated.crash()
         elif pauses and fate < 0.25:
-            await gated.ask(PauseAsked(dice.choice(DRAIN_POLICIES)))
+            await gated.ask(PauseRequested(dice.choice(DRAIN_POLICIES)))
         elif status == "paused" and (not found or dice.random() < 0.5):
-            await gated.ask(ResumeAsked())
+            await gated.ask(ResumeRequested())
         elif found:
             await gated.let(dice.choice(found))
     raise AssertionError("the run does not end")

@@ -271,7 +271,7 @@ def stuck_at_once(patch: pytest.MonkeyPatch) -> None:
 
     def step(state: RunState, bounds: Any) -> Any:
         if state.stuck_loops and state.stop is None:
-            return Decision((transitions._stuck(state),))
+            return Decision((transitions._loop_stuck(state),))
         return honest(state, bounds)
 
     patch.setattr(transitions, "_step", step)

@@ -114,5 +114,5 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     elif guard == "rounds":
         monkeypatch.setattr(NodeState, "previous_untrusted", property(lambda self: False, lambda self, value: None))
     else:
-        monkeypatch.setattr(interrupts, "OUTSIDE", "nothing")
+        monkeypatch.setattr(interrupts, "EXTERNAL_EVENT", "nothing")
     assert any(wrong(told(seed)[1]) for seed in range(200))

@@ -9,7 +9,7 @@ from tests.harness.engine_harness import run
 from tests.simulation.fold_driver import Walk, ending, first, last
 from tests.simulation.random_workflows import judged
 from tests.simulation.run_driver import CLOCK, Gated
-from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.protocol.workflow.plan import Plan
 
 
@@ -99,7 +99,7 @@ def test_a_node_starts_again_after_a_pause_and_a_resume_that_nobody_heard_of() -
     async def work() -> None:
         gated = await Gated().start(workflow([node("a")]))
         await gated.open()
-        for asked in (PauseAsked("immediate"), ResumeAsked()):
+        for asked in (PauseRequested("immediate"), ResumeRequested()):
             fates(gated, "lost")
             await gated.ask(asked)
             await gated.let(CLOCK)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from weftwork.engine.decide.inputs import Input, NodeSaid
+from weftwork.engine.decide.inputs import Input, NodeEmitted
 from weftwork.ports.node_outcome import (
     AppendLog,
     CancelChild,
@@ -167,4 +167,4 @@ class Sayings:
         """Whatever comes next stands after what was said so far."""
         if self._said:
             said, self._said = tuple(self._said), []
-            self._report(NodeSaid(self._node_id, said, self._entered))
+            self._report(NodeEmitted(self._node_id, said, self._entered))

@@ -102,11 +102,11 @@ class NodeCall(msgspec.Struct, frozen=True):
     visit: int = 0
     """How often loops have come round to this node, over the whole run: no two entries share it."""
     attempt: int = 1
-    entered: int = -1
+    entry_sequence: int = -1
     """The host's mark of this entry of the node."""
     children: Mapping[str, ChildState] = {}
     """Child runs of this entry by key, in the order of their start. Not to be changed."""
-    heard: int = -1
+    last_child_event: int = -1
     """The host's mark of what is known of them."""
     open_children: int = 0
     """How many of them have not ended."""

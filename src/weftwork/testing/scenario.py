@@ -183,7 +183,7 @@ class Story:
 
     async def stored(self) -> StoredRun | None:
         """The run as the store has it."""
-        return await self.world.store.log.stored(self._run) if self._run is not None else None
+        return await self.world.store.log.read_run(self._run) if self._run is not None else None
 
     async def read(self, sha256: str) -> bytes | None:
         """The bytes of an asset of the run's tenant."""

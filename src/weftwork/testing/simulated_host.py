@@ -13,8 +13,8 @@ from weftwork.adapters.python.node_runner import Library
 from weftwork.adapters.python.node_tasks import guard_tasks
 from weftwork.adapters.python.threads import Threads
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
-from weftwork.engine.api.runs import Service
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.api.runs import Runs
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.runtime import Runtime
@@ -88,9 +88,11 @@ class Life:
         runtime = Runtime(
             *ports, types, world.limits, models=world.models, kinds=world.kinds, assets=self.assets, outbound=outbound
         )
-        self.catalog = Catalog(world.store.definitions, {name: node.declaration for name, node in types.items()})
+        self.catalog = WorkflowCatalog(
+            world.store.definitions, {name: node.declaration for name, node in types.items()}
+        )
         self.executor = Executor(runtime, self.catalog)
-        self.service = Service(runtime, self.catalog, self.executor)
+        self.service = Runs(runtime, self.catalog, self.executor)
         links = InterruptLinks(self.signer, world.clock, world.ids, "")
         self.interrupts = Interrupts(runtime, self.executor, links)
 

@@ -9,7 +9,7 @@ from weftwork.adapters.system.lock_file import LockFileSeat
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.media.asset_sweep import SLICE, AssetSweep, Swept
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.assets import Usage
@@ -36,8 +36,8 @@ class ClosedSweep:
     async def prune(self, limit: int = SLICE) -> Swept:
         return await (await self._sweep()).prune(limit)
 
-    async def strays(self) -> int:
-        return await (await self._sweep()).strays()
+    async def delete_strays(self) -> int:
+        return await (await self._sweep()).delete_strays()
 
     async def close(self) -> None:
         if self._blobs is not None:
@@ -81,5 +81,5 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
         await store.close()
         seat.release()
 
-    catalog = Catalog(store.definitions, declarations(node_types()))
+    catalog = WorkflowCatalog(store.definitions, declarations(node_types()))
     return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer, sweep), close

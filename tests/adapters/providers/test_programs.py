@@ -166,7 +166,7 @@ def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
 def test_a_mock_is_for_test_keys_and_must_be_playable(mode: Mode, wanted: Any, status: int, code: str | None) -> None:
     async def work() -> None:
         async with open_inside(delays("short", 0)) as inside:
-            inside.host.keyring.admit(TEST_KEY, "acme", None)
+            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             body = {"workflowId": "short", "configurable": {"mockProvider": wanted}}
             answer = await inside.call("POST", "/v1/runs", body, key=KEY if mode == "live" else TEST_KEY)
             assert (answer.status, answer.document.get("error")) == (status, code)
@@ -228,7 +228,7 @@ def test_a_run_is_told_what_was_programmed_until_the_reset() -> None:
 def test_a_run_with_a_test_key_is_answered_by_its_mock() -> None:
     async def work() -> None:
         async with open_inside(ASK) as inside:
-            inside.host.keyring.admit(TEST_KEY, "acme", None)
+            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             mocks = [
                 ({"id": "stream-text", "config": {"tokens": ["a", "b"]}}, "ab"),
                 ({"id": "error", "config": {"code": "odd"}}, "odd"),

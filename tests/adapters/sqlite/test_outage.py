@@ -63,10 +63,10 @@ def test_a_failed_commit_leaves_nothing(
         assert await refused(store.log.sweep(NOW))
         assert await refused(store.definitions.put("d1", b""))
         assert await refused(store.keys.put(KEY))
-        assert await refused(store.log.ready())
+        assert await refused(store.log.check_ready())
         assert await state_of(store, run) == before
         disk.mend()
-        await store.log.ready()
+        await store.log.check_ready()
         assert await state_of(store, run) == before
         for slot in ("slot-1", "slot-2"):
             assert await store.log.recall(ACME, slot, 0) is None
@@ -156,7 +156,7 @@ def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: Disk)
         disk.broken = {"open"}
         for _ in range(3):
             assert await refused(store.log.append(run, -1, batch(run, -1)))
-        assert await store.log.stored(run) is not None
+        assert await store.log.read_run(run) is not None
         disk.mend()
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
@@ -237,7 +237,7 @@ def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
         outsider = apsw.Connection(str(tmp_path / "store.db"))
         outsider.execute("BEGIN IMMEDIATE")
         assert await refused(store.log.append(run, -1, batch(run, -1)))
-        assert await store.log.stored(run) is not None
+        assert await store.log.read_run(run) is not None
         outsider.execute("ROLLBACK")
         outsider.close()
         assert await store.log.append(run, -1, batch(run, -1)) is None

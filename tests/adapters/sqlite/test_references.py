@@ -180,7 +180,7 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
         await kept(store, "a", "b")
         for run in (going, ended):
             assert await shown(store, run_id=run.run_id) == []
-            stored = await store.log.stored(run)
+            stored = await store.log.read_run(run)
             assert stored is not None
             assert stored.header.assets == ()
         await name_it(store, going, -1, "a")

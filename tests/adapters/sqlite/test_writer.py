@@ -215,7 +215,7 @@ def test_a_cancelled_caller_does_not_cancel_the_write(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await creating
         await make_run(store, "barrier")
-        assert await store.log.stored(header().key) is not None
+        assert await store.log.read_run(header().key) is not None
 
     with_store(tmp_path, scenario)
 

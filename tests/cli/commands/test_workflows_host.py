@@ -14,7 +14,7 @@ from weftwork.cli.render.drawing.text import draw_text
 from weftwork.engine.api import administration
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.signer import Signer
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire.v1.routes import SCOPES
@@ -64,7 +64,7 @@ def test_workflows_of_a_host_are_listed_and_drawn_for_their_tenant(tmp_path: Pat
 
 
 def test_more_than_one_page_is_listed(tmp_path: Path) -> None:
-    count = administration.WORKFLOWS_LISTED + 5
+    count = administration.WORKFLOW_PAGE_SIZE + 5
     names = [f"w{at:03}" for at in range(count)]
     files = write_workflows(tmp_path / "flows", *(delays(name, 1) for name in names))
     with start_host(tmp_path, "--workflows", files) as host:
@@ -94,7 +94,7 @@ def test_a_definition_as_deep_and_large_as_may_be_comes_through(tmp_path: Path) 
     ],
 )
 def test_a_request_that_makes_no_sense_is_answered_so(operation: str, arguments: Any) -> None:
-    answer = asyncio.run(office().answer({"operation": operation, "arguments": arguments}))
+    answer = asyncio.run(office().handle({"operation": operation, "arguments": arguments}))
     assert answer["error"] == "validation_error"
 
 
@@ -102,9 +102,9 @@ def test_a_definition_that_the_store_has_lost_is_said_to_be(monkeypatch: pytest.
     async def lost(*given: Any) -> bytes:
         raise HostFault("the definition is not in the store")
 
-    monkeypatch.setattr(Catalog, "read", lost)
+    monkeypatch.setattr(WorkflowCatalog, "read_definition", lost)
     wanted = {"operation": "workflows.get", "arguments": {"tenant": "acme", "workflow_id": "mine"}}
-    answer = asyncio.run(office().answer(wanted))
+    answer = asyncio.run(office().handle(wanted))
     assert answer == {"error": "internal_error", "message": "the definition is not in the store"}
 
 
@@ -112,7 +112,9 @@ def office() -> administration.Administration:
     store, clock = MemoryStore(), ManualClock()
     keyring = Keyring(store.keys, clock, SequentialIds(), SCOPES)
     signer = Signer(store.signing, clock, SequentialIds())
-    return administration.Administration(keyring, Retention(store.log, clock), Catalog(store.definitions, {}), signer)
+    return administration.Administration(
+        keyring, Retention(store.log, clock), WorkflowCatalog(store.definitions, {}), signer
+    )
 
 
 @pytest.mark.parametrize("args", [("show", "mine"), ("list",)])

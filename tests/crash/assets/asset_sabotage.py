@@ -83,7 +83,7 @@ def blind() -> None:
     async def strays(self: Any) -> int:
         return 0
 
-    AssetSweep.strays = strays  # type: ignore[method-assign]
+    AssetSweep.delete_strays = strays  # type: ignore[method-assign]
 
 
 def lingering() -> None:

@@ -13,6 +13,7 @@ from weftwork.adapters.sqlite import child_runs
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
+from weftwork.engine.decide.child_runs import receive_results
 from weftwork.engine.host.child_messages import Kin
 from weftwork.ports.storage.event_log import News
 from weftwork.protocol.run.batch import Batch, check_batch
@@ -91,7 +92,7 @@ def stubborn() -> None:
 
 def again() -> None:
     """A parent does not look whether it has heard something."""
-    real = transitions.hear
+    real = receive_results
 
     def hear(state: Any, given: Any) -> Any:
         node = state.nodes[given.node_id]

@@ -46,7 +46,7 @@ async def _check_run(log: EventLog, key: RunKey, news: dict[str, str], orders: s
     started = [said["childRunId"] for kind, said in words if kind == CHILD_STARTED]
     there = await _children(log, key)
     assert list(there) == started, f"{key.run_id} names {len(started)} children, and there are {len(there)}"
-    stored = await log.stored(key)
+    stored = await log.read_run(key)
     assert stored is not None
     heard = {said["childRunId"]: said["status"] for kind, said in words if kind != CHILD_STARTED}
     ended = [said["childRunId"] for kind, said in words if kind == CHILD_ENDED]

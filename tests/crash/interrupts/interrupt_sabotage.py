@@ -17,6 +17,7 @@ from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.signer import Signer
 from weftwork.protocol.run.interrupts import InterruptState
@@ -38,7 +39,7 @@ def rash() -> None:
 
 def unwritten() -> None:
     """Votes are kept in memory until they decide."""
-    real = transitions.answer
+    real = answer_interrupt
     memory: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
 
     def answer(state: Any, given: Any) -> Decision:

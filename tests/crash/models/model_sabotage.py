@@ -16,7 +16,7 @@ from weftwork.engine.models.model_calls import Speech
 
 def repeated() -> None:
     """A record that is there is made again."""
-    send, judge = envelopes.send, Speech.emit
+    send, judge = envelopes.record_envelope, Speech.emit
 
     def trusting(state: Any, given: Any) -> Any:
         known, state.envelopes = state.envelopes, {}
@@ -48,7 +48,7 @@ class _Forgetting:
 
 def apart() -> None:
     """The question of a clarification is not stored with its record."""
-    send = envelopes.send
+    send = envelopes.record_envelope
     transitions.send = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.api.test_annotations import FLAG, GATE, listed, refusal, say
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run
-from weftwork.engine.api.annotations import RUNS_KEPT, Learner
+from weftwork.engine.api.annotations import MAX_CACHED_REDACTORS, SecretScanner
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
@@ -79,7 +79,7 @@ def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
     async def work() -> None:
         bench = Bench()
         key = await guarded(bench)
-        learner = Learner(bench.log)
+        learner = SecretScanner(bench.log)
         reads = 0
         honest = bench.log.hidden
 
@@ -92,8 +92,8 @@ def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
 
         async def shown() -> Any:
             stored = await bench.stored(key)
-            plan = await bench.catalog.pinned(stored.header.workflow_id, stored.header.definition)
-            return await learner.shown(stored, plan, {"note": CANARY})
+            plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
+            return await learner.redact(stored, plan, {"note": CANARY})
 
         assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
         assert reads == 1
@@ -101,10 +101,10 @@ def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
         await bench.end(key)
         assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
         assert reads == 2
-        for _ in range(RUNS_KEPT + 5):
+        for _ in range(MAX_CACHED_REDACTORS + 5):
             key = await guarded(bench)
             await shown()
-        assert len(learner._kept) == RUNS_KEPT
+        assert len(learner._cache) == MAX_CACHED_REDACTORS
         await bench.close()
 
     run(work)

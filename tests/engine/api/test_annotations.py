@@ -96,7 +96,7 @@ def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPa
         key = await bench.start(GATE)
         await quiet()
         events = await bench.events(key)
-        monkeypatch.setattr(module, "EVENTS_SEARCHED", 1)
+        monkeypatch.setattr(module, "MAX_EVENTS_SEARCHED", 1)
         await say(bench, key, {**FLAG, "target": {"eventId": events[0].event_id}})
         fault = await refusal(bench, key, {**FLAG, "target": {"eventId": events[1].event_id}})
         assert "among the first 1 of the run" in fault.message

@@ -128,7 +128,7 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
 @pytest.mark.parametrize("bound", [1, 16, 10**6])
 def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
     """With a bound that is no bound, all of them are: the sabotage."""
-    monkeypatch.setattr(run_control, "AT_ONCE", bound)
+    monkeypatch.setattr(run_control, "MAX_CONCURRENT_CANCELS", bound)
 
     async def work() -> None:
         bench = Bench()

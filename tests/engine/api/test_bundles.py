@@ -15,7 +15,7 @@ from weftwork.engine.api import bundles as module
 from weftwork.engine.api import test_endpoints
 from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.test_endpoints import EventQuery, Observation
+from weftwork.engine.api.test_endpoints import EventQuery, RunObservation
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
@@ -34,11 +34,11 @@ def bundles(bench: Bench) -> Bundles:
 
 
 async def whole(bench: Bench, key: RunKey, **more: Any) -> tuple[dict[str, Any], list[bytes]]:
-    pieces = await bundles(bench).begin(CALLER, key.run_id, **more)
+    pieces = await bundles(bench).open(CALLER, key.run_id, **more)
     parts: list[bytes] = []
-    while (piece := await pieces.next()) is not None:
+    while (piece := await pieces.next_chunk()) is not None:
         parts.append(piece)
-    assert await pieces.next() is None
+    assert await pieces.next_chunk() is None
     document = json.loads(b"".join(parts))
     assert schema.check("debug-bundle", document) == []
     return document, parts
@@ -99,16 +99,16 @@ def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
         key = await long_run(bench.store, count, size)
         pages = Pages(bench.runtime.log)
         made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
-        pieces = await made.begin(CALLER, key.run_id)
+        pieces = await made.open(CALLER, key.run_id)
         assert pages.read_at == [], "nothing is read before it is wanted"
         largest = size + 2_000
         sizes: list[int] = []
-        while (piece := await pieces.next()) is not None:
+        while (piece := await pieces.next_chunk()) is not None:
             # What is given on is what was just read, and no more was read for it.
             assert len(pages.read_at) <= len(sizes)
             sizes.append(len(piece))
         assert sum(each for each, _ in pages.read_at) == count
-        assert max(each for each, _ in pages.read_at) <= module.PAGE
+        assert max(each for each, _ in pages.read_at) <= module.PAGE_EVENTS
         assert max(weight for _, weight in pages.read_at) <= module.PAGE_BYTES + largest
         assert max(sizes) <= module.PAGE_BYTES + largest
 
@@ -122,29 +122,29 @@ def test_nothing_is_read_behind_the_cap() -> None:
         key = await long_run(bench.store, 12_000, 1_000)
         pages = Pages(bench.runtime.log)
         made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
-        pieces = await made.begin(CALLER, key.run_id)
+        pieces = await made.open(CALLER, key.run_id)
         body = await _rest(pieces)
         document = json.loads(body)
         assert MAX_BYTES - 5_000 < len(body) <= MAX_BYTES
         assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
         assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
         seen = sum(each for each, _ in pages.read_at)
-        assert seen < len(document["events"]) + module.PAGE
+        assert seen < len(document["events"]) + module.PAGE_EVENTS
 
     run(work)
 
 
-async def _all(pieces: module.Pieces) -> AsyncIterator[bytes]:
-    while (piece := await pieces.next()) is not None:
+async def _all(pieces: module.BundleStream) -> AsyncIterator[bytes]:
+    while (piece := await pieces.next_chunk()) is not None:
         yield piece
 
 
-async def _rest(pieces: module.Pieces) -> bytes:
+async def _rest(pieces: module.BundleStream) -> bytes:
     return b"".join([piece async for piece in _all(pieces)])
 
 
 def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE", 10**9)
+    monkeypatch.setattr(module, "PAGE_EVENTS", 10**9)
     monkeypatch.setattr(module, "PAGE_BYTES", 10**12)
 
     async def work() -> int:
@@ -163,7 +163,7 @@ def test_a_run_of_others_has_no_bundle() -> None:
         key = await long_run(bench.store, 3, 1)
         for caller, run_id in ((OTHER, key.run_id), (TESTER, key.run_id), (CALLER, "nobody")):
             with pytest.raises(ClientFault, match="no such run") as fault:
-                await bundles(bench).begin(caller, run_id)
+                await bundles(bench).open(caller, run_id)
             assert fault.value.code == "not_found"
 
     run(work)
@@ -174,9 +174,9 @@ def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
     async def work() -> None:
         bench = Bench()
         key = await long_run(bench.store, 2_000, 1_000)
-        pieces = await bundles(bench).begin(CALLER, key.run_id)
-        assert await pieces.next()
-        assert await pieces.next()
+        pieces = await bundles(bench).open(CALLER, key.run_id)
+        assert await pieces.next_chunk()
+        assert await pieces.next_chunk()
         assert await bench.store.log.delete(key, 2_000) is True
         while await bench.store.log.purge():
             pass
@@ -191,7 +191,7 @@ def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
         bench = Bench()
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
-        pieces = await bundles(bench).begin(CALLER, key.run_id)
+        pieces = await bundles(bench).open(CALLER, key.run_id)
         bench.stage.release("a")
         await bench.end(key)
         document = json.loads(await _rest(pieces))
@@ -230,7 +230,7 @@ def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
         await bench.end(key)
         await quiet()
         log = test_endpoints.TestLog(bench.runtime.clock, bench.runtime.ids)
-        seen = Observation(bench.runtime, bench.service, bundles(bench), log)
+        seen = RunObservation(bench.runtime, bench.service, bundles(bench), log)
         real = [json.loads(event.document) for event in await bench.events(key)]
         assert await seen.events(CALLER, key.run_id, EventQuery()) == real
         assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == real[1:3]

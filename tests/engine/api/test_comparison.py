@@ -13,7 +13,7 @@ from tests.harness.engine_harness import CALLER, Bench, quiet, run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import run_diff as module
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_diff import Comparison
+from weftwork.engine.api.run_diff import RunDiffs
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import Batch
@@ -32,7 +32,7 @@ CHAIN = workflow(
 
 
 async def compared(bench: Bench, a: RunKey, b: RunKey, caller: Principal = CALLER) -> dict[str, Any]:
-    made = await Comparison(bench.runtime, bench.executor).compare(caller, a.run_id, b.run_id)
+    made = await RunDiffs(bench.runtime, bench.executor).compare(caller, a.run_id, b.run_id)
     document = json.loads(msgspec.json.encode(made))
     assert schema.check("run-diff-response", document) == []
     return document

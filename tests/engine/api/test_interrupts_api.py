@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.harness.engine_harness import CALLER, Bench, run
 from tests.live.steering import asking, flow
 from tests.live.tokens import gated
-from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, as_cursor, of_cursor
+from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, decode_cursor, encode_cursor
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.signer import Signer
@@ -41,14 +41,14 @@ async def waiting(bench: Bench, workflow_id: str) -> str:
 
 @given(st.text(st.characters(codec="utf-8"), max_size=200))
 def test_a_cursor_is_safe_in_a_query_and_read_again(place: str) -> None:
-    text = as_cursor(place)
-    assert of_cursor(text) == place
+    text = encode_cursor(place)
+    assert decode_cursor(text) == place
     assert all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in text)
 
 
 @given(st.text("ABCxyz019-_", max_size=40))
 def test_any_text_is_some_cursor(text: str) -> None:
-    assert isinstance(of_cursor(text), str)
+    assert isinstance(decode_cursor(text), str)
 
 
 async def linked(document: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> Non
         await interrupts.resolve(CALLER, await waiting(bench, "facade"), "ask", body)
         await interrupts.resolve(PLAIN, await waiting(bench, "facade"), "ask", body)
         run_id = await waiting(bench, "facade")
-        plain = (await interrupts.of_run(CALLER, run_id))["interrupts"][0]["token"]
+        plain = (await interrupts.list_of_run(CALLER, run_id))["interrupts"][0]["token"]
         await interrupts.resolve_by_token(plain, body)
         run_id = await waiting(bench, "facade")
         link = await interrupts.link(CALLER, run_id, "ask", {"for": "bob"})
@@ -117,7 +117,7 @@ def test_both_names_of_one_request_are_the_same_request() -> None:
         bench, interrupts = await opened(GATE)
         run_id = await waiting(bench, "facade-gate")
         value = {"action": "accept"}
-        first = await interrupts.decide(CALLER, run_id, "gate", value, "k")
+        first = await interrupts.resolve_approval(CALLER, run_id, "gate", value, "k")
         again = await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k")
         assert (first.status, first.replayed, again.status, again.replayed) == ("completed", False, "completed", True)
         with pytest.raises(ClientFault) as caught:
@@ -134,10 +134,10 @@ def test_a_decision_is_said_in_one_way(document: Any) -> None:
         bench, interrupts = await opened(GATE)
         run_id = await waiting(bench, "facade-gate")
         with pytest.raises(ClientFault) as fault:
-            await interrupts.decide(CALLER, run_id, "gate", document)
+            await interrupts.resolve_approval(CALLER, run_id, "gate", document)
         assert fault.value.code == "validation_error"
         assert ('such as {"action": "accept"}' in fault.value.message) == (document in ({}, [], 5))
-        assert (await interrupts.of_run(CALLER, run_id))["interrupts"], "it is still open"
+        assert (await interrupts.list_of_run(CALLER, run_id))["interrupts"], "it is still open"
 
     run(work)
 
@@ -151,7 +151,7 @@ def test_a_snapshot_is_given_tokens_only_for_its_caller() -> None:
         shown = interrupts.with_tokens(CALLER, plain)
         assert shown["interrupt"]["interruptToken"] in [row["interruptToken"] for row in shown["interrupts"]]
         assert "interruptToken" not in str(await bench.service.get_run(CALLER, run_id))
-        page = await interrupts.inbox(CALLER, InterruptQuery(limit=1))
+        page = await interrupts.list_open(CALLER, InterruptQuery(limit=1))
         assert [row["runId"] for row in page["interrupts"]] == [run_id]
         ended = {"runId": run_id, "status": "completed"}
         assert interrupts.with_tokens(CALLER, dict(ended)) == ended
@@ -164,7 +164,7 @@ def test_a_key_that_was_given_at_start_has_no_name() -> None:
         bench, _ = await opened()
         ring = Keyring(bench.store.keys, bench.clock, bench.ids, SCOPES)
         await ring.load()
-        ring.admit("given", "acme", None)
+        ring.accept_for_process("given", "acme", None)
         assert ring.authenticate("given").label == ""
         key, _ = await ring.create("acme", label="ada")
         assert ring.authenticate(key).label == "ada"

@@ -10,9 +10,9 @@ from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import keyring as module
 from weftwork.engine.api.administration import Administration
-from weftwork.engine.api.keyring import Keyring, Principal, require
+from weftwork.engine.api.keyring import Keyring, Principal, require_scope
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.signer import Signer
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.wire.v1.routes import SCOPES
@@ -26,7 +26,7 @@ class Desk:
         self.clock = ManualClock()
         self.store = store or MemoryStore()
         self.ring = Keyring(self.store.keys, self.clock, SequentialIds(), SCOPES)
-        catalog = Catalog(self.store.definitions, {})
+        catalog = WorkflowCatalog(self.store.definitions, {})
         self.signer = Signer(self.store.signing, self.clock, SequentialIds())
         self.office = Administration(self.ring, Retention(self.store.log, self.clock), catalog, self.signer)
 
@@ -67,10 +67,10 @@ def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leave_noth
         key, _ = await desk.ring.create("acme")
         for number in range(50):
             refused(desk.ring, f"stranger-{number}")
-        assert desk.ring._quick == {}
+        assert desk.ring._quick_digests == {}
         for _ in range(3):
             desk.ring.authenticate(key)
-        (quick,) = desk.ring._quick
+        (quick,) = desk.ring._quick_digests
         assert quick != hashlib.blake2b(key.encode(), digest_size=32).digest(), "it is keyed"
         assert key.encode() not in quick
         monkeypatch.setattr(desk.ring, "_digest", lambda text: b"")
@@ -135,10 +135,13 @@ def test_keys_survive_a_restart_as_digests_only() -> None:
 def test_a_digest_depends_on_the_store_and_the_key() -> None:
     async def work() -> None:
         one, other = await Desk().opened(), await Desk().opened()
-        first, second = one.ring.admit("same", "acme", None), other.ring.admit("same", "acme", None)
+        first, second = (
+            one.ring.accept_for_process("same", "acme", None),
+            other.ring.accept_for_process("same", "acme", None),
+        )
         assert first.digest != second.digest
-        assert one.ring.admit("same", "acme", None).digest == first.digest
-        assert one.ring.admit("Same", "acme", None).digest != first.digest
+        assert one.ring.accept_for_process("same", "acme", None).digest == first.digest
+        assert one.ring.accept_for_process("Same", "acme", None).digest != first.digest
 
     run(work)
 
@@ -157,12 +160,12 @@ def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatc
 def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked() -> None:
     async def work() -> None:
         desk = await Desk().opened()
-        row = desk.ring.admit("a-key", "acme", ["runs:read"])
+        row = desk.ring.accept_for_process("a-key", "acme", ["runs:read"])
         assert desk.ring.authenticate("a-key").scopes == {"runs:read"}
         assert await desk.store.keys.all() == []
         await desk.ring.revoke(row.key_id)
         with pytest.raises(ClientFault, match="key_revoked"):
-            desk.ring.admit("a-key", "acme", None)
+            desk.ring.accept_for_process("a-key", "acme", None)
         assert refused(desk.ring, "a-key") == "key_revoked"
 
     run(work)
@@ -172,10 +175,10 @@ def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked() -> None
 def test_an_operation_needs_its_own_scope() -> None:
     for held in SCOPES:
         caller = Principal.of("key_1", "acme", "live", frozenset({held}))
-        require(caller, held)
+        require_scope(caller, held)
         for wanted in set(SCOPES) - {held}:
             with pytest.raises(ClientFault) as caught:
-                require(caller, wanted)
+                require_scope(caller, wanted)
             assert (caught.value.code, caught.value.details) == ("forbidden", {"scopeRequired": wanted})
 
 
@@ -192,7 +195,7 @@ def test_a_scope_outside_the_vocabulary_is_refused(scopes: list[str]) -> None:
 
 
 async def asked(desk: Desk, operation: Any, **arguments: Any) -> dict[str, Any]:
-    return await desk.office.answer({"operation": operation, "arguments": arguments})
+    return await desk.office.handle({"operation": operation, "arguments": arguments})
 
 
 def test_the_office_creates_lists_and_revokes() -> None:
@@ -242,7 +245,7 @@ def test_the_office_creates_lists_and_revokes() -> None:
 def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
     async def work() -> None:
         desk = await Desk().opened()
-        answer = await desk.office.answer(request_)
+        answer = await desk.office.handle(request_)
         assert answer["error"] in ("validation_error", "not_found")
         assert set(answer) <= {"error", "message", "details"}
         assert desk.ring.all() == []
@@ -254,7 +257,7 @@ def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
     async def work() -> None:
         desk = await Desk().opened()
         await desk.store.close()
-        answer = await desk.office.answer({"operation": "keys.create", "arguments": {"tenant": "acme"}})
+        answer = await desk.office.handle({"operation": "keys.create", "arguments": {"tenant": "acme"}})
         assert answer["error"] == "service_unavailable"
 
     run(work)
@@ -263,11 +266,11 @@ def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
 def test_a_key_that_was_revoked_is_not_admitted_again() -> None:
     async def work() -> None:
         desk = await Desk().opened()
-        row = desk.ring.admit("given", "acme", None)
+        row = desk.ring.accept_for_process("given", "acme", None)
         await desk.ring.revoke(row.key_id)
         later = await Desk(desk.store).opened()
         with pytest.raises(ClientFault, match="revoked"):
-            later.ring.admit("given", "acme", None)
+            later.ring.accept_for_process("given", "acme", None)
         assert refused(later.ring, "given") == "key_revoked"
 
     run(work)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.retained_runs import GATE, keeper, long_run, opened
 from weftwork.engine.api import retention as module
-from weftwork.engine.api.retention import AT_ONCE, DAY_MS, SLICE, Pruned
+from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult
 from weftwork.engine.host.sweeper import EVERY_MS, Sweeper
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
@@ -40,12 +40,12 @@ def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
         theirs = await make_ended(bench.store, 2, "live:other", days=10)
         retention = keeper(bench)
         assert await retention.count(10 * DAY_MS + 3) == 5
-        assert await retention.prune(10 * DAY_MS + 3, "acme") == Pruned(3, False)
+        assert await retention.prune(10 * DAY_MS + 3, "acme") == PruneResult(3, False)
         assert await retention.count(10 * DAY_MS + 99, "acme") == 2
-        assert await retention.prune(30 * DAY_MS, "acme") == Pruned(5, False)
-        left = [key for key in (*old, *young, *theirs, live) if await bench.store.log.stored(key)]
+        assert await retention.prune(30 * DAY_MS, "acme") == PruneResult(5, False)
+        left = [key for key in (*old, *young, *theirs, live) if await bench.store.log.read_run(key)]
         assert left == [*theirs, live]
-        assert await retention.prune(NOW * 2) == Pruned(2, False)
+        assert await retention.prune(NOW * 2) == PruneResult(2, False)
         assert await bench.status(live) == "running"
         with pytest.raises(ClientFault) as caught:
             await retention.prune(0, "no tenant")
@@ -55,12 +55,12 @@ def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
 
 
 @pytest.mark.rule("run-11")
-@pytest.mark.parametrize("limit", [1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, SLICE])
+@pytest.mark.parametrize("limit", [1, DELETE_BATCH - 1, DELETE_BATCH, DELETE_BATCH + 1, MAX_PER_CALL])
 def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
     async def work() -> None:
         bench = Bench()
         await bench.store.open()
-        await make_ended(bench.store, 2 * AT_ONCE + 3)
+        await make_ended(bench.store, 2 * DELETE_BATCH + 3)
         retention = keeper(bench)
         counts: list[int] = []
         more = True
@@ -69,9 +69,9 @@ def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
             assert pruned.deleted <= limit
             counts.append(pruned.deleted)
             more = pruned.more
-        assert sum(counts) == 2 * AT_ONCE + 3
+        assert sum(counts) == 2 * DELETE_BATCH + 3
         assert await retention.count(NOW) == 0
-        assert len(counts) <= (2 * AT_ONCE + 3) // limit + 1
+        assert len(counts) <= (2 * DELETE_BATCH + 3) // limit + 1
 
     run(work)
 
@@ -85,23 +85,23 @@ def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.Log
         bench = Bench()
         await bench.store.open()
         today = bench.clock.now() // DAY_MS
-        await make_ended(bench.store, SLICE + 5, days=today)
+        await make_ended(bench.store, MAX_PER_CALL + 5, days=today)
         bench.clock.advance((today + 7) * DAY_MS - bench.clock.now())
-        sweeper = Sweeper(bench.store.log, bench.clock, keeper(bench, days).tidy)
+        sweeper = Sweeper(bench.store.log, bench.clock, keeper(bench, days).delete_expired)
         sweeper.start()
         await quiet()
-        assert await bench.store.log.count_ended(NOW * 2) == SLICE + 5, "not before its time"
+        assert await bench.store.log.count_ended(NOW * 2) == MAX_PER_CALL + 5, "not before its time"
         for _ in range(2):
             bench.clock.advance(EVERY_MS)
             for _ in range(5000):
                 await asyncio.sleep(0)
         left = await bench.store.log.count_ended(NOW * 2)
         await sweeper.stop()
-        assert left == (0 if days else SLICE + 5)
+        assert left == (0 if days else MAX_PER_CALL + 5)
 
     run(work)
     said = [record for record in caplog.records if record.message == "runs past their time deleted"]
-    assert [record.__dict__["count"] for record in said] == ([SLICE + 5] if days else [])
+    assert [record.__dict__["count"] for record in said] == ([MAX_PER_CALL + 5] if days else [])
 
 
 def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixture) -> None:
@@ -111,7 +111,7 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
         retention = keeper(bench, 1)
         real, calls = retention.prune, 0
 
-        async def prune(*arguments: Any) -> Pruned:
+        async def prune(*arguments: Any) -> PruneResult:
             nonlocal calls
             calls += 1
             if calls == 1:
@@ -119,7 +119,7 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
             return await real(*arguments)
 
         retention.prune = prune  # type: ignore[method-assign]
-        sweeper = Sweeper(bench.store.log, bench.clock, retention.tidy)
+        sweeper = Sweeper(bench.store.log, bench.clock, retention.delete_expired)
         sweeper.start()
         await until(lambda: calls == 1)
         await quiet()
@@ -132,13 +132,13 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_prune_clears_long_runs_away_in_bounded_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SLICE", 3)
+    monkeypatch.setattr(module, "MAX_PER_CALL", 3)
 
     async def work() -> None:
         store, retention = await opened(tmp_path)
         for number in range(3):
             await long_run(store, f"run-{number}")
-        slices: list[Pruned] = []
+        slices: list[PruneResult] = []
         while not slices or slices[-1].more:
             slices.append(await retention.prune(NOW * 2, None, 3))
         assert sum(each.deleted for each in slices) == 3

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, keeper, long_run, opened
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.retention import Pruned, Retention
+from weftwork.engine.api.retention import PruneResult, Retention
 from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.testing.storage.harness import NOW, batch
@@ -27,7 +27,7 @@ def test_a_deleted_run_is_unknown_to_every_operation() -> None:
         bench = Bench()
         ended = await bench.start(NOOP)
         retention = keeper(bench)
-        assert await bench.executor.stored(ended) is not None
+        assert await bench.executor.read_run(ended) is not None
         assert await retention.delete_run(CALLER, ended.run_id) is False
         assert (await refusal(retention, ended.run_id)).code == "not_found"
         service = bench.service
@@ -112,7 +112,7 @@ def test_the_key_of_a_deleted_run_makes_no_second_one() -> None:
         await keeper(bench).delete_run(CALLER, made.run_id)
         again = await bench.service.create_run(CALLER, asked, "k")
         assert (again.run_id, again.replayed) == (made.run_id, True)
-        assert await bench.store.log.stored(CALLER.run(made.run_id)) is None
+        assert await bench.store.log.read_run(CALLER.run(made.run_id)) is None
 
     run(work)
 
@@ -162,7 +162,7 @@ def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -> None
         await bench.store.log.append(live, 1, batch(live, 1, status="failed"))
         with pytest.raises(StoreUnavailable):
             await keeper(bench).delete_run(CALLER, live.run_id)
-        assert await keeper(bench).prune(NOW * 2) == Pruned(0, False)
+        assert await keeper(bench).prune(NOW * 2) == PruneResult(0, False)
         assert await bench.status(live) == "failed"
 
     run(work)
@@ -191,9 +191,9 @@ def test_what_a_long_run_leaves_is_cleared_away_behind_the_caller(tmp_path: Path
         store, retention = await opened(tmp_path)
         for number in range(3):
             await retention.delete_run(CALLER, await long_run(store, f"run-{number}"))
-        assert retention._clearing is not None, "it goes on when the caller has its answer"
-        await asyncio.wait((retention._clearing,))
-        assert retention._clearing is None
+        assert retention._purge_task is not None, "it goes on when the caller has its answer"
+        await asyncio.wait((retention._purge_task,))
+        assert retention._purge_task is None
         assert await store.log.purge() is False
         await store.close()
 
@@ -208,7 +208,7 @@ def test_clearing_away_is_resumed_after_a_stop(tmp_path: Path) -> None:
         await store.close()
         store, retention = await opened(tmp_path)
         assert await store.log.purge() is True, "something is left"
-        await retention.tidy()
+        await retention.delete_expired()
         assert await store.log.purge() is False
         await store.close()
 
@@ -219,7 +219,7 @@ def test_a_store_that_is_away_is_cleared_later(tmp_path: Path, caplog: pytest.Lo
     async def work() -> None:
         store, retention = await opened(tmp_path)
         await retention.delete_run(CALLER, await long_run(store, "run-a"))
-        clearing = retention._clearing
+        clearing = retention._purge_task
         assert clearing is not None
         await store.close()
         await asyncio.wait((clearing,))

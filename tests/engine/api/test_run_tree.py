@@ -13,7 +13,7 @@ from tests.harness.definitions import examples
 from tests.harness.engine_harness import BOUND, CALLER, Bench, run
 from weftwork.engine.api import run_tree
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_tree import Kinship
+from weftwork.engine.api.run_tree import RunTrees
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate
@@ -51,7 +51,7 @@ class Planted:
     def __init__(self, parents: list[int]) -> None:
         self.bench = Bench(wrap=Counted)
         self.log: Counted = self.bench.log
-        self.kinship = Kinship(self.bench.runtime, self.bench.executor, "here")
+        self.kinship = RunTrees(self.bench.runtime, self.bench.executor, "here")
         self.parents = parents
 
     async def plant(self) -> None:
@@ -143,7 +143,7 @@ def test_a_walk_without_its_bounds_is_found(
     monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, parents: list[int], check: Any
 ) -> None:
     planted(parents, check)
-    monkeypatch.setattr(run_tree._Walk, name, broken)
+    monkeypatch.setattr(run_tree._TreeWalk, name, broken)
     with pytest.raises(AssertionError):
         planted(parents, check)
 

@@ -262,6 +262,6 @@ def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.MonkeyPa
         assert bench.clock.next_wake is None
         await bench.store.close()
         with pytest.raises(StoreUnavailable):
-            await bench.service.ready()
+            await bench.service.check_ready()
 
     run(work)

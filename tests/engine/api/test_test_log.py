@@ -82,8 +82,8 @@ def test_a_reset_forgets_everything_of_a_tenant() -> None:
 
 
 def test_it_is_bounded_in_runs_events_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RUNS_KEPT", 3)
-    monkeypatch.setattr(module, "EVENTS_KEPT", 5)
+    monkeypatch.setattr(module, "MAX_RUNS", 3)
+    monkeypatch.setattr(module, "MAX_EVENTS_PER_RUN", 5)
     made = log()
     for at in range(4):
         made.append(ACME, f"run-{at}", [said()] * 7)
@@ -91,10 +91,10 @@ def test_it_is_bounded_in_runs_events_and_bytes(monkeypatch: pytest.MonkeyPatch)
     assert [event["sequence"] for event in made.events(ACME, "run-3")] == [2, 3, 4, 5, 6]
     # Numbers go on where they were, as long as the run is known.
     assert made.append(ACME, "run-3", [said()])[0]["sequence"] == 7
-    monkeypatch.setattr(module, "BYTES_KEPT", 3_000)
+    monkeypatch.setattr(module, "MAX_BYTES", 3_000)
     made.append(ACME, "run-4", [said(text="x" * 4_000)])
     assert [len(made.events(ACME, f"run-{at}")) for at in range(5)] == [0, 0, 0, 0, 1]
     made.append(ACME, "run-4", [said(text="x")])
     assert len(made.events(ACME, "run-4")) == 1
-    assert made._weight == sum(event.size for events in made._runs.values() for event in events)
+    assert made._size == sum(event.size for events in made._runs.values() for event in events)
     assert set(made._next) == set(made._runs)

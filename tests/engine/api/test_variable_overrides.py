@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, run
-from weftwork.engine.api.run_control import Control
+from weftwork.engine.api.run_control import RunControl
 from weftwork.protocol.errors import ClientFault
 
 ASKS = workflow(
@@ -24,7 +24,7 @@ def test_what_is_set_is_there_for_what_comes_after() -> None:
     async def work() -> None:
         bench = Bench()
         key = await bench.start(document)
-        control = Control(bench.runtime, bench.executor)
+        control = RunControl(bench.runtime, bench.executor)
         assert await control.set_variables(CALLER, key.run_id, {"variables": {"colour": "blue"}}) == "waiting-input"
         assert await bench.payloads(key, "variable.changed") == [{"name": "colour", "next": "blue", "nodeId": "ask"}]
         await bench.answer(key, "x")
@@ -47,7 +47,7 @@ def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str)
         bench = Bench()
         key = await bench.start(ASKS)
         with pytest.raises(ClientFault) as caught:
-            await Control(bench.runtime, bench.executor).set_variables(CALLER, key.run_id, {"variables": variables})
+            await RunControl(bench.runtime, bench.executor).set_variables(CALLER, key.run_id, {"variables": variables})
         assert caught.value.code == code
         assert await bench.payloads(key, "variable.changed") == []
 
@@ -62,7 +62,7 @@ def test_a_run_that_has_ended_or_is_not_there_is_told() -> None:
         codes: list[str] = []
         for run_id in (key.run_id, "nobody"):
             with pytest.raises(ClientFault) as caught:
-                await Control(bench.runtime, bench.executor).set_variables(
+                await RunControl(bench.runtime, bench.executor).set_variables(
                     CALLER, run_id, {"variables": {"colour": "b"}}
                 )
             codes.append(caught.value.code)

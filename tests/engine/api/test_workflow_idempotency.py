@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.api.test_workflows import TESTER, V1, V2, opened, refused
 from tests.harness.engine_harness import CALLER, run
-from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 
@@ -58,6 +58,6 @@ def test_of_many_with_the_same_key_one_registers() -> None:
 
 
 def test_without_its_replay_a_key_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Claim, "replay", lambda *_: None)
+    monkeypatch.setattr(IdempotencyClaim, "replay", lambda *_: None)
     with pytest.raises(AssertionError):
         test_one_key_makes_one_registration_until_it_is_forgotten()

@@ -45,9 +45,9 @@ async def read(bench: Bench, version: str | None = None, caller: Principal = CAL
 
 async def nodes_run(bench: Bench, caller: Principal = CALLER) -> list[str]:
     outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
-    stored = await bench.executor.stored(caller.run(outcome.run_id))
+    stored = await bench.executor.read_run(caller.run(outcome.run_id))
     assert stored is not None
-    plan = await bench.catalog.pinned("sample", stored.header.definition)
+    plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
     return list(plan.nodes)
 
 

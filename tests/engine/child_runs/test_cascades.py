@@ -146,7 +146,7 @@ async def _out_of_time() -> str:
 @pytest.mark.rule("kin-08")
 def test_a_node_that_ends_before_its_child_has_it_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_out_of_time) == "cancelled"
-    monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
+    monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
     # The run fails as well, and that is another reason.
     monkeypatch.setattr(Append, "_cascade", lambda append: None)
     assert run(_out_of_time) == "waiting-approval"

@@ -111,6 +111,6 @@ def test_each_child_is_there_once_wherever_the_host_dies(name: str, written: boo
 
 
 def test_a_parent_that_hears_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.engine.decide.transitions.hear", lambda state, given: NOTHING)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.receive_results", lambda state, given: NOTHING)
     with pytest.raises(AssertionError, match="does not go on"):
         everywhere("nested", written=True)

@@ -11,7 +11,7 @@ from tests.harness.child_workflows import GATE, HELD, QUICK, SUB, begun, calls, 
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import transitions
-from weftwork.engine.decide.inputs import ChildNews, Look, PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import ChildrenRecheck, ChildResultsReceived, PauseRequested, ResumeRequested
 from weftwork.engine.host.child_messages import Kin
 from weftwork.engine.run.live_run import bounds_of
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -191,7 +191,7 @@ async def _heard(*tells: Callable[[str], ChildResult]) -> tuple[list[str], int]:
     bench, key = await begun(calls("gate"), GATE)
     (child,) = await kids(bench, key)
     state = await bench.state(key)
-    given = ChildNews("call", tuple(each(child.run_id) for each in tells))
+    given = ChildResultsReceived("call", tuple(each(child.run_id) for each in tells))
     decision = transitions.decide(state, bounds_of(bench.runtime, state), given)
     return [draft.type for draft in decision.events], decision.start == "call"
 
@@ -214,7 +214,7 @@ def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
         bench, key = await begun(calls("gate"), GATE)
         before = await bench.kinds(key)
         for _ in range(3):
-            await bench.executor.ask(key, Look("call"))
+            await bench.executor.ask(key, ChildrenRecheck("call"))
             await settled()
         assert await bench.kinds(key) == before
         assert not bench.executor._live
@@ -225,11 +225,11 @@ def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
 def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterwards() -> None:
     async def work() -> None:
         bench, key = await begun(calls("held"), HELD)
-        assert await bench.executor.ask(key, PauseAsked("immediate")) == "paused"
+        assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
         bench.stage.release("h")
         await settled()
         assert await bench.status(key) == "paused"
-        assert await bench.executor.ask(key, ResumeAsked()) in ("running", "completed")
+        assert await bench.executor.ask(key, ResumeRequested()) in ("running", "completed")
         await settled()
         assert await bench.status(key) == "completed"
 

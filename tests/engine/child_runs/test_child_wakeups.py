@@ -30,7 +30,7 @@ async def _after_the_end() -> str:
 @pytest.mark.rule("kin-05")
 def test_a_node_whose_child_has_ended_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(_after_the_end) == "completed"
-    monkeypatch.setattr("weftwork.engine.decide.transitions.look", lambda *_: NOTHING)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.recheck_children", lambda *_: NOTHING)
     assert run(_after_the_end) == "running"
 
 

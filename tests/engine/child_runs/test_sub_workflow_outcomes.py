@@ -191,7 +191,7 @@ def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
     sabotaged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if sabotaged:
-        monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
+        monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
 
     async def work() -> None:
         bench = Bench()

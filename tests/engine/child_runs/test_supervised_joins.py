@@ -11,7 +11,7 @@ from tests.engine.run.test_waiting_runs import pass_time
 from tests.harness.child_workflows import begun, kids, settled
 from tests.harness.engine_harness import Bench, run
 from tests.harness.supervised_runs import WORKERS, found, let_go, parallel, story
-from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
@@ -78,11 +78,11 @@ def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
 def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second: str) -> None:
     async def work() -> None:
         bench, key = await begun(parallel("a", "b", joinMode="race"), *WORKERS)
-        assert await bench.executor.ask(key, PauseAsked("immediate")) == "paused"
+        assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
         await let_go(bench, first, Failed("busy", "No."))
         await let_go(bench, second)
         assert await bench.status(key) == "paused"
-        await bench.executor.ask(key, ResumeAsked())
+        await bench.executor.ask(key, ResumeRequested())
         await settled()
         assert await bench.status(key) == "failed"
         (failed,) = await bench.payloads(key, "node.failed")

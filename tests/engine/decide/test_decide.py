@@ -6,16 +6,16 @@ import pytest
 
 from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
 from weftwork.engine.decide import transitions as module
-from weftwork.engine.decide.decision import NOTHING, Bounds, Decision
+from weftwork.engine.decide.decision import NOTHING, Decision, RunBounds
 from weftwork.engine.decide.inputs import (
-    CancelAsked,
-    HostBroke,
+    CancelRequested,
+    HostFailed,
     Input,
     NodeCompleted,
     NodeFailed,
     NodeStopped,
+    RunTimedOut,
     Step,
-    TimeUp,
 )
 from weftwork.engine.decide.transitions import decide, run_outputs
 from weftwork.protocol.fold.fold import apply, fold
@@ -25,7 +25,7 @@ from weftwork.protocol.run.events import Fact
 from weftwork.protocol.workflow.plan import Plan
 
 PLAN = plan_of(workflow([node("a"), node("b"), node("c", disabled=True)], [edge("a", "b"), edge("a", "c")]))
-WIDE = Bounds(parallel=64, executions=100, provided=frozenset())
+WIDE = RunBounds(parallel=64, executions=100, provided=frozenset())
 CANCEL = ("weftwork.run.cancel-requested", None, {"reason": "why"})
 BREACH = ("cap.breached", None, {"kind": "run-duration", "limit": 5, "observed": 6})
 STARTED = ("run.started", None, {})
@@ -60,9 +60,9 @@ INPUTS: dict[str, Input] = {
     "failed": NodeFailed("a", "boom", "It broke."),
     "stopped": NodeStopped("a"),
     "late": NodeCompleted("b", {}),
-    "cancel": CancelAsked("why"),
-    "time": TimeUp(5, 5),
-    "broke": HostBroke(),
+    "cancel": CancelRequested("why"),
+    "time": RunTimedOut(5, 5),
+    "broke": HostFailed(),
 }
 ASKED = "weftwork.run.cancel-requested"
 TABLE = {
@@ -127,18 +127,18 @@ def test_without_the_look_at_the_end_an_ended_run_would_go_on(monkeypatch: pytes
 )
 def test_a_cancelled_run_is_cancelling_only_while_a_node_runs(state: str, status: str) -> None:
     folded = state_of(STATES[state])
-    (draft,) = decide(folded, WIDE, CancelAsked("why")).events
+    (draft,) = decide(folded, WIDE, CancelRequested("why")).events
     assert draft.payload == {"reason": "why"}
     apply(folded, Fact(folded.last_sequence + 1, draft.type, draft.payload, 200))
     assert folded.status == status
-    assert decide(folded, WIDE, CancelAsked()) == NOTHING
+    assert decide(folded, WIDE, CancelRequested()) == NOTHING
 
 
 @pytest.mark.rule("run-03")
 def test_the_reason_is_kept_to_the_end() -> None:
     (draft,) = decide(state_of(STATES["cancelling, all stopped"]), WIDE, Step()).events
     assert draft.payload == {"reason": "why"}
-    (draft,) = decide(state_of(STATES["ready"]), WIDE, CancelAsked()).events
+    (draft,) = decide(state_of(STATES["ready"]), WIDE, CancelRequested()).events
     assert draft.payload == {}
 
 
@@ -146,10 +146,10 @@ def test_the_reason_is_kept_to_the_end() -> None:
 @pytest.mark.parametrize(("observed", "shown"), [(0, 6), (5, 6), (6, 6), (9000, 9000)])
 def test_a_time_limit_is_breached_once_and_seen_above_it(observed: int, shown: int) -> None:
     folded = state_of(STATES["running"])
-    (draft,) = decide(folded, WIDE, TimeUp(5, observed)).events
+    (draft,) = decide(folded, WIDE, RunTimedOut(5, observed)).events
     assert draft.payload == {"kind": "run-duration", "limit": 5, "observed": shown}
     apply(folded, Fact(2, draft.type, draft.payload, 200))
-    assert decide(folded, WIDE, TimeUp(5, observed)) == NOTHING
+    assert decide(folded, WIDE, RunTimedOut(5, observed)) == NOTHING
     (end,) = decide(state_of(STATES["breached, all stopped"]), WIDE, Step()).events
     assert end.payload["error"]["code"] == "run_timeout"
 
@@ -157,14 +157,14 @@ def test_a_time_limit_is_breached_once_and_seen_above_it(observed: int, shown: i
 @pytest.mark.rule("lim-03")
 @pytest.mark.parametrize(("limit", "decided"), [(0, "cap.breached"), (1, "node.started>a"), (2, "node.started>a")])
 def test_no_more_nodes_start_than_the_limit_allows(limit: int, decided: str) -> None:
-    bounds = Bounds(64, limit, frozenset())
+    bounds = RunBounds(64, limit, frozenset())
     assert written(decide(state_of(STATES["ready"]), bounds, Step())) == decided
 
 
 @pytest.mark.rule("lim-03")
 def test_the_node_that_was_too_many_is_named() -> None:
     after = a_log(STARTED, on("started", "a"), on("completed", "a"), on("skipped", "c"))
-    (draft,) = decide(state_of(after), Bounds(64, 1, frozenset()), Step()).events
+    (draft,) = decide(state_of(after), RunBounds(64, 1, frozenset()), Step()).events
     assert draft.payload == {"kind": "node-executions", "limit": 1, "observed": 2, "nodeId": "b"}
     assert draft.node_id == "b"
 
@@ -173,7 +173,7 @@ def test_the_node_that_was_too_many_is_named() -> None:
 def test_only_so_many_nodes_run_at_once(parallel: int, decided: str) -> None:
     plan = plan_of(workflow([node("a"), node("b")]))
     folded = state_of(a_log(STARTED, on("started", "a")), plan)
-    assert written(decide(folded, Bounds(parallel, 100, frozenset()), Step())) == decided
+    assert written(decide(folded, RunBounds(parallel, 100, frozenset()), Step())) == decided
 
 
 @pytest.mark.rule("node-01")

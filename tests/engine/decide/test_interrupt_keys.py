@@ -7,7 +7,7 @@ import pytest
 from tests.engine.run.test_waiting_runs import PICK, pass_time
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import ANSWERER, Bench, run
-from weftwork.engine.decide.interrupts import MAX_SAID
+from weftwork.engine.decide.interrupts import MAX_GATE_MESSAGES
 from weftwork.protocol.errors import ClientFault
 
 ALTERNATING = ("accept", "reject")
@@ -147,7 +147,7 @@ def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
     async def work() -> None:
         bench = Bench()
         key = await bench.start(workflow([node("ask", "core.approvalGate", config=config)]))
-        for at in range(MAX_SAID):
+        for at in range(MAX_GATE_MESSAGES):
             more = (
                 {"action": "ask", "question": "why?"} if at % 2 else {"action": ALTERNATING[at // 2 % 2], "voter": "a"}
             )

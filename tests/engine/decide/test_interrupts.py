@@ -8,9 +8,9 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import ANSWERER, CALLER, Bench, quiet, run, until
-from weftwork.engine.api.idempotency import Claim
-from weftwork.engine.api.run_control import Control, Steered, steer
-from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.api.idempotency import IdempotencyClaim
+from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
+from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.ports.node_outcome import Completed, Outcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
@@ -25,18 +25,18 @@ WAITS = workflow([node("first"), ASK, node("last")], [edge("first", "ask"), edge
 
 
 async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "ask", idem: str | None = None) -> Any:
-    claim = Claim(bench.log, bench.clock, CALLER, f"answer/{node_id}", idem, value)
-    if (known := await claim.known(Steered)) is not None:
+    claim = IdempotencyClaim(bench.log, bench.clock, CALLER, f"answer/{node_id}", idem, value)
+    if (known := await claim.find_outcome(ControlOutcome)) is not None:
         return known
-    given = AnswerGiven(node_id, value, ANSWERER, bench.clock.now())
-    outcome = Steered(key.run_id, "", claim.now, node_id)
+    given = AnswerReceived(node_id, value, ANSWERER, bench.clock.now())
+    outcome = ControlOutcome(key.run_id, "", claim.now, node_id)
 
     def late(stored: StoredRun) -> ClientFault:
         rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
         mine = [row["status"] for row in rows if row["nodeId"] == node_id]
         return answer_refusal(mine[-1] if mine else None)
 
-    return await steer(bench.executor, key, claim, given, outcome, late)
+    return await apply_control(bench.executor, key, claim, given, outcome, late)
 
 
 async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def test_an_answer_to_a_paused_run_waits_with_it() -> None:
         bench = Bench()
         key = await bench.start(document)
         await until(lambda: bench.stage.waiting)
-        control = Control(bench.runtime, bench.executor)
+        control = RunControl(bench.runtime, bench.executor)
         with pytest.raises(ClientFault) as caught:
             await control.pause_run(CALLER, key.run_id, {})
         assert caught.value.details == {"runStatus": "waiting-input"}

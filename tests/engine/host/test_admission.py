@@ -8,7 +8,7 @@ from tests.engine.run.test_waiting_runs import pass_time
 from tests.harness.child_workflows import begun, kids, settled
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, run
-from weftwork.engine.host.admission import SEAT_BYTES, Admission
+from weftwork.engine.host.admission import SLOT_BYTES, Admission
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -126,10 +126,10 @@ def test_tenants_do_not_wait_for_each_other() -> None:
         assert admission.admit(RunKey("b", "b1"))
         assert not admission.admit(RunKey("b", "b2"))
         for key in (RunKey("b", "b1"), RunKey("a", "first"), RunKey("a", "a1"), RunKey("b", "b2")):
-            admission.leave(key)
+            admission.free(key)
             for _ in range(5):
                 await asyncio.sleep(0)
-        assert not admission._seats
+        assert not admission._tenants
         return store.woken
 
     assert run(work) == ["b2", "a1"]
@@ -138,10 +138,10 @@ def test_tenants_do_not_wait_for_each_other() -> None:
 def test_a_large_child_takes_several_seats_and_one_that_is_larger_than_the_room_has_it_alone() -> None:
     async def work() -> list[bool]:
         admission = Admission(4, ManualClock(), Store().wake)
-        sizes = {"small": 10, "large": 2 * SEAT_BYTES, "another": 10}
+        sizes = {"small": 10, "large": 2 * SLOT_BYTES, "another": 10}
         admitted = [admission.admit(RunKey("a", name), weight) for name, weight in sizes.items()]
         alone = Admission(4, ManualClock(), Store().wake)
-        admitted += [alone.admit(RunKey("a", "huge"), 99 * SEAT_BYTES), alone.admit(RunKey("a", "small"))]
+        admitted += [alone.admit(RunKey("a", "huge"), 99 * SLOT_BYTES), alone.admit(RunKey("a", "small"))]
         return admitted
 
     assert run(work) == [True, True, False, True, False]
@@ -155,7 +155,7 @@ def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_the
         for name in ("broken", "a1"):
             admission.admit(RunKey("a", name))
         store.away = 1
-        admission.leave(RunKey("a", "first"))
+        admission.free(RunKey("a", "first"))
         for _ in range(10):
             await asyncio.sleep(0)
         assert store.woken == []
@@ -183,17 +183,17 @@ def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> N
     async def work() -> list[str]:
         store = Store()
         admission = Admission(2, ManualClock(), store.wake)
-        admission.hold("doomed")
+        admission.hold_tree("doomed")
         assert not admission.admit(RunKey("a", "d1"), 0, "doomed")
         assert not admission.admit(RunKey("a", "d2"), 0, "doomed")
         assert not admission.admit(RunKey("a", "other"), 0, "sound")
         assert admission.admit(RunKey("b", "b1"), 0, "sound")
-        admission.leave(RunKey("b", "b1"))
-        admission._open("a", admission._seats["a"])
+        admission.free(RunKey("b", "b1"))
+        admission._start_waiting("a", admission._tenants["a"])
         for _ in range(5):
             await asyncio.sleep(0)
         assert store.woken == ["other"]
-        admission.release()
+        admission.release_held()
         for _ in range(5):
             await asyncio.sleep(0)
         return store.woken

@@ -9,33 +9,33 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.flow.basics import CORE
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.ports.storage.definitions import Listed, Registered, Registration
 from weftwork.protocol.errors import ClientFault, HostFault
 
 TYPES = {item.declaration.type_id: item.declaration for item in CORE}
 
 
-async def catalog_of(*documents: dict[str, object], store: MemoryStore | None = None) -> Catalog:
+async def catalog_of(*documents: dict[str, object], store: MemoryStore | None = None) -> WorkflowCatalog:
     store = store or MemoryStore()
     await store.open()
-    catalog = Catalog(store.definitions, TYPES)
+    catalog = WorkflowCatalog(store.definitions, TYPES)
     for document in documents:
         assert await catalog.register(document) == []
     return catalog
 
 
-async def register(catalog: Catalog, document: dict[str, Any], tenant: str = "acme") -> Any:
+async def register(catalog: WorkflowCatalog, document: dict[str, Any], tenant: str = "acme") -> Any:
     plan, violations = catalog.check(document)
     assert plan is not None, violations
     flow = plan.workflow
-    return await catalog.register_for(
+    return await catalog.register_for_tenant(
         Registration(tenant, flow.id, flow.version, flow.digest, 1, "Sample"), plan, 100, None
     )
 
 
-async def nodes_of(catalog: Catalog, tenant: str = "acme", workflow_id: str = "sample") -> list[str] | None:
-    plan = await catalog.find(tenant, workflow_id)
+async def nodes_of(catalog: WorkflowCatalog, tenant: str = "acme", workflow_id: str = "sample") -> list[str] | None:
+    plan = await catalog.find_plan(tenant, workflow_id)
     return None if plan is None else list(plan.nodes)
 
 
@@ -66,13 +66,13 @@ def test_a_tenants_own_definition_stands_before_the_shared_one_of_the_same_id() 
             catalog = await catalog_of(*order)
             assert await nodes_of(catalog, "acme", "same") == ["b"]
             assert await nodes_of(catalog, "other", "same") == ["a"]
-            assert catalog.has(own)
-            assert not catalog.has({**own, "tenantId": "third"})
-            assert (catalog.ids(), await catalog.counts()) == (["same"], (2, 0))
+            assert catalog.has_file_workflow(own)
+            assert not catalog.has_file_workflow({**own, "tenantId": "third"})
+            assert (catalog.public_ids(), await catalog.count_workflows()) == (["same"], (2, 0))
         assert await register(catalog, {**shared, "nodes": [node("c")]}) == Registered()
         assert await nodes_of(catalog, "acme", "same") == ["c"]
         assert await nodes_of(catalog, "other", "same") == ["a"]
-        assert await catalog.counts() == (2, 1)
+        assert await catalog.count_workflows() == (2, 1)
 
     run(prove)
 
@@ -92,7 +92,7 @@ def test_a_version_is_looked_for_where_the_workflow_is() -> None:
             ("other", "1", "file"),
             ("other", "2", None),
         ):
-            found = await catalog.read(tenant, "sample", version)
+            found = await catalog.read_definition(tenant, "sample", version)
             assert (found and msgspec.json.decode(found)["nodes"][0]["id"]) == first, (tenant, version)
 
     run(prove)
@@ -102,13 +102,13 @@ def test_a_run_keeps_the_definition_it_started_with() -> None:
     async def prove() -> None:
         old = workflow([node("a")])
         catalog = await catalog_of(old)
-        first = await catalog.find("acme", old["id"])
+        first = await catalog.find_plan("acme", old["id"])
         assert first is not None
         assert await catalog.register({**old, "version": "2.0", "nodes": [node("b")]}) == []
-        pinned = await catalog.pinned(old["id"], first.workflow.digest)
+        pinned = await catalog.pinned_plan(old["id"], first.workflow.digest)
         assert list(pinned.nodes) == ["a"]
         with pytest.raises(HostFault):
-            await catalog.pinned(old["id"], "0" * 64)
+            await catalog.pinned_plan(old["id"], "0" * 64)
 
     run(prove)
 
@@ -124,7 +124,7 @@ def test_pages_are_merged_from_files_and_registrations() -> None:
             seen: list[tuple[str, str]] = []
             after, more = None, True
             while more:
-                page, more = await catalog.page("acme", after, limit)
+                page, more = await catalog.list_workflows("acme", after, limit)
                 assert len(page) == limit or not more
                 for each in page:
                     of = (each.current.workflow_id, "own") if isinstance(each, Listed) else (each.id, "file")
@@ -132,7 +132,11 @@ def test_pages_are_merged_from_files_and_registrations() -> None:
                 after = seen[-1][0]
             names = [("a", "own"), ("b", "file"), ("d", "own"), ("f", "file"), ("g", "own"), ("h", "file")]
             assert seen == names, limit
-        assert [getattr(each, "id", "") for each in (await catalog.page("other", "d", 9))[0]] == ["e", "f", "h"]
+        assert [getattr(each, "id", "") for each in (await catalog.list_workflows("other", "d", 9))[0]] == [
+            "e",
+            "f",
+            "h",
+        ]
 
     run(prove)
 
@@ -144,10 +148,10 @@ def test_a_start_reads_no_registered_definition() -> None:
         for number in range(50):
             await register(catalog, workflow([node("a")], id=f"w{number}"))
         after = await catalog_of(store=store)
-        assert (after._by_id, len(after._plans._kept), after._digests) == ({}, 0, {})
+        assert (after._by_id, len(after._plans._cache), after._digests) == ({}, 0, {})
         assert await nodes_of(after, "acme", "w7") == ["a"]
-        assert len(after._plans._kept) == 1
-        assert await after.counts() == (0, 50)
+        assert len(after._plans._cache) == 1
+        assert await after.count_workflows() == (0, 50)
 
     run(prove)
 
@@ -156,10 +160,10 @@ def test_a_registered_workflow_that_the_host_can_no_longer_run_is_read_and_not_s
     async def prove() -> None:
         store = MemoryStore()
         await register(await catalog_of(store=store), workflow([node("a", "core.delay", config={"ms": 1})]))
-        poorer = Catalog(store.definitions, {"core.noop": TYPES["core.noop"]})
-        assert await poorer.read("acme", "sample", None) is not None
+        poorer = WorkflowCatalog(store.definitions, {"core.noop": TYPES["core.noop"]})
+        assert await poorer.read_definition("acme", "sample", None) is not None
         with pytest.raises(ClientFault, match="/nodes/0/typeId") as refused:
-            await poorer.find("acme", "sample")
+            await poorer.find_plan("acme", "sample")
         assert refused.value.details == {"pointer": "/workflowId"}
 
     run(prove)

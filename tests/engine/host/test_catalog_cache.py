@@ -11,7 +11,7 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import quiet, run, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.host import catalog as catalog_module
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.ports.storage.definitions import Registered
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -51,11 +51,11 @@ class Slow:
             await gate
 
 
-async def slow_catalog() -> tuple[Catalog, Slow]:
+async def slow_catalog() -> tuple[WorkflowCatalog, Slow]:
     store = MemoryStore()
     await store.open()
     slow: Any = Slow(store.definitions)
-    return Catalog(slow, TYPES), slow
+    return WorkflowCatalog(slow, TYPES), slow
 
 
 async def read_while_registering() -> list[str] | None:
@@ -63,7 +63,7 @@ async def read_while_registering() -> list[str] | None:
     catalog, slow = await slow_catalog()
     await register(catalog, workflow([node("old")], version="1"))
     slow.slow = {"find"}
-    early = asyncio.ensure_future(catalog.find("acme", "sample"))
+    early = asyncio.ensure_future(catalog.find_plan("acme", "sample"))
     await until(lambda: slow.gates["find"])
     await register(catalog, workflow([node("new")], version="2"))
     slow.gates["find"].pop().set_result(None)
@@ -95,7 +95,7 @@ def test_what_is_remembered_is_never_older_than_what_was_registered(scenario: Ca
 
 
 def test_without_counting_writes_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Catalog, "_writes", property(lambda _: 0, lambda *_: None), raising=False)
+    monkeypatch.setattr(WorkflowCatalog, "_writes", property(lambda _: 0, lambda *_: None), raising=False)
     assert run(read_while_registering) == ["old"]
 
 
@@ -140,10 +140,10 @@ def test_the_store_is_asked_once_for_each_workflow_that_is_started() -> None:
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def prove() -> None:
-        monkeypatch.setattr(catalog_module, "ANSWERS_KEPT", 3)
+        monkeypatch.setattr(catalog_module, "MAX_CACHED_DIGESTS", 3)
         catalog, slow = await slow_catalog()
         for name in ("a", "b", "a", "c", "a", "d", "a"):
-            await catalog.find("acme", name)
+            await catalog.find_plan("acme", name)
         assert list(catalog._digests) == [("acme", "c"), ("acme", "d"), ("acme", "a")]
         assert slow.reads == 4
 

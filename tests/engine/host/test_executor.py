@@ -222,7 +222,7 @@ def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
             if step == "end":
                 bench.stage.release("a", Failed("late", "Later."))
                 await bench.end(key)
-            shown = await bench.executor.stored(key)
+            shown = await bench.executor.read_run(key)
             stored = await bench.stored(key)
             assert shown is not None
             assert (shown.header, shown.projection) == (stored.header, stored.projection)

@@ -4,17 +4,17 @@ import pytest
 
 from tests.harness.definitions import node, plan_of, workflow
 from weftwork.engine.host import catalog
-from weftwork.engine.host.catalog import Plans
+from weftwork.engine.host.catalog import PlanCache
 
 
-def made(kept: Plans, name: str, size: int) -> str:
+def made(kept: PlanCache, name: str, size: int) -> str:
     plan = plan_of(workflow([node("a")], name=name))
     kept.keep(plan, size)
     return plan.workflow.digest
 
 
 def test_a_plan_is_found_by_its_digest() -> None:
-    kept = Plans()
+    kept = PlanCache()
     digest = made(kept, "one", 10)
     found = kept.get(digest)
     assert found is not None
@@ -23,8 +23,8 @@ def test_a_plan_is_found_by_its_digest() -> None:
 
 
 def test_the_number_is_bounded_and_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "MOST", 3)
-    kept = Plans()
+    monkeypatch.setattr(catalog, "MAX_CACHED_PLANS", 3)
+    kept = PlanCache()
     first, second, third = (made(kept, name, 1) for name in "abc")
     kept.get(first)
     fourth = made(kept, "d", 1)
@@ -32,8 +32,8 @@ def test_the_number_is_bounded_and_use_counts(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "MOST_BYTES", 100)
-    kept = Plans()
+    monkeypatch.setattr(catalog, "MAX_CACHED_PLAN_BYTES", 100)
+    kept = PlanCache()
     small = [made(kept, str(number), 30) for number in range(3)]
     assert all(kept.get(digest) for digest in small)
     made(kept, "0", 40)

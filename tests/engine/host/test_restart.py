@@ -97,7 +97,7 @@ def test_a_run_that_was_only_created_is_started() -> None:
         bench = Bench()
         await bench.store.open()
         await bench.catalog.register(workflow([node("a")]))
-        plan = await bench.catalog.find("acme", "sample")
+        plan = await bench.catalog.find_plan("acme", "sample")
         assert plan is not None
         header = RunHeader("run-new", CALLER.partition, CALLER.owner, "sample", plan.workflow.digest, 1, {"x": 1})
         await bench.store.log.create(header)

@@ -75,7 +75,7 @@ async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str], at
         await quiet()
         bench.clock.advance(1000)
         await until(lambda: not bench.executor.live_count)
-    shown = await bench.executor.stored(key)
+    shown = await bench.executor.read_run(key)
     stored = await bench.stored(key)
     assert shown is not None
     assert shown.projection == stored.projection
@@ -215,7 +215,7 @@ def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
         bench.stage.release("a")
         await until(lambda: bench.log.appends)
         await quiet()
-        looking = asyncio.create_task(bench.executor.stored(key))
+        looking = asyncio.create_task(bench.executor.read_run(key))
         await quiet()
         assert looking.done(), "it waits for a commit that nobody is making"
         await bench.end(key)

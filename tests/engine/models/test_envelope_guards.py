@@ -6,7 +6,7 @@ from tests.engine.models.test_envelopes import ASKS, GOOD, ONE, outcomes, sendin
 from tests.harness.definitions import header_of, node, plan_of, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import envelopes
-from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered
+from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.envelopes.outcome import Accepted
@@ -37,13 +37,13 @@ def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
     apply(state, Fact(1, "node.started", {"typeId": "core.noop"}, 1, "a"))
     answered = ModelAnswered("a", {"nodeId": "a", "call": "/0.0"}, (), None)
     accepted = Accepted("error", "e", "c", {"code": "c", "message": "m"})
-    sent = EnvelopeSent("a", JudgedEnvelope("a", "error", "c", "e", accepted), OPEN_CONTRACT, None, None)
-    (kept,) = envelopes.keep(state, answered).events
-    assert envelopes.send(state, sent).events
+    sent = EnvelopeEmitted("a", JudgedEnvelope("a", "error", "c", "e", accepted), OPEN_CONTRACT, None, None)
+    (kept,) = envelopes.record_answer(state, answered).events
+    assert envelopes.record_envelope(state, sent).events
     apply(state, Fact(2, kept.type, kept.payload, 1, "a"))
-    assert envelopes.keep(state, answered).events == ()
+    assert envelopes.record_answer(state, answered).events == ()
     apply(state, Fact(3, CANCEL_REQUESTED, {}, 1))
-    assert envelopes.send(state, sent).events == ()
+    assert envelopes.record_envelope(state, sent).events == ()
 
 
 def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:

@@ -10,7 +10,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import Bench, quiet, run
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.decision import Decision
-from weftwork.engine.decide.inputs import EnvelopeSent
+from weftwork.engine.decide.inputs import EnvelopeEmitted
 from weftwork.engine.models import envelope_gate
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
@@ -185,9 +185,9 @@ def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
 @pytest.mark.rule("env-26")
 @pytest.mark.parametrize("guarded", [True, False])
 def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = envelopes.send
+    real = envelopes.record_envelope
 
-    def forgetful(state: RunState, given: EnvelopeSent) -> Decision:
+    def forgetful(state: RunState, given: EnvelopeEmitted) -> Decision:
         known, state.envelopes = state.envelopes, {}
         try:
             return real(state, given)
@@ -206,7 +206,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
         return len(await bench.payloads(key, "log.appended"))
 
     if not guarded:
-        monkeypatch.setattr("weftwork.engine.decide.transitions.send", forgetful)
+        monkeypatch.setattr("weftwork.engine.decide.transitions.record_envelope", forgetful)
     assert (run(work) == 1) is guarded
 
 

@@ -115,9 +115,9 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, whole: bool, guarded: bool) -> None:
     """Both have the run in memory and want to do the same thing; the log lets one of them."""
     if not guarded:
-        real = effect_claims.holds
+        real = effect_claims.holds_claim
         monkeypatch.setattr(
-            "weftwork.engine.run.pending_commit.holds", lambda state, given: real(state, given) is not None
+            "weftwork.engine.run.pending_commit.holds_claim", lambda state, given: real(state, given) is not None
         )
 
     async def work() -> None:

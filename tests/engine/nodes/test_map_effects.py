@@ -62,7 +62,7 @@ def test_an_item_that_somebody_else_has_recorded_is_not_done_again(monkeypatch: 
     running = NodeState("running", entry_sequence=3, map_items={0: "done"})
     state: Any = SimpleNamespace(running={"a": running}, stop=None, pausing=None)
     late, fresh = (EffectClaimed("a", EffectRef("x", item), "event", None, 3) for item in "01")
-    assert (effect_claims.claim(state, late), effect_claims.holds(state, late)) == (NOTHING, False)
-    assert effect_claims.claim(state, fresh).events
-    monkeypatch.setattr(effect_claims, "_is_past", lambda node, place: False)
-    assert effect_claims.claim(state, late).events
+    assert (effect_claims.claim_effect(state, late), effect_claims.holds_claim(state, late)) == (NOTHING, False)
+    assert effect_claims.claim_effect(state, fresh).events
+    monkeypatch.setattr(effect_claims, "_is_recorded", lambda node, place: False)
+    assert effect_claims.claim_effect(state, late).events

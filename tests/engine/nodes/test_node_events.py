@@ -8,7 +8,7 @@ import pytest
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from weftwork.engine import node_events
-from weftwork.engine.api.run_control import Control
+from weftwork.engine.api.run_control import RunControl
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import run_snapshot
@@ -172,7 +172,7 @@ def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_for_no
         assert await bench.status(key) == "completed", await bench.payloads(key, "run.failed")
         text = b"".join(event.document for event in await bench.events(key))
         text += msgspec.json.encode(await shown(bench, key))
-        artifact = await Control(bench.runtime, bench.executor).get_artifact(CALLER, key.run_id, "art")
+        artifact = await RunControl(bench.runtime, bench.executor).get_artifact(CALLER, key.run_id, "art")
         assert b"4711" not in text + msgspec.json.encode(artifact)
         skipped = [each["nodeId"] for each in await bench.payloads(key, "node.skipped")]
         assert skipped == []
@@ -211,7 +211,7 @@ def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
 
     async def work() -> None:
         bench, key = await ended(document)
-        control = Control(bench.runtime, bench.executor)
+        control = RunControl(bench.runtime, bench.executor)
         found = await control.get_artifact(CALLER, key.run_id, "r")
         assert found == {
             "artifactId": "r",

@@ -67,7 +67,7 @@ def test_a_delay_longer_than_a_year_is_refused_with_its_definition() -> None:
         document = workflow([node("a", "core.delay", config={"ms": basics.MAX_DELAY_MS + 1})])
         (violation,) = await bench.catalog.register(document)
         assert (violation.pointer, violation.rule) == ("/nodes/0/config/ms", "maximum")
-        assert bench.catalog.ids() == []
+        assert bench.catalog.public_ids() == []
 
     run(work)
 

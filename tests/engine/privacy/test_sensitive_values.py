@@ -75,7 +75,7 @@ async def everything_shown(bench: Bench, key: RunKey) -> str:
     shown += [event.payload for event in await bench.events(key)]
     shown.append(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
     shown.append(msgspec.json.encode(await bench.stored(key)))
-    shown.append(repr(await bench.executor.stored(key)).encode())
+    shown.append(repr(await bench.executor.read_run(key)).encode())
     shown.append(msgspec.json.encode(await bench.service.list_runs(CALLER, RunQuery())))
     shown.append(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
     return b"\n".join(shown).decode()

@@ -12,7 +12,7 @@ from tests.harness.interrupts import refused
 from tests.harness.supervised_runs import work_on
 from tests.simulation.trust_workflows import MIXERS, OUT
 from weftwork.engine.decide import interrupts
-from weftwork.engine.decide.inputs import VariablesGiven
+from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.people import interrupt_events
@@ -139,7 +139,7 @@ def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
 def test_variables_from_outside_move_no_gate() -> None:
     async def scenario() -> None:
         bench, key = await waiting(gated())
-        await bench.executor.ask(key, VariablesGiven({"a": [OUT, {"action": "accept"}]}))
+        await bench.executor.ask(key, VariablesOverwritten({"a": [OUT, {"action": "accept"}]}))
         await quiet()
         assert await bench.status(key) == "waiting-approval"
 

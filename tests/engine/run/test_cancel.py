@@ -9,7 +9,7 @@ import pytest
 from tests.engine.nodes.test_waiting_nodes import Stubborn
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
-from weftwork.engine.decide.inputs import CancelAsked
+from weftwork.engine.decide.inputs import CancelRequested
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run.pending_commit import RunOver
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
@@ -196,7 +196,7 @@ def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
         bench.stage.release("a")
         await bench.end(key)
         with pytest.raises(RunOver):
-            await live.ask(CancelAsked(), None)
+            await live.ask(CancelRequested(), None)
 
     run(work)
 

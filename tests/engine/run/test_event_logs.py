@@ -160,7 +160,7 @@ def hidden(value: Any) -> Any:
 
 async def check_caches(bench: Bench, key: RunKey) -> None:
     stored = await bench.stored(key)
-    plan = await bench.catalog.pinned(stored.header.workflow_id, stored.header.definition)
+    plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     state = await load_state(bench.store.log, stored.header, plan)
     projection = stored.projection
     assert (projection.status, projection.last_sequence) == (state.status, state.last_sequence)

@@ -242,7 +242,7 @@ def test_old_writes_of_a_variable_are_forgotten() -> None:
     async def work() -> None:
         bench, key = await ended(document)
         stored = await bench.stored(key)
-        plan = await bench.catalog.pinned("sample", stored.header.definition)
+        plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
         state = await load_state(bench.store.log, stored.header, plan)
         assert state.variables == {"n": 200}
         assert len(state.nodes["end"].view._writes.by_name["n"]) < 20

@@ -7,9 +7,9 @@ import pytest
 
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
-from weftwork.engine.api.run_control import Control
+from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control
-from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.errors import ClientFault
@@ -21,11 +21,11 @@ DELAY = workflow([node("wait", "core.delay", config={"ms": 1000})])
 
 
 async def pause(bench: Bench, key: RunKey, idem: str | None = None, **body: Any) -> Any:
-    return await Control(bench.runtime, bench.executor).pause_run(CALLER, key.run_id, body, idem)
+    return await RunControl(bench.runtime, bench.executor).pause_run(CALLER, key.run_id, body, idem)
 
 
 async def resume(bench: Bench, key: RunKey, idem: str | None = None, **body: Any) -> Any:
-    return await Control(bench.runtime, bench.executor).resume_run(CALLER, key.run_id, body, idem)
+    return await RunControl(bench.runtime, bench.executor).resume_run(CALLER, key.run_id, body, idem)
 
 
 @pytest.mark.rule("run-12", "run-13")
@@ -232,8 +232,8 @@ async def _interrupted_too_late() -> int:
     live = bench.executor._live[key]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench.store.log, "append", late)
-        live.send(PauseAsked("immediate"))
-        live.send(ResumeAsked())
+        live.send(PauseRequested("immediate"))
+        live.send(ResumeRequested())
         await bench.end(key)
     (completed,) = await bench.payloads(key, "run.completed")
     return completed["outputs"]["a"]["o"]

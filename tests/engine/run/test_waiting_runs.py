@@ -9,8 +9,8 @@ import pytest
 from tests.engine.decide.test_answers import GATE, asked, asks
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import ANSWERER, Bench, quiet, run
-from weftwork.engine.decide.inputs import AnswerGiven
-from weftwork.engine.decide.interrupts import answer
+from weftwork.engine.decide.inputs import AnswerReceived
+from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.node_outcome import Completed, Outcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
@@ -88,7 +88,7 @@ def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_no
         due = bench.clock.now() + 1000
         state = await bench.state(key)
         for at, code in ((due - 1, None), (due, "interrupt_already_resolved"), (due + 1, "interrupt_already_resolved")):
-            decided = answer(state, AnswerGiven("ask", {"action": "accept"}, ANSWERER, at))
+            decided = answer_interrupt(state, AnswerReceived("ask", {"action": "accept"}, ANSWERER, at))
             assert (decided.refusal.code if decided.refusal is not None else None) == code
         await bench.crash()
         bench.clock.advance(1000)

@@ -79,14 +79,14 @@ def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeyp
         for key in keys:
             feeds.publish(key, batch)
             held = sum(reader._feed.weight for reader in readers.values())
-            assert held == feeds._weight <= bound
+            assert held == feeds._size <= bound
         kept = [key for key in keys if readers[key]._feed.tail]
         assert kept == keys[-count:], "those with the newest news"
         for reader in readers.values():
             assert [event.sequence for event in await reader.next(1)] == [0], "the others read the log"
         for key in keys:
             feeds.leave(key)
-        assert (feeds._weight, feeds._tails) == (0, {})
+        assert (feeds._size, feeds._tails) == (0, {})
 
     run(work)
 

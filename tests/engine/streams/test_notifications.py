@@ -96,7 +96,7 @@ def test_nothing_is_kept_of_a_run_that_nobody_reads() -> None:
         feeds.leave(KEY)
         assert list(feeds._notes._runs) == list(feeds._notes._order) == [OTHER]
         feeds.leave(OTHER)
-        assert (feeds._notes._runs, list(feeds._notes._order), feeds._notes._weight) == ({}, [], 0)
+        assert (feeds._notes._runs, list(feeds._notes._order), feeds._notes._size) == ({}, [], 0)
 
     run(work)
 
@@ -107,7 +107,7 @@ def heaviest(notes: Notes) -> int:
     for number in range(50):
         notes.add(RunKey("live:acme", f"run-{number % 7}"), 0, note(str(number), 100))
         most = max(most, sum(each.weight for kept in notes._runs.values() for each in kept))
-        assert notes._weight == sum(each.weight for kept in notes._runs.values() for each in kept)
+        assert notes._size == sum(each.weight for kept in notes._runs.values() for each in kept)
         assert len(notes._order) == sum(map(len, notes._runs.values()))
     return most
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.workflow import problems as module
 from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES, Problem, check_shape, find_problems
@@ -22,7 +22,9 @@ def registered(document: Any) -> list[tuple[str, str]]:
     async def ask() -> list[tuple[str, str]]:
         store = MemoryStore()
         await store.open()
-        return [(each.pointer, each.message) for each in await Catalog(store.definitions, TYPES).register(document)]
+        return [
+            (each.pointer, each.message) for each in await WorkflowCatalog(store.definitions, TYPES).register(document)
+        ]
 
     return asyncio.run(ask())
 

@@ -6,7 +6,7 @@ from tests.harness.engine_harness import quiet
 from tests.simulation.child_runs.run_tree_driver import POINTS, KinLife
 from tests.simulation.run_driver import _heard as heard
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.decide.inputs import CancelAsked, PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import CancelRequested, PauseRequested, ResumeRequested
 from weftwork.ports import fault_points
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
 
@@ -38,16 +38,16 @@ class KinStorm(KinLife):
     async def _pause(self) -> None:
         found = [each.header.key for each in await self.unended() if each.projection.status == "running"]
         if found:
-            self._asks(self.dice.choice(found), PauseAsked(self.dice.choice(DRAIN_POLICIES)))
+            self._asks(self.dice.choice(found), PauseRequested(self.dice.choice(DRAIN_POLICIES)))
 
     async def _resume(self) -> None:
         paused = [each.header.key for each in await self.unended() if each.projection.status == "paused"]
         if paused:
-            self._asks(self.dice.choice(paused), ResumeAsked())
+            self._asks(self.dice.choice(paused), ResumeRequested())
 
     async def _cancel(self) -> None:
         if (key := await self._any()) is not None:
-            self._asks(key, CancelAsked("enough"))
+            self._asks(key, CancelRequested("enough"))
 
     async def _both(self) -> None:
         """Two quick ones, of the same run or of two of a tree."""
@@ -73,7 +73,7 @@ class KinStorm(KinLife):
         ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL_STATUSES]
         for key in self.dice.sample(ended, min(len(ended), 2)):
             self.deleted.add(key)
-            task = asyncio.create_task(retention._prune(key))
+            task = asyncio.create_task(retention._delete_if_ended(key))
             task.add_done_callback(heard)
             self.asking.add(task)
 

@@ -11,7 +11,7 @@ from tests.simulation.child_runs.child_run_store import KinStore
 from tests.simulation.child_runs.child_run_workflows import Village
 from tests.simulation.run_driver import _heard as heard
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.decide.inputs import AnswerGiven, Input, ResumeAsked
+from weftwork.engine.decide.inputs import AnswerReceived, Input, ResumeRequested
 from weftwork.ports import fault_points
 from weftwork.ports.storage.event_log import RunQuery, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
@@ -149,7 +149,7 @@ class KinLife:
             paused = [each.header.key for each in left if each.projection.status == "paused"]
             waiting = await self._open()
             if paused and (clock.next_wake is None or turn % 2):
-                self._asks(self.dice.choice(paused), ResumeAsked())
+                self._asks(self.dice.choice(paused), ResumeRequested())
             elif waiting and (clock.next_wake is None or turn % 3):
                 self._answers(*self.dice.choice(waiting))
             elif clock.next_wake is not None:
@@ -224,7 +224,7 @@ class KinLife:
         dice = random.Random(f"{workflow_id}{asked.node_id}") if self.same_answer else self.dice
         action = "accept" if dice.random() < 0.9 else "reject"
         value = {"action": action} if asked.kind == "approval" else {}
-        given = AnswerGiven(asked.node_id, value, SOMEBODY, self.bench.clock.now(), asked.interrupt_id)
+        given = AnswerReceived(asked.node_id, value, SOMEBODY, self.bench.clock.now(), asked.interrupt_id)
         self._asks(key, given)
 
     async def _hear(self) -> None:

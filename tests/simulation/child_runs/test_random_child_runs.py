@@ -18,7 +18,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.decide import child_runs as children
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
-from weftwork.engine.decide.inputs import ChildNews, NodeAwaits, Step
+from weftwork.engine.decide.inputs import ChildResultsReceived, NodeAwaitsChildren, Step
 from weftwork.engine.host import executor
 from weftwork.engine.host.child_messages import Kin
 from weftwork.engine.run import activity, inbox
@@ -173,7 +173,7 @@ def test_a_cancellation_that_stays_at_the_top_is_seen(monkeypatch: pytest.Monkey
 
 
 def test_a_node_that_leaves_its_children_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transitions, "leaving", lambda state, draft, cause=None: draft)
+    monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
     with pytest.raises(AssertionError, match="is open though its node has ended"):
         storms(moves=SMALL)
 
@@ -191,7 +191,7 @@ def test_a_child_that_may_be_stored_and_is_not_looked_for_is_seen(monkeypatch: p
 
 
 def test_a_start_that_looks_at_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "Look", lambda *arguments: Step())
+    monkeypatch.setattr(activity, "ChildrenRecheck", lambda *arguments: Step())
     with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
         storms(moves=DEADLY)
 
@@ -209,29 +209,29 @@ def test_news_that_is_forgotten_before_anybody_looked_is_seen(monkeypatch: pytes
 
 
 def test_word_for_an_older_entry_of_a_node_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    hear = children.hear
+    hear = children.receive_results
 
-    def trusting(state: RunState, given: ChildNews) -> Decision:
+    def trusting(state: RunState, given: ChildResultsReceived) -> Decision:
         node = state.nodes.get(given.node_id)
         known = node.children if node is not None else {}
         tells = [
             msgspec.structs.replace(told, child=known[told.key].run_id) if told.key in known else told
-            for told in given.tells
+            for told in given.results
         ]
-        return hear(state, ChildNews(given.node_id, tuple(tells)))
+        return hear(state, ChildResultsReceived(given.node_id, tuple(tells)))
 
-    monkeypatch.setattr(transitions, "hear", trusting)
+    monkeypatch.setattr(transitions, "receive_results", trusting)
     with pytest.raises(AssertionError, match=r"its parent has|of a child that is|other variables|of another entry"):
         storms(300)
 
 
 def test_a_look_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    wait = children.wait
+    wait = children.await_children
 
-    def trusting(state: RunState, given: NodeAwaits) -> Any:
+    def trusting(state: RunState, given: NodeAwaitsChildren) -> Any:
         return wait(state, msgspec.structs.replace(given, heard=state.nodes[given.node_id].last_child_event))
 
-    monkeypatch.setattr(transitions, "wait", trusting)
+    monkeypatch.setattr(transitions, "await_children", trusting)
     with pytest.raises(AssertionError, match=r"twice|owed a look|waits for nobody|counts its children"):
         storms(300, SMALL, fates={"lost": 0.25})
 

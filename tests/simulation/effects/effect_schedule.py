@@ -11,7 +11,7 @@ from tests.simulation.effects.effect_history import CUTS, Where, tell_story
 from tests.simulation.effects.effect_workflows import SECRET, SEEN, Identity, Outside, expected, key_maker
 from tests.simulation.run_driver import CLOCK, SLOTS, Gated, Watched
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.decide.inputs import AnswerGiven, CancelAsked, PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, PauseRequested, ResumeRequested
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -120,7 +120,7 @@ class Storm(Gated):
         mine = [each for each in state.interrupts.values() if each.node_id == what and each.status == "open"]
         if mine:
             found = self._found_out(what, mine[0].data, state.nodes[what].visits)
-            await self.ask(AnswerGiven(what, found, Answerer("somebody"), self.bench.clock.now()))
+            await self.ask(AnswerReceived(what, found, Answerer("somebody"), self.bench.clock.now()))
 
     def _found_out(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
         """A truthful answer: whoever is asked what became of an effect looks whether the world has seen it."""
@@ -162,7 +162,7 @@ class Storm(Gated):
             if what is not None:
                 await self._happen(what)
             elif status == "paused" and (not found or self.dice.random() < 0.5):
-                await self.ask(ResumeAsked())
+                await self.ask(ResumeRequested())
             elif found:
                 await self.let(self.dice.choice(found))
             elif not self.answers and await self._questions():
@@ -190,11 +190,11 @@ class Storm(Gated):
             log.kills = {(log.appends + self.dice.randrange(3), self.dice.choice(["before", "after"]))}
         elif what == "cancel":
             self.done["cancel"] += 1
-            await self.ask(CancelAsked())
+            await self.ask(CancelRequested())
         else:
             assert what in DRAIN_POLICIES
             self.done["pause"] += 1
-            await self.ask(PauseAsked(what))
+            await self.ask(PauseRequested(what))
 
     def _check_once(self) -> None:
         assert not self._wrong, f"the live run is not the fold of its log: {self._wrong}"

@@ -124,7 +124,9 @@ def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.Monke
 
 def test_a_claim_that_is_not_ones_own_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     rivalries()
-    real = effect_claims.holds
-    monkeypatch.setattr(pending_commit, "holds", lambda state, given: None if real(state, given) is None else True)
+    real = effect_claims.holds_claim
+    monkeypatch.setattr(
+        pending_commit, "holds_claim", lambda state, given: None if real(state, given) is None else True
+    )
     with pytest.raises(AssertionError, match=TWICE):
         rivalries()

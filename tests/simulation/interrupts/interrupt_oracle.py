@@ -9,7 +9,7 @@ import msgspec
 
 from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.run_driver import SLOTS
-from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.run.live_run import bounds_of
 from weftwork.ports.storage.event_log import AWAY_MS, InterruptQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Said:
     """What somebody said, marked so that it is found again, and what they were told."""
 
-    given: AnswerGiven
+    given: AnswerReceived
     tag: str
     task: "asyncio.Task[Any] | None" = None
 

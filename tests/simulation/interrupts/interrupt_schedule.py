@@ -12,7 +12,7 @@ from tests.simulation.interrupts.interrupt_workflows import EVERYBODY, SECRET, O
 from tests.simulation.run_driver import Gated
 from tests.simulation.run_driver import _heard as heard
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.engine.decide.inputs import AnswerGiven, CancelAsked, Input, PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, Input, PauseRequested, ResumeRequested
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -128,7 +128,7 @@ class WaitingStorm(Gated):
             clock = self.bench.clock
             waiting = await self._open()
             if state.status == "paused" and (clock.next_wake is None or turn % 2):
-                await self.ask(ResumeAsked())
+                await self.ask(ResumeRequested())
             elif waiting and (clock.next_wake is None or turn % 3):
                 self._answers(self.dice.choice(waiting))
             elif clock.next_wake is not None:
@@ -146,7 +146,7 @@ class WaitingStorm(Gated):
         self.says(asked.node_id, value, by, tag, asked.interrupt_id if self.named or self.dice.random() < 0.5 else "")
 
     def says(self, node_id: str, value: Any, by: Answerer, tag: str, interrupt_id: str = "") -> None:
-        given = AnswerGiven(node_id, value, by, self.bench.clock.now(), interrupt_id)
+        given = AnswerReceived(node_id, value, by, self.bench.clock.now(), interrupt_id)
         said = Said(given, tag)
         self.said.append(said)
         said.task = self._asks(given)
@@ -229,13 +229,13 @@ class WaitingStorm(Gated):
         self.bench.clock.advance(-milliseconds)
 
     async def _pause(self) -> None:
-        await self.ask(PauseAsked(self.dice.choice(DRAIN_POLICIES)))
+        await self.ask(PauseRequested(self.dice.choice(DRAIN_POLICIES)))
 
     async def _resume(self) -> None:
-        await self.ask(ResumeAsked())
+        await self.ask(ResumeRequested())
 
     async def _cancel(self) -> None:
-        await self.ask(CancelAsked())
+        await self.ask(CancelRequested())
 
     async def _kill(self) -> None:
         log = self.bench.log

@@ -60,7 +60,7 @@ class Leaky(Watched):
 
     async def stored(self, *arguments: Any) -> Any:
         self._check()
-        return await self._log.stored(*arguments)
+        return await self._log.read_run(*arguments)
 
     async def unfinished(self, *arguments: Any) -> Any:
         self._check()

@@ -13,7 +13,7 @@ from tests.harness.engine_harness import Bench, quiet, run, waiting_type
 from tests.harness.external_system import working
 from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
 from tests.simulation.interrupts.interrupt_workflows import HOUR, a_document, settled_answer
-from weftwork.engine.decide.inputs import PauseAsked, ResumeAsked
+from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.run import append
 from weftwork.engine.run.append import Append
@@ -128,7 +128,7 @@ def test_parking_without_a_time_to_wake_is_seen(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_alarm_that_is_not_set_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Alarm, "set", lambda *arguments: None)
+    monkeypatch.setattr(Alarm, "schedule", lambda *arguments: None)
     with pytest.raises(AssertionError, match="nobody wakes"):
         storms()
 
@@ -190,12 +190,12 @@ def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
         bench = Bench(working("test.send", body, "once"))
         key = await bench.start(workflow([node("send", "test.send"), node("end")]))
         await quiet()
-        await bench.executor.ask(key, PauseAsked("immediate"), None)
+        await bench.executor.ask(key, PauseRequested("immediate"), None)
         held.set_result(None)
         for _ in range(10):
             await quiet()
         assert await bench.status(key) == "paused"
-        await bench.executor.ask(key, ResumeAsked(), None)
+        await bench.executor.ask(key, ResumeRequested(), None)
         await bench.end(key)
 
     run(work)

@@ -14,7 +14,7 @@ from tests.harness.scripted_model import Model
 from tests.simulation.models.model_schedule import KINDS, LIVELY, PLAN, EnvelopeStorm
 from weftwork.engine import node_events
 from weftwork.engine.decide import envelopes, transitions
-from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered
+from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
 from weftwork.engine.models import model_calls
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.hold_back import HoldBack
@@ -78,16 +78,16 @@ def storms(seeds: int = 200, moves: dict[str, int] | None = None, fates: bool = 
 
 
 def test_a_record_that_is_made_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    send = envelopes.send
+    send = envelopes.record_envelope
 
-    def forgetful(state: RunState, given: EnvelopeSent) -> Any:
+    def forgetful(state: RunState, given: EnvelopeEmitted) -> Any:
         known, state.envelopes = state.envelopes, {}
         try:
             return send(state, given)
         finally:
             state.envelopes = known
 
-    monkeypatch.setattr(transitions, "send", forgetful)
+    monkeypatch.setattr(transitions, "record_envelope", forgetful)
     with pytest.raises(AssertionError, match="recorded twice"):
         storms(fates=True)
 
@@ -100,7 +100,7 @@ class Amnesia(dict[str, Any]):
 
 
 def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    generate, keep = model_calls.Speech.generate, envelopes.keep
+    generate, keep = model_calls.Speech.generate, envelopes.record_answer
 
     async def forgetful(self: Any, request: Any, along: Any) -> Any:
         node = self._state.nodes[self._node_id]
@@ -116,30 +116,30 @@ def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPat
             node.model_answers = known
 
     monkeypatch.setattr(model_calls.Speech, "generate", forgetful)
-    monkeypatch.setattr(transitions, "keep", trusting)
+    monkeypatch.setattr(transitions, "record_answer", trusting)
     with pytest.raises(AssertionError, match="is answered twice"):
         storms()
 
 
 def test_a_handler_apart_from_its_record_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The question of a clarification left to the node, as if no commit held both."""
-    send = envelopes.send
+    send = envelopes.record_envelope
 
-    def apart(state: RunState, given: EnvelopeSent) -> Any:
+    def apart(state: RunState, given: EnvelopeEmitted) -> Any:
         return send(state, msgspec.structs.replace(given, interrupt=None))
 
-    monkeypatch.setattr(transitions, "send", apart)
+    monkeypatch.setattr(transitions, "record_envelope", apart)
     with pytest.raises(AssertionError, match="was handled"):
         storms()
 
 
 def test_what_follows_from_an_answer_and_does_not_stand_with_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = envelopes.keep
+    keep = envelopes.record_answer
 
     def cheap(state: RunState, given: ModelAnswered) -> Any:
         return keep(state, msgspec.structs.replace(given, along=()))
 
-    monkeypatch.setattr(transitions, "keep", cheap)
+    monkeypatch.setattr(transitions, "record_answer", cheap)
     with pytest.raises(AssertionError, match="without cost"):
         storms(20)
 

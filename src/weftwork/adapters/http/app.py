@@ -9,7 +9,7 @@ from weftwork.adapters.http.host_errors import no_store, shutting_down
 from weftwork.adapters.http.message import Disconnected, Request, Response, json_response, segment
 from weftwork.adapters.http.response_writer import Broken
 from weftwork.adapters.http.router import Router
-from weftwork.engine.api.keyring import Keyring, require
+from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document
@@ -118,7 +118,7 @@ class App:
         if route.stream and method == "HEAD":
             raise _wrong_method(found[0])
         if request.principal is not None and route.scope is not None:
-            require(request.principal, route.scope)
+            require_scope(request.principal, route.scope)
         request.params = _params(found[1])
         request.route = route
         return self._handlers[route.operation_id]

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.response_writer import Broken
 from weftwork.engine.api.keyring import Keyring, Principal
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.engine.streams.feeds import READ_BYTES, Reader
 from weftwork.ports.fault_points import point
 from weftwork.protocol.run.events import Event
@@ -53,7 +53,7 @@ class Snapshot:
 class Snapshots:
     """Those that somebody is being sent, by run and sequence."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Runs) -> None:
         self._service = service
         self._turns = asyncio.Semaphore(MADE)
         self._sent: WeakValueDictionary[tuple[RunKey, int], Snapshot] = WeakValueDictionary()
@@ -71,11 +71,11 @@ class Snapshots:
             kept = self._sent.get((run, standing.last_sequence))
             if kept is not None:
                 return kept
-            stored = await self._service.stored(caller, run_id)
+            stored = await self._service.read_run(caller, run_id)
             last = stored.projection.last_sequence
             if known != last:
                 timestamp = (await self._service.get_event(caller, run_id, last)).timestamp
-            body = snapshot_frame(await self._service.shown(stored), last, timestamp).encode()
+            body = snapshot_frame(await self._service.make_snapshot(stored), last, timestamp).encode()
             kept = self._sent[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
             return kept
 
@@ -108,7 +108,7 @@ class Pump:
 
     def __init__(
         self,
-        service: Service,
+        service: Runs,
         keyring: Keyring,
         snapshots: Snapshots,
         request: Request,

@@ -158,7 +158,7 @@ class MemoryEventLog:
         """The run itself, for the ports that keep something beside its log."""
         return self._runs.get(run)
 
-    async def stored(self, run: RunKey) -> StoredRun | None:
+    async def read_run(self, run: RunKey) -> StoredRun | None:
         self._door.enter()
         found = self._runs.get(run)
         return found.stored(with_rows=True) if found is not None else None
@@ -204,7 +204,7 @@ class MemoryEventLog:
         self._door.enter()
         return self._interrupts.get(partition, _NONE_OPEN).page(query)
 
-    async def ready(self) -> None:
+    async def check_ready(self) -> None:
         self._door.enter()
 
     async def sweep(self, created_before: int) -> int:

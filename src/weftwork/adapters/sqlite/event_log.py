@@ -91,7 +91,7 @@ class SqliteEventLog:
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         return await self._read(partial(read_events, run, after, limit, budget=budget))
 
-    async def stored(self, run: RunKey) -> StoredRun | None:
+    async def read_run(self, run: RunKey) -> StoredRun | None:
         return await self._read(partial(find_run, run))
 
     async def projection(self, run: RunKey) -> Projection | None:
@@ -115,7 +115,7 @@ class SqliteEventLog:
     async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
         return await self._read(partial(interrupts.list_interrupts, partition, query))
 
-    async def ready(self) -> None:
+    async def check_ready(self) -> None:
         # An empty transaction: it waits its turn, takes the lock, and mends a writer that had an outage.
         await self._write(lambda _connection: None)
 

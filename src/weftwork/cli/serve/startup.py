@@ -130,7 +130,7 @@ def _admit(host: Host) -> None:
             raise SettingsError("--api-key must look like KEY=TENANT or KEY=TENANT:scope+scope")
         key, tenant, scopes = parsed
         try:
-            host.keyring.admit(key, tenant, scopes)
+            host.keyring.accept_for_process(key, tenant, scopes)
         except ClientFault as fault:
             text = f"--api-key for tenant {tenant!r}: {fault.message}"
             if fault.code != "key_revoked":
@@ -164,7 +164,7 @@ async def _register(host: Host) -> None:
 
 async def _count(host: Host) -> str:
     """How many workflows there are."""
-    files, registered = await host.catalog.counts()
+    files, registered = await host.catalog.count_workflows()
     return f"{files} from files, {registered} registered" if registered else str(files)
 
 
@@ -173,7 +173,7 @@ async def _register_file(host: Host, file: Path) -> list[str]:
         document = read_document(file, MAX_DEFINITION_BYTES)
     except FileUnusable as error:
         return [str(error)]
-    if is_object(document) and host.catalog.has(document):
+    if is_object(document) and host.catalog.has_file_workflow(document):
         return ["/id: a workflow of this id is registered already; the first one stays"]
     return [f"{item.pointer or '/'}: {item.message}" for item in await host.catalog.register(document)]
 
@@ -204,7 +204,7 @@ def _lines(host: Host, address: str, key: str | None, count: str, recovered: int
     if key is not None:
         yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown this once)"
     shown = key or "$KEY"
-    ids = host.catalog.ids()
+    ids = host.catalog.public_ids()
     if ids:
         body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_first(ids)}\"}}'"
         yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}" {body}'

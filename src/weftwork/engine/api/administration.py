@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from weftwork.engine.api.keyring import Keyring
-from weftwork.engine.api.retention import SLICE, Retention
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.api.retention import MAX_PER_CALL, Retention
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.media.asset_sweep import Swept
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.api_keys import KeyRow
@@ -21,7 +21,7 @@ from weftwork.protocol.json.values import is_object
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.definition import Workflow
 
-WORKFLOWS_LISTED: Final = 200
+WORKFLOW_PAGE_SIZE: Final = 200
 """In one answer."""
 
 
@@ -47,12 +47,12 @@ class DropSigningKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kid: str
 
 
-class EndedRuns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EndedRunsFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ask about runs that ended before an instant, in milliseconds since 1970."""
 
     completed_before: int
     tenant: str | None = None
-    limit: int = SLICE
+    limit: int = MAX_PER_CALL
 
 
 class GetWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,35 +70,40 @@ class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: str | None = None
 
 
-class Sweeping(Protocol):
+class AssetSweeper(Protocol):
     """What deletes assets; see AssetSweep."""
 
     async def count(self) -> Usage: ...
 
     async def prune(self, limit: int = ...) -> Swept: ...
 
-    async def strays(self) -> int: ...
+    async def delete_strays(self) -> int: ...
 
 
 class Administration:
     """One answer per request, the same through the socket and straight on the store."""
 
     def __init__(
-        self, keyring: Keyring, retention: Retention, catalog: Catalog, signer: Signer, sweep: Sweeping | None = None
+        self,
+        keyring: Keyring,
+        retention: Retention,
+        catalog: WorkflowCatalog,
+        signer: Signer,
+        sweep: AssetSweeper | None = None,
     ) -> None:
         self._keyring = keyring
-        self._sweep = sweep
+        self._sweeper = sweep
         self._retention = retention
         self._catalog = catalog
         self._signer = signer
         self._operations: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
             "assets.count": self._count_assets,
             "assets.prune": self._prune_assets,
-            "keys.create": self._create,
-            "keys.list": self._list,
-            "keys.revoke": self._revoke,
-            "runs.count": self._count,
-            "runs.prune": self._prune,
+            "keys.create": self._create_key,
+            "keys.list": self._list_keys,
+            "keys.revoke": self._revoke_key,
+            "runs.count": self._count_runs,
+            "runs.prune": self._prune_runs,
             "signing.list": self._list_signing,
             "signing.rotate": self._rotate_signing,
             "signing.drop": self._drop_signing,
@@ -106,7 +111,7 @@ class Administration:
             "workflows.list": self._list_workflows,
         }
 
-    async def answer(self, request: Any) -> dict[str, Any]:
+    async def handle(self, request: Any) -> dict[str, Any]:
         """The result, or an error envelope. Never raises for a bad request."""
         try:
             operation = self._operations.get(str(request.get("operation"))) if is_object(request) else None
@@ -122,63 +127,63 @@ class Administration:
         except HostFault as error:
             return error_document("internal_error", str(error))
 
-    async def _create(self, arguments: Any) -> dict[str, Any]:
+    async def _create_key(self, arguments: Any) -> dict[str, Any]:
         wanted = msgspec.convert(arguments, CreateKey)
         key, row = await self._keyring.create(
             wanted.tenant, wanted.scopes, wanted.mode, wanted.label, wanted.expires_at
         )
-        return {"key": key, **_shown(row)}
+        return {"key": key, **_key_document(row)}
 
-    async def _list(self, arguments: Any) -> dict[str, Any]:
-        return {"keys": [_shown(row) for row in self._keyring.all()]}
+    async def _list_keys(self, arguments: Any) -> dict[str, Any]:
+        return {"keys": [_key_document(row) for row in self._keyring.all()]}
 
-    async def _revoke(self, arguments: Any) -> dict[str, Any]:
-        return _shown(await self._keyring.revoke(msgspec.convert(arguments, RevokeKey).key_id))
+    async def _revoke_key(self, arguments: Any) -> dict[str, Any]:
+        return _key_document(await self._keyring.revoke(msgspec.convert(arguments, RevokeKey).key_id))
 
-    async def _count(self, arguments: Any) -> dict[str, Any]:
-        wanted = msgspec.convert(arguments, EndedRuns)
+    async def _count_runs(self, arguments: Any) -> dict[str, Any]:
+        wanted = msgspec.convert(arguments, EndedRunsFilter)
         return {"runs": await self._retention.count(wanted.completed_before, wanted.tenant)}
 
-    async def _prune(self, arguments: Any) -> dict[str, Any]:
+    async def _prune_runs(self, arguments: Any) -> dict[str, Any]:
         """A slice of the work; ask again as long as there is more."""
-        wanted = msgspec.convert(arguments, EndedRuns)
-        limit = max(1, min(wanted.limit, SLICE))
+        wanted = msgspec.convert(arguments, EndedRunsFilter)
+        limit = max(1, min(wanted.limit, MAX_PER_CALL))
         pruned = await self._retention.prune(wanted.completed_before, wanted.tenant, limit)
         return {"deleted": pruned.deleted, "more": pruned.more}
 
     async def _count_assets(self, arguments: Any) -> dict[str, Any]:
-        found = await self._sweeping().count()
+        found = await self._require_sweeper().count()
         return {"assets": found.count, "bytes": found.size}
 
     async def _prune_assets(self, arguments: Any) -> dict[str, Any]:
         """A slice of the work; ask again as long as there is more. The last one clears away stray bytes too."""
-        swept = await self._sweeping().prune()
-        strays = 0 if swept.more else await self._sweeping().strays()
+        swept = await self._require_sweeper().prune()
+        strays = 0 if swept.more else await self._require_sweeper().delete_strays()
         return {"deleted": swept.deleted, "freed": swept.freed, "strays": strays, "more": swept.more}
 
-    def _sweeping(self) -> Sweeping:
-        if self._sweep is None:
+    def _require_sweeper(self) -> AssetSweeper:
+        if self._sweeper is None:
             raise HostFault("Assets cannot be pruned here.")
-        return self._sweep
+        return self._sweeper
 
     async def _list_signing(self, arguments: Any) -> dict[str, Any]:
-        return {"keys": [self._signing(row) for row in self._signer.all()]}
+        return {"keys": [self._signing_key_document(row) for row in self._signer.all()]}
 
     async def _rotate_signing(self, arguments: Any) -> dict[str, Any]:
-        return self._signing(await self._signer.rotate())
+        return self._signing_key_document(await self._signer.rotate())
 
     async def _drop_signing(self, arguments: Any) -> dict[str, Any]:
         dropped = await self._signer.drop(msgspec.convert(arguments, DropSigningKey).kid)
         return {"dropped": dropped.kid, "signs": self._signer.kid}
 
-    def _signing(self, row: SigningKey) -> dict[str, Any]:
+    def _signing_key_document(self, row: SigningKey) -> dict[str, Any]:
         """What is shown of a signing key: everything but its secret."""
         shown: dict[str, Any] = {"kid": row.kid, "createdAt": iso(row.created_at), "signs": row.kid == self._signer.kid}
         return {**shown, "retiredAt": iso(row.retired_at)} if row.retired_at is not None else shown
 
     async def _get_workflow(self, arguments: Any) -> dict[str, Any]:
         wanted = msgspec.convert(arguments, GetWorkflow)
-        found = await self._catalog.read(wanted.tenant, wanted.workflow_id, wanted.version)
+        found = await self._catalog.read_definition(wanted.tenant, wanted.workflow_id, wanted.version)
         if found is None:
             raise ClientFault("not_found", "There is no such workflow for this tenant.")
         # As text: a definition may be as deep as a request may be.
@@ -186,11 +191,11 @@ class Administration:
 
     async def _list_workflows(self, arguments: Any) -> dict[str, Any]:
         wanted = msgspec.convert(arguments, ListWorkflows)
-        found, more = await self._catalog.page(wanted.tenant, wanted.after, WORKFLOWS_LISTED)
-        return {"workflows": [_listed(each) for each in found], "more": more}
+        found, more = await self._catalog.list_workflows(wanted.tenant, wanted.after, WORKFLOW_PAGE_SIZE)
+        return {"workflows": [_workflow_document(each) for each in found], "more": more}
 
 
-def _listed(found: Listed | Workflow) -> dict[str, Any]:
+def _workflow_document(found: Listed | Workflow) -> dict[str, Any]:
     if isinstance(found, Workflow):
         shown = {"id": found.id, "version": found.version, "name": found.document["name"], "from": "file"}
         return {**shown, "versions": [found.version]}
@@ -199,7 +204,7 @@ def _listed(found: Listed | Workflow) -> dict[str, Any]:
     return {**shown, "versions": list(found.versions)}
 
 
-def _shown(row: KeyRow) -> dict[str, Any]:
+def _key_document(row: KeyRow) -> dict[str, Any]:
     """What is shown of a key: everything but the key and its digest."""
     shown: dict[str, Any] = {
         "keyId": row.key_id,

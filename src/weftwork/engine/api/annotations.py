@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
@@ -27,57 +27,57 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.streams import annotated_frame
 from weftwork.protocol.workflow.plan import Plan
 
-RUNS_KEPT: Final = 64
+MAX_CACHED_REDACTORS: Final = 64
 """Runs whose hidden texts are kept; those of one run are few and short, whatever the run holds."""
 
 
-class Learner:
+class SecretScanner:
     """Hides in a text what its run hides. One log is learnt from at a time, and again only when it has grown."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._turn = asyncio.Semaphore(1)
-        self._kept: OrderedDict[RunKey, tuple[int, Redactor]] = OrderedDict()
+        self._lock = asyncio.Semaphore(1)
+        self._cache: OrderedDict[RunKey, tuple[int, Redactor]] = OrderedDict()
 
-    async def shown(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
+    async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
         """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
         if plan is None:
             hidden = await self._log.hidden(run.header.key)
             return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts
         if not plan.has_sensitive_data or not texts:
             return texts
-        async with self._turn:
+        async with self._lock:
             redactor = await self._redactor(run, plan)
         return redactor.visible_value(texts)
 
     async def _redactor(self, run: StoredRun, plan: Plan) -> Redactor:
         key = run.header.key
-        last, redactor = self._kept.get(key, (-2, None))
+        last, redactor = self._cache.get(key, (-2, None))
         if redactor is None or last < run.projection.last_sequence:
             state = await load_state(self._log, run.header, plan)
             redactor = Redactor(plan)
             redactor.learn_inputs(state.inputs)
             redactor.learn_state(state)
-            self._kept[key] = state.last_sequence, redactor
-        self._kept.move_to_end(key)
-        if len(self._kept) > RUNS_KEPT:
-            self._kept.popitem(last=False)
+            self._cache[key] = state.last_sequence, redactor
+        self._cache.move_to_end(key)
+        if len(self._cache) > MAX_CACHED_REDACTORS:
+            self._cache.popitem(last=False)
         return redactor
 
 
-EVENTS_SEARCHED: Final = 50_000
+MAX_EVENTS_SEARCHED: Final = 50_000
 """The first events of a log, among which the one that is meant has to be: ids are not indexed."""
 PAGE_BYTES: Final = 4 * 2**20
 
 
-class Said(msgspec.Struct, frozen=True):
+class AnnotationResult(msgspec.Struct, frozen=True):
     """An annotation as it is kept."""
 
     document: bytes
     replayed: bool = False
 
 
-class _Outcome(Repeatable, frozen=True, rename="camel"):
+class _AnnotationRecord(ReplayableOutcome, frozen=True, rename="camel"):
     """What is recorded under the caller's key: the id and not the words, which go with the run."""
 
     annotation_id: str
@@ -86,52 +86,54 @@ class _Outcome(Repeatable, frozen=True, rename="camel"):
 class Annotations:
     """Raises ClientFault or StoreUnavailable."""
 
-    def __init__(self, runtime: Runtime, catalog: Catalog, executor: Executor, kept: port.Annotations) -> None:
+    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor, kept: port.Annotations) -> None:
         self._runtime = runtime
         self._catalog = catalog
         self._executor = executor
-        self._kept = kept
-        self._learner = Learner(runtime.log)
+        self._store = kept
+        self._scanner = SecretScanner(runtime.log)
 
-    async def create(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Said:
+    async def create(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None
+    ) -> AnnotationResult:
         """Keep what the caller says of the run, live or ended; durable before it returns."""
         operation = f"createAnnotation/{run_id}"
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, operation, key, document)
-        if (known := await claim.known(_Outcome)) is not None:
-            return await self._repeat(principal, run_id, known)
+        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, operation, key, document)
+        if (known := await claim.find_outcome(_AnnotationRecord)) is not None:
+            return await self._replay(principal, run_id, known)
         annotations.check_annotation(document)
-        stored = await self._executor.stored(principal.run(run_id))
+        stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
-            raise _no_run()
+            raise _run_not_found()
         plan = await self._plan(stored)
         await self._check_target(stored, plan, document.get("target", {}))
-        texts = await self._learner.shown(stored, plan, annotations.annotation_texts(document))
+        texts = await self._scanner.redact(stored, plan, annotations.annotation_texts(document))
         (annotation_id,) = self._runtime.ids.event_ids(1)
         kept = annotations.annotation_document(annotation_id, run_id, principal.key_id, claim.now, document, texts)
-        record = claim.record(_Outcome(annotation_id))
+        record = claim.make_record(_AnnotationRecord(annotation_id))
         new = port.Annotation(annotation_id, kept)
         named = tuple(sorted(referenced_assets(kept, principal.partition)))
-        verdict = await self._kept.add(principal.run(run_id), new, annotations.MAX_ANNOTATIONS, record, named)
+        verdict = await self._store.add(principal.run(run_id), new, annotations.MAX_ANNOTATIONS, record, named)
         if isinstance(verdict, Recorded):
-            return await self._repeat(principal, run_id, claim.replay(verdict.record, _Outcome))
+            return await self._replay(principal, run_id, claim.replay(verdict.record, _AnnotationRecord))
         if verdict == "absent":
-            raise _no_run()
+            raise _run_not_found()
         if verdict == "full":
             raise annotations.annotation_limit_fault()
-        await self._tell(principal, run_id, new, claim.now)
-        return Said(kept)
+        await self._notify_readers(principal, run_id, new, claim.now)
+        return AnnotationResult(kept)
 
     async def page(self, principal: Principal, run_id: str, after: str | None, limit: int) -> port.AnnotationPage:
         """What was said of the run, oldest first; a page ends at 4 MiB and may be short."""
-        page = await self._kept.page(principal.run(run_id), after, limit, PAGE_BYTES)
+        page = await self._store.page(principal.run(run_id), after, limit, PAGE_BYTES)
         if page is None:
-            raise _no_run()
+            raise _run_not_found()
         return page
 
     async def _plan(self, stored: StoredRun) -> Plan | None:
         """The definition of the run, or None if this host can no longer read it."""
         try:
-            return await self._catalog.pinned(stored.header.workflow_id, stored.header.definition)
+            return await self._catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
         except HostFault:
             return None
 
@@ -142,16 +144,18 @@ class Annotations:
             nodes = plan.nodes if plan is not None else [row.name for row in stored.rows if row.kind == "node"]
             if node_id not in nodes:
                 raise invalid("The run has no such node.", "/target/nodeId")
-        if event_id is not None and await self._kept.locate(stored.header.key, event_id, EVENTS_SEARCHED) is None:
-            raise invalid(f"There is no such event among the first {EVENTS_SEARCHED} of the run.", "/target/eventId")
+        if event_id is not None and await self._store.locate(stored.header.key, event_id, MAX_EVENTS_SEARCHED) is None:
+            raise invalid(
+                f"There is no such event among the first {MAX_EVENTS_SEARCHED} of the run.", "/target/eventId"
+            )
 
-    async def _repeat(self, principal: Principal, run_id: str, outcome: _Outcome) -> Said:
-        found = await self._kept.find(principal.run(run_id), outcome.annotation_id)
+    async def _replay(self, principal: Principal, run_id: str, outcome: _AnnotationRecord) -> AnnotationResult:
+        found = await self._store.find(principal.run(run_id), outcome.annotation_id)
         if found is None:
-            raise _no_run()
-        return Said(found.document, outcome.replayed)
+            raise _run_not_found()
+        return AnnotationResult(found.document, outcome.replayed)
 
-    async def _tell(self, principal: Principal, run_id: str, new: port.Annotation, now: int) -> None:
+    async def _notify_readers(self, principal: Principal, run_id: str, new: port.Annotation, now: int) -> None:
         """Let those who read the run know. A run without events has nothing that this could come behind."""
         run = principal.run(run_id)
         standing = await self._executor.projection(run)
@@ -161,5 +165,5 @@ class Annotations:
             self._runtime.feeds.tell(run, sequence, frame)
 
 
-def _no_run() -> ClientFault:
+def _run_not_found() -> ClientFault:
     return ClientFault("not_found", "There is no such run.")

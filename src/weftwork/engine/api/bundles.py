@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import EventLog
@@ -12,26 +12,26 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
 from weftwork.protocol.run.projection import StoredRun
 
-PAGE: Final = 256
+PAGE_EVENTS: Final = 256
 PAGE_BYTES: Final = 65_536
 """Read of the log at once; the event that reaches it is the last."""
-READS: Final = 4
+MAX_CONCURRENT_READS: Final = 4
 """Pages read at the same time, however many bundles are being written."""
 
 
-class Pieces:
+class BundleStream:
     """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
 
     def __init__(self, bundle: DebugBundle, log: EventLog, run: StoredRun, turns: asyncio.Semaphore) -> None:
         self._bundle = bundle
         self._log = log
         self._key = run.header.key
-        self._turns = turns
+        self._reads = turns
         self._next: bytes | None = bundle.head
         self._sequence = -1
         self._ended = False
 
-    async def next(self) -> bytes | None:
+    async def next_chunk(self) -> bytes | None:
         """The next piece; None behind the last one. Raises StoreUnavailable, or ClientFault for a run that was deleted
         meanwhile: what was given until then is no document."""
         if self._next is not None:
@@ -42,10 +42,10 @@ class Pieces:
         if self._bundle.is_full or self._sequence >= self._bundle.last_sequence:
             self._ended = True
             return self._bundle.tail()
-        async with self._turns:
+        async with self._reads:
             # Stores that have everything at hand do not wait, and others must have their turn.
             await asyncio.sleep(0)
-            page = await self._log.read(self._key, self._sequence, PAGE, PAGE_BYTES)
+            page = await self._log.read(self._key, self._sequence, PAGE_EVENTS, PAGE_BYTES)
         if not page:
             raise ClientFault("not_found", "There is no such run.")
         self._sequence = page[-1].sequence
@@ -55,25 +55,25 @@ class Pieces:
 class Bundles:
     """Raises ClientFault or StoreUnavailable."""
 
-    def __init__(self, runtime: Runtime, service: Service, version: str) -> None:
+    def __init__(self, runtime: Runtime, service: Runs, version: str) -> None:
         self._log = runtime.log
         self._clock = runtime.clock
         self._service = service
         self._assets = runtime.assets
         self.version = version
-        self._turns = asyncio.Semaphore(READS)
+        self._reads = asyncio.Semaphore(MAX_CONCURRENT_READS)
 
-    async def begin(
+    async def open(
         self, principal: Principal, run_id: str, most_events: int | None = None, cap: int = MAX_BYTES
-    ) -> Pieces:
+    ) -> BundleStream:
         """A bundle of the caller's run, as it stands now."""
-        run = await self._service.stored(principal, run_id)
-        snapshot = await self._service.shown(run)
-        link = self.link(principal.partition, run_id)
+        run = await self._service.read_run(principal, run_id)
+        snapshot = await self._service.make_snapshot(run)
+        link = self.media_link(principal.partition, run_id)
         bundle = DebugBundle(run, snapshot, self.version, self._clock.now(), most_events, cap, link)
-        return Pieces(bundle, self._log, run, self._turns)
+        return BundleStream(bundle, self._log, run, self._reads)
 
-    def link(self, partition: str, run_id: str) -> AssetLink | None:
+    def media_link(self, partition: str, run_id: str) -> AssetLink | None:
         """bundle-08: makes the URLs that the host gives to media of a run; None where no assets are kept."""
         assets = self._assets
         if assets is None:

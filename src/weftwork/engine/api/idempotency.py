@@ -12,17 +12,17 @@ from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.wire import idempotency
 
 
-class Repeatable(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayableOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a mutation, which is given again as it was."""
 
     replayed: bool = False
 
 
-T = TypeVar("T", bound=Repeatable)
+T = TypeVar("T", bound=ReplayableOutcome)
 S = TypeVar("S")
 
 
-class Claim:
+class IdempotencyClaim:
     """idem-01 (OpenWOP idempotency): made for every mutation; without a key it keeps nothing."""
 
     __slots__ = ("_fingerprint", "_log", "_partition", "_slot", "now")
@@ -40,7 +40,7 @@ class Claim:
             self._slot = idempotency.record_key(self._partition, operation, key)
             self._fingerprint = idempotency.body_fingerprint(body)
 
-    async def known(self, kind: type[T]) -> T | None:
+    async def find_outcome(self, kind: type[T]) -> T | None:
         """What this key led to before. Raises ClientFault if that was another body."""
         if self._slot is None:
             return None
@@ -53,22 +53,22 @@ class Claim:
         idempotency.check_fingerprint(record.fingerprint, self._fingerprint)
         return msgspec.structs.replace(msgspec.json.decode(record.outcome, type=kind), replayed=True)
 
-    def record(self, outcome: Any) -> IdempotencyRecord | None:
+    def make_record(self, outcome: Any) -> IdempotencyRecord | None:
         """The record to commit with the work, or None without a key."""
-        return self._record(self._slot, outcome) if self._slot is not None else None
+        return self._build_record(self._slot, outcome) if self._slot is not None else None
 
-    def record_of(self, outcome: Callable[[S], Any]) -> Callable[[S], IdempotencyRecord] | None:
+    def record_maker(self, outcome: Callable[[S], Any]) -> Callable[[S], IdempotencyRecord] | None:
         """The same where the work itself says what the outcome is."""
         slot = self._slot
-        return (lambda said: self._record(slot, outcome(said))) if slot is not None else None
+        return (lambda said: self._build_record(slot, outcome(said))) if slot is not None else None
 
-    async def keep(self, outcome: T) -> T:
+    async def save(self, outcome: T) -> T:
         """Record an outcome that no commit goes with; the one that counts, if the same request was first."""
-        record = self.record(outcome)
+        record = self.make_record(outcome)
         taken = await self._log.remember(record) if record is not None else None
         return self.replay(taken.record, type(outcome)) if taken is not None else outcome
 
-    def _record(self, slot: str, outcome: Any) -> IdempotencyRecord:
+    def _build_record(self, slot: str, outcome: Any) -> IdempotencyRecord:
         oldest = idempotency.expired_before(self.now)
         return IdempotencyRecord(
             self._partition, slot, self._fingerprint, msgspec.json.encode(outcome), self.now, oldest

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import Claim
-from weftwork.engine.api.keyring import Principal, require
-from weftwork.engine.api.run_control import Steered, steer
-from weftwork.engine.decide.inputs import AnswerGiven
+from weftwork.engine.api.idempotency import IdempotencyClaim
+from weftwork.engine.api.keyring import Principal, require_scope
+from weftwork.engine.api.run_control import ControlOutcome, apply_control
+from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
@@ -54,19 +54,19 @@ class InterruptLinks:
         self._clock = clock
         self._ids = ids
         self._prefix = prefix
-        self.public = public
-        self._lasts = link_days * DAY_MS
+        self.public_url = public
+        self._default_lifetime_ms = link_days * DAY_MS
 
     def path(self, text: str) -> str:
         return self._prefix + text
 
     def url(self, text: str) -> str:
         """Absolute where it is known how the host is reached, else the path."""
-        return self.public + self.path(text)
+        return self.public_url + self.path(text)
 
     def for_reader(self, run: RunKey, row: dict[str, Any], intent: Intent) -> str:
         """tok-03 (readings, Interrupt tokens): the token that comes with a read of an open interrupt."""
-        return self._made(run, row, intent, None, READ_TOKEN_MS)[0]
+        return self._sign(run, row, intent, None, READ_TOKEN_MS)[0]
 
     def for_person(
         self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, seconds: int | None
@@ -74,10 +74,10 @@ class InterruptLinks:
         """tok-03 (readings, Interrupt tokens): lasts to the deadline of the interrupt, or the days of the setting if it
         has none; `seconds` can make that shorter, never longer."""
         due = _due(row)
-        longest = self._lasts if due is None else max(0, due - self._clock.now())
-        return self._made(run, row, intent, person, longest if seconds is None else min(longest, seconds * 1000))
+        longest = self._default_lifetime_ms if due is None else max(0, due - self._clock.now())
+        return self._sign(run, row, intent, person, longest if seconds is None else min(longest, seconds * 1000))
 
-    def opened(self, text: str) -> InterruptToken:
+    def open_token(self, text: str) -> InterruptToken:
         """tok-04: what a token says, now that it can be believed. Raises ClientFault.
 
         Its form first, then its signature, then its time; nothing has been looked up for a token that we did not make.
@@ -92,7 +92,7 @@ class InterruptLinks:
             raise expired_token_fault()
         return token
 
-    def _made(
+    def _sign(
         self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, lasts: int
     ) -> tuple[str, InterruptToken]:
         token = InterruptToken(
@@ -114,10 +114,10 @@ def _due(row: dict[str, Any]) -> int | None:
     return parse_iso(text) if text is not None else None
 
 
-RESPOND: Final = "approvals:respond"
-DELEGATE: Final = "approvals:delegate"
-OVERRIDE: Final = "approvals:override"
-_INSPECTED: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
+RESPOND_SCOPE: Final = "approvals:respond"
+DELEGATE_SCOPE: Final = "approvals:delegate"
+OVERRIDE_SCOPE: Final = "approvals:override"
+_INSPECT_MEMBERS: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
 
 Row = dict[str, Any]
 """The state row of an interrupt, decoded."""
@@ -131,32 +131,32 @@ class Interrupts:
         self._executor = executor
         self._links = links
 
-    async def of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
+    async def list_of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
         """Those of one run in the order in which they were asked: the open ones, or all."""
-        stored = await self._executor.stored(principal.run(run_id))
+        stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
             raise ClientFault("not_found", "There is no such run.")
-        rows = [row for row in _rows(stored) if closed or row["status"] == "open"]
+        rows = [row for row in _interrupt_rows(stored) if closed or row["status"] == "open"]
         workflow_id = stored.header.workflow_id
-        return {"interrupts": [self._shown(principal, run_id, workflow_id, row) for row in rows]}
+        return {"interrupts": [self._document(principal, run_id, workflow_id, row) for row in rows]}
 
-    async def inbox(self, principal: Principal, query: InterruptQuery) -> dict[str, Any]:
+    async def list_open(self, principal: Principal, query: InterruptQuery) -> dict[str, Any]:
         """A page of the tenant's open ones, oldest first."""
         page = await self._runtime.log.list_interrupts(principal.partition, query)
         shown = [
-            self._shown(principal, each.run_id, each.workflow_id, msgspec.json.decode(each.row))
+            self._document(principal, each.run_id, each.workflow_id, msgspec.json.decode(each.row))
             for each in page.interrupts
         ]
         document: dict[str, Any] = {"interrupts": shown}
         if page.more and page.last is not None:
-            document["nextCursor"] = as_cursor(page.last)
+            document["nextCursor"] = encode_cursor(page.last)
         return document
 
     def with_tokens(self, principal: Principal, snapshot: dict[str, Any]) -> dict[str, Any]:
         """tok-05: the snapshot of a run as a caller gets it: what it waits for, and what opens that."""
         for row in (*snapshot.get("interrupts", ()), snapshot.get("interrupt")):
             if row is not None and "interruptToken" not in row:
-                row |= _callback(self._minted(principal, snapshot["runId"], row))
+                row |= _callback_members(self._mint_token(principal, snapshot["runId"], row))
         return snapshot
 
     async def resolve(
@@ -167,26 +167,28 @@ class Interrupts:
         document: Any,
         key: str | None = None,
         interrupt_id: str | None = None,
-    ) -> Steered:
+    ) -> ControlOutcome:
         """int-06: exactly one answer counts, and it is durable before it is acknowledged."""
         # With the principal: the vote of another one is another request, though key and body may be the same.
         place = "\0".join((principal.key_id, run_id, node_id, interrupt_id or ""))
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"resolveInterrupt/{place}", key, document)
-        if (known := await claim.known(Steered)) is not None:
+        claim = IdempotencyClaim(
+            self._runtime.log, self._runtime.clock, principal, f"resolveInterrupt/{place}", key, document
+        )
+        if (known := await claim.find_outcome(ControlOutcome)) is not None:
             return known
         schema.require("resolve-interrupt", document)
         by = Answerer(
             principal.key_id,
             frozenset({principal.label} - {""}),
-            may_delegate=DELEGATE in principal.scopes,
-            may_override=OVERRIDE in principal.scopes,
+            may_delegate=DELEGATE_SCOPE in principal.scopes,
+            may_override=OVERRIDE_SCOPE in principal.scopes,
         )
-        given = AnswerGiven(node_id, document["resumeValue"], by, claim.now, interrupt_id or "")
+        given = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id or "")
         return await self._answer(principal.run(run_id), claim, given)
 
-    async def decide(
+    async def resolve_approval(
         self, principal: Principal, run_id: str, node_id: str, document: Any, key: str | None = None
-    ) -> Steered:
+    ) -> ControlOutcome:
         """`resolve` under its older name, where the body may be the answer itself."""
         if not (is_object(document) and "resumeValue" in document):
             if schema.check("resolve-approval", document):
@@ -202,14 +204,14 @@ class Interrupts:
         if person is not None and not is_person_name(person):
             raise invalid("for is a name without control characters.", "/for")
         if person is not None and person not in (principal.key_id, principal.label):
-            require(principal, DELEGATE)
-        stored = await self._executor.stored(principal.run(run_id))
+            require_scope(principal, DELEGATE_SCOPE)
+        stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
             raise ClientFault("not_found", "There is no such run.")
-        mine = [row for row in _rows(stored) if row["nodeId"] == node_id]
+        mine = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in mine if row["status"] == "open"), None)
         if row is None:
-            raise answer_refusal(_last_word(mine))
+            raise answer_refusal(_final_status(mine))
         if intent == "resolve" and _needs_key(row):
             raise ClientFault("forbidden", "This gate takes answers with a key only: a link can only show it.")
         if intent == "resolve":
@@ -219,30 +221,30 @@ class Interrupts:
         )
         made: dict[str, Any] = {"runId": run_id, "nodeId": node_id, "interruptId": row["interruptId"], "intent": intent}
         made |= {"token": text, "path": self._links.path(text), "expiresAt": iso(token.expires_at)}
-        if self._links.public:
+        if self._links.public_url:
             made["url"] = self._links.url(text)
         return made
 
-    def check(self, text: str, intent: Intent) -> InterruptToken:
+    def check_token(self, text: str, intent: Intent) -> InterruptToken:
         """tok-04: what a token says, if it can be believed, has not expired and lets its bearer do this."""
-        token = self._links.opened(text)
+        token = self._links.open_token(text)
         if intent == "resolve" and token.intent != "resolve":
             raise ClientFault("forbidden", "This link shows the question; it does not answer it.")
         return token
 
     async def inspect(self, text: str, intent: Intent = "inspect") -> dict[str, Any]:
         """tok-04: the question behind a token, or why it cannot be seen, or with the intent answered, any more."""
-        token = self.check(text, intent)
-        stored = await self._executor.stored(RunKey(token.tenant, token.run_id))
-        mine = [row for row in _rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
+        token = self.check_token(text, intent)
+        stored = await self._executor.read_run(RunKey(token.tenant, token.run_id))
+        mine = [row for row in _interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
         if stored is None or not mine:
             raise unknown_token_fault()
         if mine[0]["status"] != "open":
             raise answer_refusal(mine[0]["status"])
-        me = _voice(token)
+        me = _voter(token)
         voted = next((vote["action"] for vote in mine[0].get("votes", ()) if vote["voter"] == me), None)
         return {
-            **{name: mine[0][name] for name in _INSPECTED if name in mine[0]},
+            **{name: mine[0][name] for name in _INSPECT_MEMBERS if name in mine[0]},
             **({"for": token.person} if token.person is not None else {}),
             **({"voted": voted} if voted is not None else {}),
             "workflowId": stored.header.workflow_id,
@@ -253,53 +255,53 @@ class Interrupts:
             "expiresAt": iso(token.expires_at),
         }
 
-    async def resolve_by_token(self, text: str, document: Any, key: str | None = None) -> Steered:
+    async def resolve_by_token(self, text: str, document: Any, key: str | None = None) -> ControlOutcome:
         """tok-04, int-06: as `resolve`, by whoever has the link. The body is judged after the token."""
-        token = self.check(text, "resolve")
+        token = self.check_token(text, "resolve")
         bearer = _bearer(token)
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
-        claim = Claim(self._runtime.log, self._runtime.clock, bearer, operation, key, document)
-        if (known := await claim.known(Steered)) is not None:
+        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, bearer, operation, key, document)
+        if (known := await claim.find_outcome(ControlOutcome)) is not None:
             return known
         schema.require("resolve-interrupt", document)
         names = frozenset({token.person} if token.person is not None else ())
         # appr-03: one link is one voice, however many names it gives itself.
-        by = Answerer(bearer.key_id, names, bound_person=_voice(token), has_key=False)
-        given = AnswerGiven(token.node_id, document["resumeValue"], by, claim.now, token.interrupt_id)
+        by = Answerer(bearer.key_id, names, bound_person=_voter(token), has_key=False)
+        given = AnswerReceived(token.node_id, document["resumeValue"], by, claim.now, token.interrupt_id)
         try:
             return await self._answer(bearer.run(token.run_id), claim, given)
         except ClientFault as fault:
             # A run that was deleted, or of a store from before it: as if the token were forged.
             raise (unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
 
-    async def _answer(self, run: RunKey, claim: Claim, given: AnswerGiven) -> Steered:
+    async def _answer(self, run: RunKey, claim: IdempotencyClaim, given: AnswerReceived) -> ControlOutcome:
         def late(stored: StoredRun) -> ClientFault:
-            rows = [row for row in _rows(stored) if row["nodeId"] == given.node_id]
+            rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == given.node_id]
             wanted = [row for row in rows if given.interrupt_id in ("", row["interruptId"])]
-            return answer_refusal(_last_word(wanted))
+            return answer_refusal(_final_status(wanted))
 
-        outcome = Steered(run.run_id, "", claim.now, given.node_id)
-        steered = await steer(self._executor, run, claim, given, outcome, late)
+        outcome = ControlOutcome(run.run_id, "", claim.now, given.node_id)
+        steered = await apply_control(self._executor, run, claim, given, outcome, late)
         point("answer.durable")
         return steered
 
-    def _shown(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:
+    def _document(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:
         shown = {**row, "runId": run_id, "workflowId": workflow_id, "createdAt": row["requestedAt"]}
-        return shown | _tokens(self._minted(principal, run_id, row)) if row["status"] == "open" else shown
+        return shown | _token_members(self._mint_token(principal, run_id, row)) if row["status"] == "open" else shown
 
-    def _minted(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
+    def _mint_token(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
         """tok-05 (readings, Interrupt tokens): a read gives no more than the key itself may do."""
-        intent: Intent = "resolve" if RESPOND in principal.scopes and not _needs_key(row) else "inspect"
+        intent: Intent = "resolve" if RESPOND_SCOPE in principal.scopes and not _needs_key(row) else "inspect"
         text = self._links.for_reader(principal.run(run_id), row, intent)
         return text, self._links.url(text), intent
 
 
-def as_cursor(place: str) -> str:
+def encode_cursor(place: str) -> str:
     """The place that a store names as the end of a page, as callers are given it: safe in a query."""
     return urlsafe_b64encode(place.encode()).rstrip(b"=").decode()
 
 
-def of_cursor(text: str) -> str:
+def decode_cursor(text: str) -> str:
     """The inverse; of a text that is no cursor, a place that no store knows."""
     try:
         return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
@@ -307,15 +309,15 @@ def of_cursor(text: str) -> str:
         return ""
 
 
-def _callback(minted: tuple[str, str, Intent]) -> dict[str, str]:
+def _callback_members(minted: tuple[str, str, Intent]) -> dict[str, str]:
     return {"interruptToken": minted[0], "callbackUrl": minted[1], "tokenIntent": minted[2]}
 
 
-def _tokens(minted: tuple[str, str, Intent]) -> dict[str, str]:
-    return {"token": minted[0], **_callback(minted)}
+def _token_members(minted: tuple[str, str, Intent]) -> dict[str, str]:
+    return {"token": minted[0], **_callback_members(minted)}
 
 
-def _rows(stored: StoredRun) -> list[Row]:
+def _interrupt_rows(stored: StoredRun) -> list[Row]:
     """All of a run, in the order in which they were asked."""
     rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
     return sorted(rows, key=lambda row: (row["requestedAt"], int(row["interruptId"].rpartition(".")[2])))
@@ -334,23 +336,23 @@ def _check_approver(row: Row, person: str | None) -> None:
         raise invalid(text, "/for", supported=named)
 
 
-def _last_word(rows: list[Row]) -> str | None:
+def _final_status(rows: list[Row]) -> str | None:
     """What became of the newest of these, which is the only one that can have been open at the end."""
     if not rows:
         return None
     return "cancelled" if any(row["status"] == "cancelled" for row in rows) else rows[-1]["status"]
 
 
-def _own_name(token: InterruptToken) -> str:
+def _link_principal(token: InterruptToken) -> str:
     return f"link:{token.jti}"
 
 
-def _voice(token: InterruptToken) -> str:
+def _voter(token: InterruptToken) -> str:
     """appr-03: whose answer one is that comes by this link."""
-    return token.person or _own_name(token)
+    return token.person or _link_principal(token)
 
 
 def _bearer(token: InterruptToken) -> Principal:
     """Whoever has the link: in the tenant of the one who made it, and without any scope."""
     mode, _, tenant = token.tenant.partition(":")
-    return Principal.of(_own_name(token), tenant, "test" if mode == "test" else "live", frozenset())
+    return Principal.of(_link_principal(token), tenant, "test" if mode == "test" else "live", frozenset())

@@ -42,14 +42,14 @@ class Principal(msgspec.Struct, frozen=True):
         return Owner(self.tenant, self.key_id)
 
 
-def require(principal: Principal, scope: str) -> None:
+def require_scope(principal: Principal, scope: str) -> None:
     """auth-01 (OpenWOP auth): the key holds the scope, or 403 naming the scope it lacks."""
     if scope not in principal.scopes:
         raise ClientFault("forbidden", f"This key lacks the scope {scope}.", {"scopeRequired": scope})
 
 
 LIVE_KEY_PREFIX = "hk_live_"
-AT_START = "given at start"
+STARTUP_LABEL = "given at start"
 """The label of keys that were; it is nobody's name."""
 
 
@@ -65,24 +65,24 @@ class Keyring:
         self._rows: dict[bytes, tuple[KeyRow, Principal]] = {}
         self._by_id: dict[str, KeyRow] = {}
         self._pepper = ids.token().encode()
-        self._quick: dict[bytes, bytes] = {}
+        self._quick_digests: dict[bytes, bytes] = {}
         """Digests of keys that were good before, under a hash that costs a tenth and never leaves the process."""
 
     async def load(self) -> None:
         self._salt = await self._keys.salt()
         for row in await self._keys.all():
-            self._hold(row)
+            self._cache(row)
 
     def authenticate(self, key: str | None) -> Principal:
         """auth-02 (OpenWOP auth): the caller behind a key; anything but a valid key is 401."""
         if not key:
             raise ClientFault("unauthenticated", "Send an API key: Authorization: Bearer <key>.")
         quick = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), key=self._pepper, digest_size=32).digest()
-        digest = self._quick.get(quick) or self._digest(key)
+        digest = self._quick_digests.get(quick) or self._digest(key)
         held = self._rows.get(digest)
         if held is None or not hmac.compare_digest(held[0].digest, digest):
             raise ClientFault("unauthenticated", "This API key is not known here.")
-        self._quick[quick] = digest
+        self._quick_digests[quick] = digest
         self._check(held[0])
         return held[1]
 
@@ -110,16 +110,16 @@ class Keyring:
         row = self._row(key, tenant, scopes, label, expires_at)
         await self._keys.put(row)
         point("key.stored")
-        self._hold(row)
+        self._cache(row)
         return key, row
 
-    def admit(self, key: str, tenant: str, scopes: Iterable[str] | None) -> KeyRow:
+    def accept_for_process(self, key: str, tenant: str, scopes: Iterable[str] | None) -> KeyRow:
         """Accept a key for as long as this process lives; nothing is stored. A revoked key stays revoked."""
-        row = self._row(key, tenant, scopes, AT_START, None)
+        row = self._row(key, tenant, scopes, STARTUP_LABEL, None)
         held = self._rows.get(row.digest)
         if held is not None and held[0].revoked_at is not None:
             raise ClientFault("key_revoked", "This key was revoked; use another.")
-        self._hold(row)
+        self._cache(row)
         return row
 
     async def revoke(self, key_id: str) -> KeyRow:
@@ -130,7 +130,7 @@ class Keyring:
         if row.revoked_at is None:
             row = msgspec.structs.replace(row, revoked_at=self._clock.now())
             await self._keys.put(row)
-            self._hold(row)
+            self._cache(row)
         return row
 
     def all(self) -> list[KeyRow]:
@@ -160,8 +160,8 @@ class Keyring:
     def _digest(self, key: str) -> bytes:
         return hmac.digest(self._salt, key.encode("utf-8", "surrogateescape"), hashlib.sha256)
 
-    def _hold(self, row: KeyRow) -> None:
-        label = row.label if row.label != AT_START else ""
+    def _cache(self, row: KeyRow) -> None:
+        label = row.label if row.label != STARTUP_LABEL else ""
         principal = Principal.of(row.key_id, row.tenant, row.mode, frozenset(row.scopes), label)
         self._rows[row.digest] = (row, principal)
         self._by_id[row.key_id] = row

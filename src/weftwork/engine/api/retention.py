@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import point
@@ -20,13 +20,13 @@ from weftwork.protocol.run.projection import Projection
 log = logging.getLogger("weftwork.retention")
 
 DAY_MS: Final = 86_400_000
-SLICE: Final = 200
+MAX_PER_CALL: Final = 200
 """Most runs that one call of `prune` deletes, and most pieces of deleted runs that it clears away."""
-AT_ONCE: Final = 16
+DELETE_BATCH: Final = 16
 """Runs that are deleted together; the store makes one commit of them."""
 
 
-class Executing(Protocol):
+class LiveRunMemory(Protocol):
     """What the host holds of runs beside the store."""
 
     async def projection(self, run: RunKey) -> Projection | None:
@@ -38,7 +38,7 @@ class Executing(Protocol):
         ...
 
 
-class Pruned(msgspec.Struct, frozen=True):
+class PruneResult(msgspec.Struct, frozen=True):
     """How far it came: runs deleted, and whether there is more to do."""
 
     deleted: int
@@ -51,13 +51,15 @@ class Retention:
     With `keep_days` above 0, `tidy` deletes runs that ended so many days ago.
     """
 
-    def __init__(self, events: EventLog, clock: Clock, executing: Executing | None = None, keep_days: int = 0) -> None:
+    def __init__(
+        self, events: EventLog, clock: Clock, executing: LiveRunMemory | None = None, keep_days: int = 0
+    ) -> None:
         self._log = events
         self._clock = clock
-        self._executing = executing
+        self._live_runs = executing
         self._keep_days = keep_days
-        self._left = False
-        self._clearing: asyncio.Task[None] | None = None
+        self._has_leftovers = False
+        self._purge_task: asyncio.Task[None] | None = None
 
     async def delete_run(self, principal: Principal, run_id: str, key: str | None = None) -> bool:
         """run-08: delete an ended run; afterwards it is as unknown as one that never was.
@@ -65,9 +67,9 @@ class Retention:
         True when an earlier request with the same key did it. Raises ClientFault or StoreUnavailable.
         """
         run = principal.run(run_id)
-        record = Claim(self._log, self._clock, principal, f"deleteRun/{run_id}", key, None).record({})
-        if self._executing is not None:
-            await self._executing.projection(run)
+        record = IdempotencyClaim(self._log, self._clock, principal, f"deleteRun/{run_id}", key, None).make_record({})
+        if self._live_runs is not None:
+            await self._live_runs.projection(run)
         try:
             deleted = await self._delete(run, record)
         except StillLive:
@@ -76,35 +78,35 @@ class Retention:
         if deleted is False:
             raise ClientFault("not_found", "There is no such run.")
         if deleted is True:
-            self._clear_soon()
+            self._purge_soon()
         return isinstance(deleted, Recorded)
 
-    async def prune(self, completed_before: int, tenant: str | None = None, limit: int = SLICE) -> Pruned:
+    async def prune(self, completed_before: int, tenant: str | None = None, limit: int = MAX_PER_CALL) -> PruneResult:
         """run-11 (OpenWOP production-profile): delete runs that ended before that instant, at most `limit`.
 
         The work of a call is bounded: call it again as long as there is more.
         """
-        places = _places(tenant)
-        if await self._clear(SLICE):
-            return Pruned(0, True)
+        places = _partitions_of(tenant)
+        if await self._purge(MAX_PER_CALL):
+            return PruneResult(0, True)
         found = [run for place in places for run in await self._log.ended_before(completed_before, limit, place)]
         deleted = 0
-        for at in range(0, min(len(found), limit), AT_ONCE):
-            deleted += sum(await asyncio.gather(*map(self._prune, found[at : min(at + AT_ONCE, limit)])))
-        left = await self._clear(SLICE)
+        for at in range(0, min(len(found), limit), DELETE_BATCH):
+            deleted += sum(await asyncio.gather(*map(self._delete_if_ended, found[at : min(at + DELETE_BATCH, limit)])))
+        left = await self._purge(MAX_PER_CALL)
         # What was found and is not gone is in use here; it would be found again for ever.
-        return Pruned(deleted, left or (len(found) >= limit and deleted > 0))
+        return PruneResult(deleted, left or (len(found) >= limit and deleted > 0))
 
     async def count(self, completed_before: int, tenant: str | None = None) -> int:
         """How many runs `prune` would delete."""
-        return sum([await self._log.count_ended(completed_before, place) for place in _places(tenant)])
+        return sum([await self._log.count_ended(completed_before, place) for place in _partitions_of(tenant)])
 
-    async def tidy(self) -> None:
+    async def delete_expired(self) -> None:
         """Clear away what deleted runs have left, and delete runs that are past their time.
 
         Raises StoreUnavailable.
         """
-        while await self._clear(SLICE):
+        while await self._purge(MAX_PER_CALL):
             pass
         if self._keep_days:
             deleted, more = 0, True
@@ -116,19 +118,19 @@ class Retention:
 
     def close(self) -> None:
         """Stop clearing away; the next start goes on with it."""
-        if self._clearing is not None:
-            self._clearing.cancel()
+        if self._purge_task is not None:
+            self._purge_task.cancel()
 
     async def _delete(self, run: RunKey, record: IdempotencyRecord | None = None) -> bool | Recorded:
         # Before: one that is executed here is not deleted, whatever the store says. After: no reader holds on to it.
-        if self._executing is not None and not self._executing.forget(run):
+        if self._live_runs is not None and not self._live_runs.forget(run):
             raise StillLive("the run is executed here")
         deleted = await self._log.delete(run, self._clock.now(), record)
-        if self._executing is not None:
-            self._executing.forget(run)
+        if self._live_runs is not None:
+            self._live_runs.forget(run)
         return deleted
 
-    async def _prune(self, run: RunKey) -> bool:
+    async def _delete_if_ended(self, run: RunKey) -> bool:
         try:
             return await self._delete(run) is True
         except StillLive:
@@ -142,23 +144,23 @@ class Retention:
         details = {"runStatus": standing.status}
         return ClientFault("conflict", "The run has not ended; cancel it first.", details)
 
-    def _clear_soon(self) -> None:
-        self._left = True
-        if self._clearing is None:
-            self._clearing = asyncio.create_task(self._clear_all())
+    def _purge_soon(self) -> None:
+        self._has_leftovers = True
+        if self._purge_task is None:
+            self._purge_task = asyncio.create_task(self._purge_all())
 
-    async def _clear_all(self) -> None:
+    async def _purge_all(self) -> None:
         try:
-            while self._left:
-                self._left = False
-                while await self._clear(SLICE):
+            while self._has_leftovers:
+                self._has_leftovers = False
+                while await self._purge(MAX_PER_CALL):
                     pass
         except StoreUnavailable:
             log.warning("store unavailable, clearing away later")
         finally:
-            self._clearing = None
+            self._purge_task = None
 
-    async def _clear(self, pieces: int) -> bool:
+    async def _purge(self, pieces: int) -> bool:
         """Take away so many pieces of what deleted runs have left; whether there may be more."""
         for _ in range(pieces):
             if not await self._log.purge():
@@ -167,7 +169,7 @@ class Retention:
         return True
 
 
-def _places(tenant: str | None) -> list[str | None]:
+def _partitions_of(tenant: str | None) -> list[str | None]:
     """The partitions of a tenant, or None for all there are."""
     if tenant is None:
         return [None]

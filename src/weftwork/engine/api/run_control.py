@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.decide.inputs import Input, PauseAsked, ResumeAsked, VariablesGiven
+from weftwork.engine.decide.inputs import Input, PauseRequested, ResumeRequested, VariablesOverwritten
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import Recorded
@@ -26,7 +26,7 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
 
-class Steered(Repeatable, frozen=True):
+class ControlOutcome(ReplayableOutcome, frozen=True):
     """The outcome of steering a run."""
 
     run_id: str
@@ -35,76 +35,82 @@ class Steered(Repeatable, frozen=True):
     node_id: str = ""
 
 
-async def steer(
+async def apply_control(
     executor: Executor,
     run: RunKey,
-    claim: Claim,
+    claim: IdempotencyClaim,
     given: Input,
-    outcome: Steered,
+    outcome: ControlOutcome,
     late: Callable[[StoredRun], ClientFault],
-) -> Steered:
+) -> ControlOutcome:
     """What came of it, once that is durable. `late` says why a run that has ended cannot be steered so."""
 
-    def answered(status: Status) -> Steered:
+    def answered(status: Status) -> ControlOutcome:
         """How the run stands is the answer, unless what was asked for has a name of its own."""
         return msgspec.structs.replace(outcome, status=outcome.status or status)
 
     try:
-        answer = await executor.ask(run, given, claim.record_of(answered))
+        answer = await executor.ask(run, given, claim.record_maker(answered))
         if answer is None:
             raise ClientFault("not_found", "There is no such run.")
         if isinstance(answer, StoredRun):
             raise late(answer)
     except ClientFault:
         # idem-03: the same request may have been first, after this one had looked for it.
-        if (known := await claim.known(Steered)) is not None:
+        if (known := await claim.find_outcome(ControlOutcome)) is not None:
             return known
         raise
     if isinstance(answer, Recorded):
-        return claim.replay(answer.record, Steered)
+        return claim.replay(answer.record, ControlOutcome)
     return answered(answer)
 
 
-class Control:
+class RunControl:
     """Raises ClientFault, StoreUnavailable or HostFault."""
 
     def __init__(self, runtime: Runtime, executor: Executor) -> None:
         self._runtime = runtime
         self._executor = executor
 
-    async def pause_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Steered:
+    async def pause_run(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None
+    ) -> ControlOutcome:
         """run-12: accepted when durable; it takes effect at once or when the nodes that run have ended."""
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"pauseRun/{run_id}", key, document)
-        if (known := await claim.known(Steered)) is not None:
+        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, f"pauseRun/{run_id}", key, document)
+        if (known := await claim.find_outcome(ControlOutcome)) is not None:
             return known
         schema.require("pause-run", document)
-        asked = PauseAsked(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
-        return await self._steer(principal, claim, asked, Steered(run_id, "paused", claim.now))
+        asked = PauseRequested(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
+        return await self._apply(principal, claim, asked, ControlOutcome(run_id, "paused", claim.now))
 
-    async def resume_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Steered:
+    async def resume_run(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None
+    ) -> ControlOutcome:
         """run-13: a paused run goes on."""
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"resumeRun/{run_id}", key, document)
-        if (known := await claim.known(Steered)) is not None:
+        claim = IdempotencyClaim(
+            self._runtime.log, self._runtime.clock, principal, f"resumeRun/{run_id}", key, document
+        )
+        if (known := await claim.find_outcome(ControlOutcome)) is not None:
             return known
         schema.require("resume-run", document)
-        return await self._steer(
-            principal, claim, ResumeAsked(document.get("reason")), Steered(run_id, "running", claim.now)
+        return await self._apply(
+            principal, claim, ResumeRequested(document.get("reason")), ControlOutcome(run_id, "running", claim.now)
         )
 
     async def set_variables(self, principal: Principal, run_id: str, document: Any) -> str:
         """seam-01: the status of the run, once the variables are durable."""
         schema.require("set-variables", document)
-        answer = await self._executor.ask(principal.run(run_id), VariablesGiven(document["variables"]))
+        answer = await self._executor.ask(principal.run(run_id), VariablesOverwritten(document["variables"]))
         if answer is None:
             raise ClientFault("not_found", "There is no such run.")
         if isinstance(answer, StoredRun):
-            raise _ended(answer)
+            raise _run_has_ended(answer)
         return str(answer)
 
     async def get_artifact(self, principal: Principal, run_id: str, artifact_id: str) -> dict[str, Any]:
         """An artifact with its content, as it stands in the log."""
         run = principal.run(run_id)
-        stored = await self._executor.stored(run)
+        stored = await self._executor.read_run(run)
         rows = [row for row in stored.rows if row.kind == "artifact" and row.name == artifact_id] if stored else []
         if not rows:
             raise ClientFault("not_found", "There is no such artifact.")
@@ -116,20 +122,22 @@ class Control:
         payload: dict[str, Any] = msgspec.json.decode(event.payload)
         return {**payload, "version": int(payload["version"]), "runId": run_id, "createdAt": iso(event.timestamp)}
 
-    async def _steer(self, principal: Principal, claim: Claim, given: Input, outcome: Steered) -> Steered:
-        return await steer(self._executor, principal.run(outcome.run_id), claim, given, outcome, _ended)
+    async def _apply(
+        self, principal: Principal, claim: IdempotencyClaim, given: Input, outcome: ControlOutcome
+    ) -> ControlOutcome:
+        return await apply_control(self._executor, principal.run(outcome.run_id), claim, given, outcome, _run_has_ended)
 
 
-def _ended(run: StoredRun) -> ClientFault:
+def _run_has_ended(run: StoredRun) -> ClientFault:
     status = run.projection.status
     return ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
 
 
-AT_ONCE: Final = 16
+MAX_CONCURRENT_CANCELS: Final = 16
 """Runs of one request that are cancelled at the same time."""
 
 
-class BulkOutcome(Repeatable, frozen=True):
+class BulkCancelOutcome(ReplayableOutcome, frozen=True):
     """The entries of the answer, in the order of the request."""
 
     results: list[dict[str, Any]]
@@ -142,21 +150,21 @@ class BulkCancel:
         self._runtime = runtime
         self._executor = executor
 
-    async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkOutcome:
+    async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkCancelOutcome:
         """Cancel runs. Ids that are named twice are answered twice, with the same words."""
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, "bulkCancelRuns", key, document)
-        if (known := await claim.known(BulkOutcome)) is not None:
+        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, "bulkCancelRuns", key, document)
+        if (known := await claim.find_outcome(BulkCancelOutcome)) is not None:
             return known
         check_bulk_cancel(document)
         run_ids: list[str] = document["runIds"]
         answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
         # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
-        return await claim.keep(BulkOutcome([answers[run_id] for run_id in run_ids]))
+        return await claim.save(BulkCancelOutcome([answers[run_id] for run_id in run_ids]))
 
     async def _cancel_all(
         self, principal: Principal, run_ids: list[str], reason: str | None
     ) -> dict[str, dict[str, Any]]:
-        turns = asyncio.Semaphore(AT_ONCE)
+        turns = asyncio.Semaphore(MAX_CONCURRENT_CANCELS)
 
         async def one(run_id: str) -> dict[str, Any]:
             async with turns:

@@ -15,34 +15,34 @@ from weftwork.protocol.run.projection import StoredRun
 PAGE: Final = 256
 PAGE_BYTES: Final = 262_144
 """Read of each log at once; the event that reaches it is the last."""
-AT_ONCE: Final = 2
+MAX_CONCURRENT_DIFFS: Final = 2
 """Comparisons that are made at the same time; each holds two states, two pages and what it found."""
 
 
-class Comparison:
+class RunDiffs:
     """Raises ClientFault or StoreUnavailable."""
 
     def __init__(self, runtime: Runtime, executor: Executor) -> None:
         self._log = runtime.log
         self._executor = executor
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_DIFFS)
 
     async def compare(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
         """How run b, the other one, differs from run a, as both stand now."""
-        async with self._turns:
-            a = await self._stored(principal.run(run_id))
-            b = a if run_id == against else await self._stored(principal.run(against))
+        async with self._slots:
+            a = await self._read_run(principal.run(run_id))
+            b = a if run_id == against else await self._read_run(principal.run(against))
             diff = RunDiff(a, b)
             while diff.has_next:
-                await self._step(diff, a, b)
+                await self._compare_page(diff, a, b)
         return diff.document()
 
-    async def _step(self, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
+    async def _compare_page(self, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""
         start = diff.next_sequence
         pages = [await self._page(run, start, diff.last_sequence) for run in (a, b)]
         while diff.has_next:
-            pair = [_at(page, diff.next_sequence - start) for page in pages]
+            pair = [_event_at(page, diff.next_sequence - start) for page in pages]
             for run, event in zip((a, b), pair, strict=True):
                 if event is None and run.projection.last_sequence >= diff.next_sequence:
                     return  # its page is at an end, and its log is not
@@ -55,19 +55,19 @@ class Comparison:
             return []
         page = await self._log.read(run.header.key, start - 1, min(PAGE, end - start + 1), PAGE_BYTES)
         if not page:
-            raise _no_run()  # deleted meanwhile
+            raise _run_not_found()  # deleted meanwhile
         return page
 
-    async def _stored(self, run: RunKey) -> StoredRun:
-        stored = await self._executor.stored(run)
+    async def _read_run(self, run: RunKey) -> StoredRun:
+        stored = await self._executor.read_run(run)
         if stored is None:
-            raise _no_run()
+            raise _run_not_found()
         return stored
 
 
-def _at(page: list[Event], index: int) -> Event | None:
+def _event_at(page: list[Event], index: int) -> Event | None:
     return page[index] if index < len(page) else None
 
 
-def _no_run() -> ClientFault:
+def _run_not_found() -> ClientFault:
     return ClientFault("not_found", "There is no such run.")

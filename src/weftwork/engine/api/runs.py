@@ -7,10 +7,10 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any, Final
 
-from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_tree import first_children
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.api.run_tree import snapshot_children
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import hide_inputs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
@@ -30,11 +30,11 @@ from weftwork.protocol.run.projection import Projection, StoredRun, run_snapshot
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
-RUNS_KEPT: Final = 256
-EVENTS_READ: Final = 10_000
+MAX_CACHED_RUNS: Final = 256
+MAX_EVENTS_READ: Final = 10_000
 
 
-class SpanRecorder:
+class SpanCache:
     """Bounded: at most RUNS_KEPT ended runs in memory, and about EVENTS_READ events read for one run.
 
     Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
@@ -43,17 +43,17 @@ class SpanRecorder:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._kept: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
+        self._cache: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
 
     async def spans(self, run: StoredRun) -> list[dict[str, Any]]:
         """The run's spans so far."""
         key = run.header.key
-        kept = self._kept.get(key)
+        kept = self._cache.get(key)
         if kept is not None:
-            self._kept.move_to_end(key)
+            self._cache.move_to_end(key)
             return kept
         found, last = RunSpans(run.header), -1
-        while last + 1 < EVENTS_READ and (
+        while last + 1 < MAX_EVENTS_READ and (
             page := await self._log.read(key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
         ):
             for event in page:
@@ -61,31 +61,31 @@ class SpanRecorder:
                     found.add(span_fact(event))
             last = page[-1].sequence
         if run.projection.status in TERMINAL_STATUSES:
-            self._kept[key] = found.spans
-            if len(self._kept) > RUNS_KEPT:
-                self._kept.popitem(last=False)
+            self._cache[key] = found.spans
+            if len(self._cache) > MAX_CACHED_RUNS:
+                self._cache.popitem(last=False)
         return found.spans
 
 
-RETRY_SECONDS: Final = 5
+RETRY_AFTER_S: Final = 5
 """What callers are told to wait when a run of their scope is live or the host is full."""
 
 
-class Outcome(Repeatable, frozen=True):
+class RunOutcome(ReplayableOutcome, frozen=True):
     """How a run stands after it was created or cancelled."""
 
     run_id: str
     status: str
 
 
-class Service:
+class Runs:
     """Runs and events for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
-    def __init__(self, runtime: Runtime, catalog: Catalog, executor: Executor) -> None:
+    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor) -> None:
         self._runtime = runtime
         self._catalog = catalog
         self._executor = executor
-        self._spans = SpanRecorder(runtime.log)
+        self._spans = SpanCache(runtime.log)
 
     async def create_run(
         self,
@@ -94,10 +94,10 @@ class Service:
         key: str | None = None,
         exclusive: bool = False,
         traceparent: str | None = None,
-    ) -> Outcome:
+    ) -> RunOutcome:
         """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, "createRun", key, document)
-        if (known := await claim.known(Outcome)) is not None:
+        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, "createRun", key, document)
+        if (known := await claim.find_outcome(RunOutcome)) is not None:
             return known
         document = run_options.normalise_options(document)
         plan = await self._check_create(principal, document)
@@ -117,27 +117,27 @@ class Service:
             scope_id=document.get("scopeId"),
             callback_url=document.get("callbackUrl"),
             traceparent=traceparent,
-            assets=_named(document, principal.partition) if len(document) > 1 else (),
+            assets=_assets_in_request(document, principal.partition) if len(document) > 1 else (),
         )
-        outcome = Outcome(header.run_id, "pending")
-        record = claim.record(outcome)
+        outcome = RunOutcome(header.run_id, "pending")
+        record = claim.make_record(outcome)
         point("create.checked")
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
         if isinstance(created, Recorded):
-            return claim.replay(created.record, Outcome)
+            return claim.replay(created.record, RunOutcome)
         if isinstance(created, Active):
-            details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_SECONDS}
+            details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_AFTER_S}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
         point("create.started")
         return outcome
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The snapshot."""
-        return await self.shown(await self._stored(principal, run_id))
+        return await self.make_snapshot(await self._read_run(principal, run_id))
 
-    async def shown(self, run: StoredRun) -> dict[str, Any]:
+    async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
         """The snapshot of a run that was read, with its children as they stand now."""
-        return run_snapshot(run, await first_children(self._runtime.log, run))
+        return run_snapshot(run, await snapshot_children(self._runtime.log, run))
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
@@ -147,20 +147,22 @@ class Service:
             document["nextCursor"] = page.last
         return document
 
-    async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> Outcome:
+    async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> RunOutcome:
         """Cancel a run; an ended run answers with how it ended."""
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, f"cancelRun/{run_id}", key, document)
-        if (known := await claim.known(Outcome)) is not None:
+        claim = IdempotencyClaim(
+            self._runtime.log, self._runtime.clock, principal, f"cancelRun/{run_id}", key, document
+        )
+        if (known := await claim.find_outcome(RunOutcome)) is not None:
             return known
         schema.require("cancel-run", document)
-        record = claim.record_of(partial(Outcome, run_id))
+        record = claim.record_maker(partial(RunOutcome, run_id))
         status = await self._executor.cancel(principal.run(run_id), document.get("reason"), record)
         if status is None:
             raise ClientFault("not_found", "There is no such run.")
         point("cancel.durable")
         if isinstance(status, Recorded):
-            return claim.replay(status.record, Outcome)
-        return Outcome(run_id, status)
+            return claim.replay(status.record, RunOutcome)
+        return RunOutcome(run_id, status)
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
         """One event of a run."""
@@ -175,7 +177,7 @@ class Service:
         Holds until the next wait: call it directly before `join`.
         """
         if self._runtime.feeds.readers >= self._runtime.limits.max_streams:
-            raise _too_many("The host has as many open streams as it may.", "global")
+            raise _rate_limited("The host has as many open streams as it may.", "global")
 
     async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Projection]:
         """A reader standing after that sequence, or after the last one if the run has not come so far; and how it is.
@@ -204,23 +206,23 @@ class Service:
             raise ClientFault("not_found", "There is no such run.")
         return projection
 
-    async def stored(self, principal: Principal, run_id: str) -> StoredRun:
+    async def read_run(self, principal: Principal, run_id: str) -> StoredRun:
         """The run as committed, for readers that make their own document of it."""
-        return await self._stored(principal, run_id)
+        return await self._read_run(principal, run_id)
 
     async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
         """The run's spans, projected from its log; none for a run that is not there."""
-        stored = await self._executor.stored(principal.run(run_id))
+        stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
             return []
         return await self._spans.spans(stored)
 
-    async def ready(self) -> None:
+    async def check_ready(self) -> None:
         """Return if the store takes writes; raises StoreUnavailable."""
-        await self._runtime.log.ready()
+        await self._runtime.log.check_ready()
 
-    async def _stored(self, principal: Principal, run_id: str) -> StoredRun:
-        stored = await self._executor.stored(principal.run(run_id))
+    async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
+        stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
             raise ClientFault("not_found", "There is no such run.")
         return stored
@@ -234,7 +236,7 @@ class Service:
         run_options.check_mock_provider(configurable, principal.mode)
         if document.get("tenantId", principal.tenant) != principal.tenant:
             raise ClientFault("forbidden", "tenantId is not the tenant of this key; leave it out.")
-        plan = await self._catalog.find(principal.tenant, document["workflowId"])
+        plan = await self._catalog.find_plan(principal.tenant, document["workflowId"])
         if plan is None:
             raise invalid("There is no workflow with this id.", "/workflowId")
         run_options.check_configurable(plan.workflow.configurable_schema, configurable)
@@ -244,26 +246,26 @@ class Service:
             check_selection(configurable, () if self._runtime.models is None else self._runtime.models.names)
         run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
-        self._check_room(principal.partition)
+        self._check_capacity(principal.partition)
         return plan
 
-    def _check_room(self, partition: str) -> None:
+    def _check_capacity(self, partition: str) -> None:
         """lim-07 (OpenWOP production-profile): refuse a run too many; those that are being created count."""
         limits = self._runtime.limits
         if self._executor.live_count >= limits.max_live_runs:
-            details = {"retryAfter": RETRY_SECONDS}
+            details = {"retryAfter": RETRY_AFTER_S}
             raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
         most = limits.max_live_runs_per_tenant
         if most and self._executor.live_in(partition) >= most:
-            raise _too_many("This tenant has as many unfinished runs as it may.", "tenant")
+            raise _rate_limited("This tenant has as many unfinished runs as it may.", "tenant")
 
 
-def _too_many(message: str, scope: str) -> ClientFault:
-    details = {"retryAfter": RETRY_SECONDS, "retryAfterMs": RETRY_SECONDS * 1000, "scope": scope}
+def _rate_limited(message: str, scope: str) -> ClientFault:
+    details = {"retryAfter": RETRY_AFTER_S, "retryAfterMs": RETRY_AFTER_S * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
 
 
-def _named(document: dict[str, Any], partition: str) -> tuple[str, ...]:
+def _assets_in_request(document: dict[str, Any], partition: str) -> tuple[str, ...]:
     """The assets that a request for a run names, anywhere in it."""
     given = [document[name] for name in ("inputs", "configurable", "metadata") if document.get(name)]
     return tuple(sorted(referenced_assets(encode_stored(given), partition))) if given else ()

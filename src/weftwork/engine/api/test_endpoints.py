@@ -15,7 +15,7 @@ import msgspec
 
 from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
@@ -31,10 +31,10 @@ from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft, Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.timestamps import iso
 
-RUNS_KEPT: Final = 256
-EVENTS_KEPT: Final = 1000
+MAX_RUNS: Final = 256
+MAX_EVENTS_PER_RUN: Final = 1000
 """Of one run; the oldest go first."""
-BYTES_KEPT: Final = 8 * 2**20
+MAX_BYTES: Final = 8 * 2**20
 """Of all runs together; the run that had no news for the longest time goes first."""
 
 
@@ -47,7 +47,7 @@ class EventQuery(msgspec.Struct, frozen=True):
     causation_id: str | None = None
     node_id: str | None = None
 
-    def takes(self, event: Event) -> bool:
+    def matches(self, event: Event) -> bool:
         pairs = (
             (self.type, event.type),
             (self.correlation_id, event.causation_id),
@@ -57,7 +57,7 @@ class EventQuery(msgspec.Struct, frozen=True):
         return all(wanted is None or wanted == given for wanted, given in pairs)
 
 
-ALL: Final = EventQuery()
+ANY_EVENT: Final = EventQuery()
 
 
 class TestLog:
@@ -68,7 +68,7 @@ class TestLog:
         self._ids = ids
         self._runs: OrderedDict[RunKey, list[Event]] = OrderedDict()
         self._next: dict[RunKey, int] = {}
-        self._weight = 0
+        self._size = 0
 
     def append(self, partition: str, run_id: str, drafts: Iterable[Draft]) -> list[dict[str, Any]]:
         """The events as documents, numbered behind those of the same run."""
@@ -95,13 +95,15 @@ class TestLog:
         ]
         self._next[key] = first + len(events)
         kept += events
-        self._weight += sum([event.size for event in events])
-        self._bound(key)
-        return [document_of(event) for event in events]
+        self._size += sum([event.size for event in events])
+        self._evict(key)
+        return [event_document(event) for event in events]
 
-    def events(self, partition: str, run_id: str, query: EventQuery = ALL) -> list[dict[str, Any]]:
+    def events(self, partition: str, run_id: str, query: EventQuery = ANY_EVENT) -> list[dict[str, Any]]:
         """Those of a run that are wanted, in order."""
-        return [document_of(event) for event in self._runs.get(RunKey(partition, run_id), ()) if query.takes(event)]
+        return [
+            event_document(event) for event in self._runs.get(RunKey(partition, run_id), ()) if query.matches(event)
+        ]
 
     def spans(self, partition: str, run_id: str | None = None) -> list[dict[str, Any]]:
         """The spans of the envelopes that a run has recorded here, or those of all runs of the partition."""
@@ -111,35 +113,35 @@ class TestLog:
     def reset(self, partition: str) -> None:
         """Forget everything of a partition."""
         for key in [each for each in self._runs if each.partition == partition]:
-            self._weight -= sum([event.size for event in self._runs.pop(key)])
+            self._size -= sum([event.size for event in self._runs.pop(key)])
             del self._next[key]
 
-    def _bound(self, newest: RunKey) -> None:
+    def _evict(self, newest: RunKey) -> None:
         kept = self._runs[newest]
-        while len(kept) > EVENTS_KEPT or (self._weight > BYTES_KEPT and len(self._runs) == 1 and len(kept) > 1):
-            self._weight -= kept.pop(0).size
-        while len(self._runs) > RUNS_KEPT or (self._weight > BYTES_KEPT and len(self._runs) > 1):
+        while len(kept) > MAX_EVENTS_PER_RUN or (self._size > MAX_BYTES and len(self._runs) == 1 and len(kept) > 1):
+            self._size -= kept.pop(0).size
+        while len(self._runs) > MAX_RUNS or (self._size > MAX_BYTES and len(self._runs) > 1):
             key, events = self._runs.popitem(last=False)
-            self._weight -= sum([event.size for event in events])
+            self._size -= sum([event.size for event in events])
             del self._next[key]
 
 
-def document_of(event: Event) -> dict[str, Any]:
+def event_document(event: Event) -> dict[str, Any]:
     """evt-03: the RunEventDoc as a document."""
     return msgspec.json.decode(event.document)
 
 
 MAX_EVENTS_READ: Final = 10_000
 """Of one run that are looked at for one answer."""
-PAGE: Final = 256
+PAGE_EVENTS: Final = 256
 PAGE_BYTES: Final = 262_144
-EXPORT_BYTES: Final = 1_000_000
+MAX_EXPORT_BYTES: Final = 1_000_000
 
 
-class Observation:
+class RunObservation:
     """An id that nothing is known of is no error here, and shows nothing."""
 
-    def __init__(self, runtime: Runtime, service: Service, bundles: Bundles, log: TestLog) -> None:
+    def __init__(self, runtime: Runtime, service: Runs, bundles: Bundles, log: TestLog) -> None:
         self._log: EventLog = runtime.log
         self._clock = runtime.clock
         self._service = service
@@ -151,10 +153,10 @@ class Observation:
         found: list[dict[str, Any]] = []
         last = -1
         while last + 1 < MAX_EVENTS_READ:
-            page = await self._log.read(principal.run(run_id), last, PAGE, PAGE_BYTES)
+            page = await self._log.read(principal.run(run_id), last, PAGE_EVENTS, PAGE_BYTES)
             if not page:
                 break
-            found += [document_of(event) for event in page if query.takes(event)]
+            found += [event_document(event) for event in page if query.matches(event)]
             last = page[-1].sequence
         return found + self._test_log.events(principal.partition, run_id, query)
 
@@ -166,16 +168,16 @@ class Observation:
     async def export(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The bundle of a run, or of what was projected for its id."""
         try:
-            pieces = await self._bundles.begin(principal, run_id, cap=EXPORT_BYTES)
+            pieces = await self._bundles.open(principal, run_id, cap=MAX_EXPORT_BYTES)
         except ClientFault as fault:
             if fault.code != "not_found":
                 raise
             events = self._test_log.events(principal.partition, run_id)
             spans = self._test_log.spans(principal.partition, run_id)
-            link = self._bundles.link(principal.partition, run_id)
+            link = self._bundles.media_link(principal.partition, run_id)
             return unattached_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
         parts: list[bytes] = []
-        while (piece := await pieces.next()) is not None:
+        while (piece := await pieces.next_chunk()) is not None:
             parts.append(piece)
         return msgspec.json.decode(b"".join(parts))
 

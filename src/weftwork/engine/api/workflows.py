@@ -3,9 +3,9 @@
 import logging
 from typing import Any
 
-from weftwork.engine.api.idempotency import Claim, Repeatable
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.definitions import Full, Known, Listed, Registration
 from weftwork.ports.storage.event_log import Recorded
@@ -25,7 +25,7 @@ from weftwork.protocol.workflow.registration import (
 log = logging.getLogger("weftwork.workflows")
 
 
-class Registering(Repeatable, frozen=True):
+class RegistrationOutcome(ReplayableOutcome, frozen=True):
     """The outcome of a registration."""
 
     workflow_id: str
@@ -39,63 +39,63 @@ class Registering(Repeatable, frozen=True):
 class Workflows:
     """Workflows for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
-    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._runtime = runtime
         self._catalog = catalog
 
     async def get(self, principal: Principal, workflow_id: str, version: str | None = None) -> bytes:
         """The definition in JSON, verbatim; without a version, the one that new runs take."""
-        found = await self._catalog.read(principal.tenant, workflow_id, version)
+        found = await self._catalog.read_definition(principal.tenant, workflow_id, version)
         if found is None:
             raise ClientFault("not_found", "There is no such workflow.")
         return found
 
     async def list(self, principal: Principal, after: str | None, limit: int) -> dict[str, Any]:
         """A page of what the caller can start, by id."""
-        found, more = await self._catalog.page(principal.tenant, after, limit)
-        items = [_listed(each) if isinstance(each, Listed) else _of_file(each) for each in found]
+        found, more = await self._catalog.list_workflows(principal.tenant, after, limit)
+        items = [_listing_of_registered(each) if isinstance(each, Listed) else _listing_of_file(each) for each in found]
         document: dict[str, Any] = {"workflows": items}
         if more:
             document["nextCursor"] = items[-1]["workflowId"]
         return document
 
-    async def register(self, principal: Principal, document: Any, key: str | None = None) -> Registering:
+    async def register(self, principal: Principal, document: Any, key: str | None = None) -> RegistrationOutcome:
         """Register a definition for the caller's tenant. Durable before it returns."""
         return await self._register(principal, "registerWorkflow", key, document, document, "")
 
-    async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> Registering:
+    async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> RegistrationOutcome:
         """The same for the bodies of the seam."""
         document, at = read_test_definition(body)
         return await self._register(principal, "registerSampleWorkflow", key, body, document, at)
 
     async def _register(
         self, principal: Principal, operation: str, key: str | None, body: Any, document: Any, at: str
-    ) -> Registering:
-        claim = Claim(self._runtime.log, self._runtime.clock, principal, operation, key, body)
-        if (known := await claim.known(Registering)) is not None:
+    ) -> RegistrationOutcome:
+        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, operation, key, body)
+        if (known := await claim.find_outcome(RegistrationOutcome)) is not None:
             return known
-        plan = await self._checked(principal, document, at)
+        plan = await self._check(principal, document, at)
         new = _registration(principal.tenant, plan.workflow, claim.now)
         made = _outcome(new, created=True)
         most = self._runtime.limits.max_workflows_per_tenant
-        answer = await self._catalog.register_for(new, plan, most, claim.record(made))
+        answer = await self._catalog.register_for_tenant(new, plan, most, claim.make_record(made))
         if isinstance(answer, Recorded):
-            return claim.replay(answer.record, Registering)
+            return claim.replay(answer.record, RegistrationOutcome)
         if isinstance(answer, Full):
             text = "This tenant has registered as many workflows as it may; every version counts."
             raise ClientFault("workflow_limit_reached", text, {"limit": most})
         if isinstance(answer, Known):
-            return await claim.keep(_same(answer.registration, new, at))
+            return await claim.save(_existing_outcome(answer.registration, new, at))
         named = {"tenant": new.tenant, "workflowId": new.workflow_id, "version": new.version}
         log.info("workflow registered", extra=named)
         return made
 
-    async def _checked(self, principal: Principal, document: Any, at: str) -> Plan:
+    async def _check(self, principal: Principal, document: Any, at: str) -> Plan:
         """wf-09, wf-10, wf-11: what may be registered."""
         gate = find_gated_node(document, self._catalog.types)
         if gate is not None:
             raise capability_required(gate, at)
-        plan, violations = await self._catalog.checked(document)
+        plan, violations = await self._catalog.check_async(document)
         if plan is not None:
             violations = check_version_length(plan.workflow.version)
         if plan is None or violations:
@@ -112,16 +112,16 @@ def _check_tenant(document: dict[str, Any], tenant: str, at: str) -> None:
 
 
 def _registration(tenant: str, workflow: Workflow, now: int) -> Registration:
-    name, description = _described(workflow)
+    name, description = _name_and_description(workflow)
     return Registration(tenant, workflow.id, workflow.version, workflow.digest, now, name, description)
 
 
-def _described(workflow: Workflow) -> tuple[str, str | None]:
+def _name_and_description(workflow: Workflow) -> tuple[str, str | None]:
     description: str | None = workflow.document.get("description")
     return workflow.document["name"], description[:MAX_DESCRIPTION] if description is not None else None
 
 
-def _same(there: Registration, offered: Registration, at: str) -> Registering:
+def _existing_outcome(there: Registration, offered: Registration, at: str) -> RegistrationOutcome:
     """wf-11: a version says one thing for ever."""
     if there.digest != offered.digest:
         text = "This version of the workflow is registered with other content; give the new content another version."
@@ -129,22 +129,22 @@ def _same(there: Registration, offered: Registration, at: str) -> Registering:
     return _outcome(there, created=False)
 
 
-def _outcome(of: Registration, created: bool) -> Registering:
-    return Registering(of.workflow_id, of.version, of.digest, of.created_at, created)
+def _outcome(of: Registration, created: bool) -> RegistrationOutcome:
+    return RegistrationOutcome(of.workflow_id, of.version, of.digest, of.created_at, created)
 
 
-def _listed(listed: Listed) -> dict[str, Any]:
+def _listing_of_registered(listed: Listed) -> dict[str, Any]:
     of = listed.current
-    item = _item(of.workflow_id, of.name, of.version, listed.versions, of.description)
+    item = _listing(of.workflow_id, of.name, of.version, listed.versions, of.description)
     return {**item, "createdAt": iso(of.created_at)}
 
 
-def _of_file(workflow: Workflow) -> dict[str, Any]:
-    name, description = _described(workflow)
-    return _item(workflow.id, name, workflow.version, (workflow.version,), description)
+def _listing_of_file(workflow: Workflow) -> dict[str, Any]:
+    name, description = _name_and_description(workflow)
+    return _listing(workflow.id, name, workflow.version, (workflow.version,), description)
 
 
-def _item(
+def _listing(
     workflow_id: str, name: str, version: str, versions: tuple[str, ...], description: str | None
 ) -> dict[str, Any]:
     item = {"workflowId": workflow_id, "name": name, "version": version, "versions": versions}

@@ -5,19 +5,19 @@ from typing import Any
 import msgspec
 
 from weftwork.engine.decide.decision import NOTHING, Decision, is_running
-from weftwork.engine.decide.inputs import AwaitDue, ChildNews, NodeAwaits, NodeFailed
+from weftwork.engine.decide.inputs import AwaitTimedOut, ChildResultsReceived, NodeAwaitsChildren, NodeFailed
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import ChildResult
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STATUS, Draft
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 
-def wait(state: RunState, given: NodeAwaits) -> Decision | NodeFailed:
+def await_children(state: RunState, given: NodeAwaitsChildren) -> Decision | NodeFailed:
     """kin-02 (readings, Child runs): the node has said what it wants of its children, or waits for none at all."""
     node = state.nodes[given.node_id]
-    if given.heard != node.last_child_event:
+    if given.last_child_event != node.last_child_event:
         # It looked before the last word, or this was heard already.
-        return Decision(start=given.node_id) if may_look(state) else NOTHING
+        return Decision(start=given.node_id) if may_continue(state) else NOTHING
     started = [draft.child.key for draft in given.effects if draft.child is not None]
     text = None
     if len(set(started)) < len(started) or any(key in node.children for key in started):
@@ -27,56 +27,56 @@ def wait(state: RunState, given: NodeAwaits) -> Decision | NodeFailed:
     elif given.effects and not started and not any(draft.cancels for draft in given.effects):
         text = "A node that waits for child runs does something only along with starting or cancelling one."
     if text is not None:
-        return NodeFailed(given.node_id, "node_misused", text, retryable=False, entered=given.entered)
+        return NodeFailed(given.node_id, "node_misused", text, retryable=False, entry_sequence=given.entry_sequence)
     return Decision(given.effects) if given.effects else NOTHING
 
 
-def hear(state: RunState, given: ChildNews) -> Decision:
+def receive_results(state: RunState, given: ChildResultsReceived) -> Decision:
     """kin-04 (readings, Child runs): each word of a child once; one of a child that nobody waits for is none."""
     node = state.nodes.get(given.node_id)
     if node is None or state.stop is not None:
         return NOTHING
     drafts: list[Draft] = []
     ended = False
-    for told in given.tells:
+    for told in given.results:
         child = node.children.get(told.key)
         if child is None or child.run_id != told.child_run_id or child.has_ended or child.status == told.status:
             continue
         if told.status in TERMINAL_STATUSES:
             ended = True
-            drafts.append(_ended(given.node_id, told))
+            drafts.append(_child_ended_event(given.node_id, told))
         elif child.status != "cancelling":
             payload = {"childRunId": told.child_run_id, "key": told.key, "status": told.status}
             drafts.append(Draft(CHILD_STATUS, payload, given.node_id))
     if not drafts:
         return NOTHING
-    looks = ended and given.node_id in state.awaiting_children and may_look(state)
+    looks = ended and given.node_id in state.awaiting_children and may_continue(state)
     return Decision(tuple(drafts), start=given.node_id if looks else None)
 
 
-def may_look(state: RunState) -> bool:
+def may_continue(state: RunState) -> bool:
     """Whether nodes that wait for children may go on: not while the run is paused or about to be."""
     return state.status != "paused" and state.pausing is None and state.stop is None
 
 
-def look(state: RunState, node_id: str, entered: int) -> Decision:
+def recheck_children(state: RunState, node_id: str, entered: int) -> Decision:
     """kin-05 (readings, Child runs): a look that finds nothing new decides nothing."""
-    found = node_id in state.awaiting_children and is_running(state, node_id, entered) and may_look(state)
+    found = node_id in state.awaiting_children and is_running(state, node_id, entered) and may_continue(state)
     return Decision(start=node_id) if found else NOTHING
 
 
-def out_of_time(state: RunState, given: AwaitDue) -> NodeFailed | None:
+def await_timeout(state: RunState, given: AwaitTimedOut) -> NodeFailed | None:
     """node-13 (readings, Time limits): time in which a node waits for children counts."""
-    if given.node_id not in state.awaiting_children or not is_running(state, given.node_id, given.entered):
+    if given.node_id not in state.awaiting_children or not is_running(state, given.node_id, given.entry_sequence):
         return None
-    if not may_look(state):
+    if not may_continue(state):
         return None
     limit = state.plan.nodes[given.node_id].node.timeout_ms
     text = f"The node did not end within {limit} ms."
-    return NodeFailed(given.node_id, "node_timeout", text, entered=given.entered)
+    return NodeFailed(given.node_id, "node_timeout", text, entry_sequence=given.entry_sequence)
 
 
-def _ended(node_id: str, told: ChildResult) -> Draft:
+def _child_ended_event(node_id: str, told: ChildResult) -> Draft:
     outcome: dict[str, Any] = msgspec.json.decode(told.outcome)
     untrusted: bool = outcome.pop("untrusted", False)
     payload = {"childRunId": told.child_run_id, "key": told.key, "status": told.status, **outcome}

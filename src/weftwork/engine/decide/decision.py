@@ -13,7 +13,7 @@ from weftwork.protocol.run.events import Draft
 from weftwork.protocol.workflow.definition import Node
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class RunBounds(msgspec.Struct, frozen=True):
     """What the host and the run's options allow."""
 
     parallel: int
@@ -27,7 +27,7 @@ class Bounds(msgspec.Struct, frozen=True):
     """Decisions of its supervisors."""
 
 
-def too_often(state: RunState, bounds: Bounds, node: Node) -> tuple[int, int] | None:
+def iteration_breach(state: RunState, bounds: RunBounds, node: Node) -> tuple[int, int] | None:
     """lim-14 (RFC 0058, RFC 0007): limit and count of a supervisor that would decide, or a dispatch that would start,
     once too often in this run; None while it may."""
     if node.declaration.role == "supervisor":
@@ -41,7 +41,7 @@ class Decision(msgspec.Struct, frozen=True):
 
     events: tuple[Draft, ...] = ()
     start: str | None = None
-    looks: tuple[str, ...] = ()
+    rechecks: tuple[str, ...] = ()
     """Nodes that wait for children and are called again."""
     stop: bool = False
     """Running nodes are told to end and report it: the run is to end."""
@@ -59,7 +59,7 @@ def refuse(code: str, message: str, details: dict[str, Any] | None = None) -> De
     return Decision(refusal=ClientFault(code, message, details))
 
 
-def error(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
+def error_object(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
     """The error object of node.failed, run.failed and the snapshot."""
     document: dict[str, Any] = {"code": code, "message": message}
     return {**document, "details": details} if details else document
@@ -72,11 +72,11 @@ def is_running(state: RunState, node_id: str, entered: int) -> bool:
     return node is not None and entered in (-1, node.entry_sequence)
 
 
-def ending(kind: str, node_id: str, /, **members: Any) -> Draft:
+def node_event(kind: str, node_id: str, /, **members: Any) -> Draft:
     return Draft(kind, {"nodeId": node_id, **members}, node_id)
 
 
-def leaving(state: RunState, draft: Draft, cause: str | None = None) -> Draft:
+def cancel_open_children(state: RunState, draft: Draft, cause: str | None = None) -> Draft:
     """kin-08 (readings, Child runs): children that a node still waits for when it ends are cancelled with it."""
     node = state.awaiting_children.get(draft.node_id or "")
     if node is None or not node.open_children:

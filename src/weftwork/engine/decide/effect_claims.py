@@ -3,30 +3,32 @@
 from typing import Any
 
 from weftwork.engine.decide.decision import NOTHING, Decision
-from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, VersionAsked
+from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, VersionRequested
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState
 from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, Draft
 
 
-def claim(state: RunState, given: EffectClaimed, closing: bool = False) -> Decision:
+def claim_effect(state: RunState, given: EffectClaimed, closing: bool = False) -> Decision:
     """eff-05: one claim at a time. Word of one that was written already, by whomever, decides nothing more.
 
     Nothing begins any more when the run is about to pause, or the host is `closing`, but steps of what both wait for.
     """
-    node = _running(state, given.node_id, given.entered)
+    node = _running_node(state, given.node_id, given.entry_sequence)
     if node is None or state.stop is not None:
         return NOTHING
-    if (closing or state.pausing == "immediate") and not _is_inside(node, given.place):
+    if (closing or state.pausing == "immediate") and not _is_step_of_open_node(node, given.effect_ref):
         return NOTHING
-    known = node.effects.get(given.place)
-    if _is_past(node, given.place) or not (known is None or known.status == "free" or _gives_way(known, given)):
+    known = node.effects.get(given.effect_ref)
+    if _is_recorded(node, given.effect_ref) or not (
+        known is None or known.status == "free" or _is_replaced_by(known, given)
+    ):
         return NOTHING
-    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.payload_members}
+    payload: dict[str, Any] = {"nodeId": given.node_id, **given.effect_ref.payload_members}
     return Decision((Draft(EFFECT_CLAIMED, payload, given.node_id, event_id=given.claim),))
 
 
-def _is_inside(node: NodeState, place: EffectRef) -> bool:
+def _is_step_of_open_node(node: NodeState, place: EffectRef) -> bool:
     """Whether this is a step of a node, or of an item, that must not happen twice itself and is under way."""
     whole = node.effects.get(EffectRef(WHOLE_NODE, place.item))
     return (
@@ -37,51 +39,51 @@ def _is_inside(node: NodeState, place: EffectRef) -> bool:
     )
 
 
-def holds(state: RunState, given: EffectClaimed) -> bool | None:
+def holds_claim(state: RunState, given: EffectClaimed) -> bool | None:
     """eff-05: whether this claim stands; None if the node that made it is no longer wanted, or not yet."""
-    node = _running(state, given.node_id, given.entered)
+    node = _running_node(state, given.node_id, given.entry_sequence)
     if node is None:
         return None
-    known = node.effects.get(given.place)
+    known = node.effects.get(given.effect_ref)
     if known is None or known.status == "free":
-        return False if _is_past(node, given.place) else None
-    return None if _gives_way(known, given) else known.claim == given.claim
+        return False if _is_recorded(node, given.effect_ref) else None
+    return None if _is_replaced_by(known, given) else known.claim == given.claim
 
 
-def _gives_way(known: EffectState, given: EffectClaimed) -> bool:
+def _is_replaced_by(known: EffectState, given: EffectClaimed) -> bool:
     """Whether this is the open claim that the new one is to take the place of."""
-    return known.status == "open" and given.instead != "" and known.claim == given.instead
+    return known.status == "open" and given.replaces != "" and known.claim == given.replaces
 
 
-def record(state: RunState, given: EffectEnded) -> Decision:
+def record_effect(state: RunState, given: EffectEnded) -> Decision:
     """eff-06: once; word of it comes twice when a commit was thought to have failed."""
-    node = _running(state, given.node_id, given.entered)
-    known = node.effects.get(given.place) if node is not None else None
+    node = _running_node(state, given.node_id, given.entry_sequence)
+    known = node.effects.get(given.effect_ref) if node is not None else None
     if known is None or known.status != "open":
         return NOTHING
-    payload: dict[str, Any] = {"nodeId": given.node_id, **given.place.payload_members, **given.outcome}
+    payload: dict[str, Any] = {"nodeId": given.node_id, **given.effect_ref.payload_members, **given.outcome}
     return Decision((Draft(EFFECT_RECORDED, payload, given.node_id),))
 
 
-def pin(state: RunState, given: VersionAsked) -> Decision:
+def pin_version(state: RunState, given: VersionRequested) -> Decision:
     """ver-01: the first to ask pins."""
-    if given.change_id in state.versions or _running(state, given.node_id, given.entered) is None:
+    if given.change_id in state.versions or _running_node(state, given.node_id, given.entry_sequence) is None:
         return NOTHING
     payload = {"changeId": given.change_id, "version": given.version, "nodeId": given.node_id}
     return Decision((Draft("version.pinned", payload, given.node_id),))
 
 
-def is_past(state: RunState, given: EffectEnded) -> bool:
+def is_item_recorded(state: RunState, given: EffectEnded) -> bool:
     """Whether somebody else has recorded the whole item that this effect is a part of."""
-    node = _running(state, given.node_id, given.entered)
-    return node is not None and _is_past(node, given.place)
+    node = _running_node(state, given.node_id, given.entry_sequence)
+    return node is not None and _is_recorded(node, given.effect_ref)
 
 
-def _is_past(node: NodeState, place: EffectRef) -> bool:
+def _is_recorded(node: NodeState, place: EffectRef) -> bool:
     """What a recorded item did is forgotten, and done."""
     return place.item.isdecimal() and int(place.item) in node.map_items
 
 
-def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
+def _running_node(state: RunState, node_id: str, entered: int) -> NodeState | None:
     node = state.running.get(node_id)
     return node if node is not None and entered in (-1, node.entry_sequence) else None

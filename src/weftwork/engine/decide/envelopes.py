@@ -5,9 +5,9 @@ What a run would record for an outcome: the events of the gate, and what the nod
 
 from typing import Final
 
-from weftwork.engine.decide.decision import NOTHING, Decision, ending, error
-from weftwork.engine.decide.inputs import EnvelopeSent, ModelAnswered, NodeSuspended
-from weftwork.engine.decide.interrupts import question, suspend
+from weftwork.engine.decide.decision import NOTHING, Decision, error_object, node_event
+from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered, NodeSuspended
+from weftwork.engine.decide.interrupts import interrupt_events, suspend_node
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.handling import (
     JudgedEnvelope,
@@ -23,45 +23,45 @@ from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.run.events import MODEL_ANSWERED, Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 
-_LEVELS: Final = ("debug", "info", "warn", "error")
+_LOG_LEVELS: Final = ("debug", "info", "warn", "error")
 
 
-def keep(state: RunState, given: ModelAnswered) -> Decision:
+def record_answer(state: RunState, given: ModelAnswered) -> Decision:
     """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
-    node = _running(state, given.node_id, given.entered)
+    node = _running_node(state, given.node_id, given.entry_sequence)
     if node is None or given.answer["call"] in node.model_answers:
         return NOTHING
     return Decision((Draft(MODEL_ANSWERED, given.answer, given.node_id), *given.along))
 
 
-def send(state: RunState, given: EnvelopeSent) -> Decision:
+def record_envelope(state: RunState, given: EnvelopeEmitted) -> Decision:
     """env-26 (RFC 0021, deduplication): the first under a correlation id is recorded, and its handler runs with that.
 
     A clarification makes its node wait in the very commit that records it.
     """
     judged, question = given.judged, given.interrupt
-    running = _running(state, given.node_id, given.entered)
+    running = _running_node(state, given.node_id, given.entry_sequence)
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
-    drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _is_told(state, draft))
+    drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _passes_log_level(state, draft))
     if question is not None and question.key not in state.resolutions and request_refusal(state, question) is None:
-        asked = suspend(state, NodeSuspended(given.node_id, question, given.entered))
+        asked = suspend_node(state, NodeSuspended(given.node_id, question, given.entry_sequence))
         drafts += with_cause(asked, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
 
 
-def _is_told(state: RunState, draft: Draft) -> bool:
+def _passes_log_level(state: RunState, draft: Draft) -> bool:
     if draft.type != "log.appended":
         return True
-    return _LEVELS.index(draft.payload["level"]) >= _LEVELS.index(state.plan.workflow.log_level)
+    return _LOG_LEVELS.index(draft.payload["level"]) >= _LOG_LEVELS.index(state.plan.workflow.log_level)
 
 
-def _running(state: RunState, node_id: str, entered: int) -> NodeState | None:
+def _running_node(state: RunState, node_id: str, entered: int) -> NodeState | None:
     node = state.running.get(node_id)
     return node if node is not None and entered in (-1, node.entry_sequence) else None
 
 
-def would_record(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:
+def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:
     """env-32 (RFC 0021, projection): the record, what its handler adds, and the question or the failure that follows.
 
     `asked_before` is how many questions the node has asked.
@@ -69,7 +69,7 @@ def would_record(judged: JudgedEnvelope, contract: EnvelopeContract, asked_befor
     outcome, node_id = judged.outcome, judged.node_id
     more: tuple[Draft, ...] = ()
     if isinstance(outcome, Accepted) and judged.type == CLARIFICATION_KIND:
-        more = question(node_id, interrupt_id(node_id, asked_before + 1), clarification_interrupt(outcome))
+        more = interrupt_events(node_id, interrupt_id(node_id, asked_before + 1), clarification_interrupt(outcome))
     elif (failure := envelope_failure(outcome)) is not None:
-        more = (ending("node.failed", node_id, error=error(failure.code, failure.message, failure.details)),)
+        more = (node_event("node.failed", node_id, error=error_object(failure.code, failure.message, failure.details)),)
     return (*outcome_events(judged, contract), *with_cause(more, judged.correlation_id, outcome.content_trust))

@@ -26,7 +26,7 @@ class NodeCompleted(msgspec.Struct, frozen=True):
     node_id: str
     outputs: dict[str, Any]
     effects: tuple[Draft, ...] = ()
-    entered: int = -1
+    entry_sequence: int = -1
 
 
 class NodeFailed(msgspec.Struct, frozen=True):
@@ -37,8 +37,8 @@ class NodeFailed(msgspec.Struct, frozen=True):
     message: str
     details: dict[str, Any] | None = None
     retryable: bool = True
-    chance: float = 1.0
-    entered: int = -1
+    jitter: float = 1.0
+    entry_sequence: int = -1
     effects: tuple[Draft, ...] = ()
     cause: str | None = None
 
@@ -48,7 +48,7 @@ class NodeSuspended(msgspec.Struct, frozen=True):
 
     node_id: str
     interrupt: Interrupt
-    entered: int = -1
+    entry_sequence: int = -1
     effects: tuple[Draft, ...] = ()
 
 
@@ -60,10 +60,10 @@ class InterruptPassed(msgspec.Struct, frozen=True):
     value: Any
     passed: Any
     """A future: what became of it, once that is durable; None if it could not be asked, and the node has failed."""
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class InterruptDue(msgspec.Struct, frozen=True):
+class InterruptTimedOut(msgspec.Struct, frozen=True):
     """The time of an interrupt is up."""
 
     interrupt_id: str
@@ -76,42 +76,42 @@ class ReminderDue(msgspec.Struct, frozen=True):
     number: int
 
 
-class NodeRecorded(msgspec.Struct, frozen=True):
+class ItemsRecorded(msgspec.Struct, frozen=True):
     """A running node has results of single items; `durable` is told once they are committed."""
 
     node_id: str
     items: tuple[tuple[int, Any], ...]
     durable: Any
     """A future."""
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class NodeAgain(msgspec.Struct, frozen=True):
+class NodeReexecuted(msgspec.Struct, frozen=True):
     """A node that ran when a process died is to be executed again."""
 
     node_id: str
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class NodeSaid(msgspec.Struct, frozen=True):
+class NodeEmitted(msgspec.Struct, frozen=True):
     """A running node has something for those who follow the run."""
 
     node_id: str
     events: tuple[Draft, ...]
-    entered: int = -1
+    entry_sequence: int = -1
 
 
 class EffectClaimed(msgspec.Struct, frozen=True):
     """A running node is about to do something that must not happen twice."""
 
     node_id: str
-    place: EffectRef
+    effect_ref: EffectRef
     claim: str
     """The id of the event that says so."""
     granted: Any
     """A future: True once the claim is durable, False if somebody else holds it."""
-    entered: int = -1
-    instead: str = ""
+    entry_sequence: int = -1
+    replaces: str = ""
     """The claim that this one takes the place of."""
 
 
@@ -119,11 +119,11 @@ class EffectEnded(msgspec.Struct, frozen=True):
     """What a claimed effect came to: a member `output` or `error`, or none if it did not happen."""
 
     node_id: str
-    place: EffectRef
+    effect_ref: EffectRef
     outcome: dict[str, Any]
     durable: Any
     """A future: the effect, once that is durable."""
-    entered: int = -1
+    entry_sequence: int = -1
 
 
 class ModelAnswered(msgspec.Struct, frozen=True):
@@ -135,10 +135,10 @@ class ModelAnswered(msgspec.Struct, frozen=True):
     along: tuple[Draft, ...]
     durable: Any
     """A future: the payload, once it is durable."""
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class EnvelopeSent(msgspec.Struct, frozen=True):
+class EnvelopeEmitted(msgspec.Struct, frozen=True):
     """A model has sent a running node an envelope that the gate does not call invalid."""
 
     node_id: str
@@ -148,10 +148,10 @@ class EnvelopeSent(msgspec.Struct, frozen=True):
     """The question that a clarification is lifted to, if the node as a whole is to wait for its answer."""
     recorded: Any
     """A future: what stands under its correlation id, once that is durable."""
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class VersionAsked(msgspec.Struct, frozen=True):
+class VersionRequested(msgspec.Struct, frozen=True):
     """A running node asks which version of a change the run has pinned, and would pin this one."""
 
     node_id: str
@@ -159,7 +159,7 @@ class VersionAsked(msgspec.Struct, frozen=True):
     version: int
     pinned: Any
     """A future: the version, once it is durable."""
-    entered: int = -1
+    entry_sequence: int = -1
 
 
 class NodeStopped(msgspec.Struct, frozen=True):
@@ -175,64 +175,64 @@ class RetryDue(msgspec.Struct, frozen=True):
     attempt: int
 
 
-class NodeAwaits(msgspec.Struct, frozen=True):
+class NodeAwaitsChildren(msgspec.Struct, frozen=True):
     """A running node waits for its children; `effects` are the events it wants first, those of new ones among them."""
 
     node_id: str
     effects: tuple[Draft, ...] = ()
-    entered: int = -1
-    heard: int = -1
+    entry_sequence: int = -1
+    last_child_event: int = -1
     """What it knew of its children, see NodeState."""
 
 
-class Look(msgspec.Struct, frozen=True):
+class ChildrenRecheck(msgspec.Struct, frozen=True):
     """A node that waits for children is called again: it may have missed something."""
 
     node_id: str
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class ChildNews(msgspec.Struct, frozen=True):
+class ChildResultsReceived(msgspec.Struct, frozen=True):
     """Word of children of one node."""
 
     node_id: str
-    tells: tuple[ChildResult, ...]
+    results: tuple[ChildResult, ...]
 
 
-class AwaitDue(msgspec.Struct, frozen=True):
+class AwaitTimedOut(msgspec.Struct, frozen=True):
     """The time of a node that waits for children is up."""
 
     node_id: str
-    entered: int = -1
+    entry_sequence: int = -1
 
 
-class CancelAsked(msgspec.Struct, frozen=True):
+class CancelRequested(msgspec.Struct, frozen=True):
     """Somebody wants the run cancelled, or the run that started it does."""
 
     reason: str | None = None
     parent: str | None = None
 
 
-class PauseAsked(msgspec.Struct, frozen=True):
+class PauseRequested(msgspec.Struct, frozen=True):
     """Somebody wants the run paused."""
 
     policy: str
     reason: str | None = None
 
 
-class ResumeAsked(msgspec.Struct, frozen=True):
+class ResumeRequested(msgspec.Struct, frozen=True):
     """Somebody wants a paused run to go on."""
 
     reason: str | None = None
 
 
-class VariablesGiven(msgspec.Struct, frozen=True):
+class VariablesOverwritten(msgspec.Struct, frozen=True):
     """A test sets variables of the run, as the node would at which it stands."""
 
     values: dict[str, Any]
 
 
-class AnswerGiven(msgspec.Struct, frozen=True):
+class AnswerReceived(msgspec.Struct, frozen=True):
     """Somebody answers the open interrupt of a node, or none but the one that is named."""
 
     node_id: str
@@ -242,14 +242,14 @@ class AnswerGiven(msgspec.Struct, frozen=True):
     interrupt_id: str = ""
 
 
-class TimeUp(msgspec.Struct, frozen=True):
+class RunTimedOut(msgspec.Struct, frozen=True):
     """The run's time limit has passed; `observed` is the elapsed time in milliseconds."""
 
     limit: int
     observed: int
 
 
-class HostBroke(msgspec.Struct, frozen=True):
+class HostFailed(msgspec.Struct, frozen=True):
     """The host found an error of its own while it moved this run."""
 
 
@@ -259,27 +259,27 @@ Input = (
     | NodeFailed
     | NodeSuspended
     | InterruptPassed
-    | InterruptDue
+    | InterruptTimedOut
     | ReminderDue
-    | NodeRecorded
-    | NodeAgain
-    | NodeSaid
+    | ItemsRecorded
+    | NodeReexecuted
+    | NodeEmitted
     | EffectClaimed
     | EffectEnded
     | ModelAnswered
-    | EnvelopeSent
-    | VersionAsked
+    | EnvelopeEmitted
+    | VersionRequested
     | NodeStopped
     | RetryDue
-    | NodeAwaits
-    | Look
-    | ChildNews
-    | AwaitDue
-    | CancelAsked
-    | PauseAsked
-    | ResumeAsked
-    | VariablesGiven
-    | AnswerGiven
-    | TimeUp
-    | HostBroke
+    | NodeAwaitsChildren
+    | ChildrenRecheck
+    | ChildResultsReceived
+    | AwaitTimedOut
+    | CancelRequested
+    | PauseRequested
+    | ResumeRequested
+    | VariablesOverwritten
+    | AnswerReceived
+    | RunTimedOut
+    | HostFailed
 )

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.decide.decision import NOTHING, Decision
-from weftwork.engine.decide.inputs import AnswerGiven, InterruptPassed, NodeSuspended
+from weftwork.engine.decide.inputs import AnswerReceived, InterruptPassed, NodeSuspended
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -37,28 +37,28 @@ from weftwork.protocol.run.interrupts import (
     interrupt_payload,
 )
 
-OUTSIDE: Final = "external-event"
+EXTERNAL_EVENT: Final = "external-event"
 """The kind of question that the world answers, and no person."""
-MAX_SAID: Final = 200
+MAX_GATE_MESSAGES: Final = 200
 """appr-11 (host): after so many votes and questions back a gate takes no more questions and no changed votes: a link
 must not fill a log. Whoever has not voted yet still may."""
 
 
-def suspend(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
+def suspend_node(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
     """int-04 (OpenWOP interrupt): the question, then the node that waits for its answer."""
     node_id, interrupt = given.node_id, given.interrupt
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
-    return (*given.effects, *question(node_id, name, interrupt))
+    return (*given.effects, *interrupt_events(node_id, name, interrupt))
 
 
-def question(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
+def interrupt_events(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
     """A question under its id, and the node that waits."""
     asked = Draft("interrupt.requested", interrupt_payload(interrupt), node_id, interrupt_id=name)
     suspended = Draft("node.suspended", suspended_payload(node_id, name, interrupt), node_id, interrupt_id=name)
     return (asked, *requested_events(node_id, name, interrupt), suspended)
 
 
-def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
+def pass_interrupt(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
     """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
     node_id, interrupt = given.node_id, given.interrupt
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
@@ -69,9 +69,9 @@ def let_pass(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
     return (asked, *passed_events(state, node_id, name, interrupt, given.value), resolved)
 
 
-def answer(state: RunState, given: AnswerGiven) -> Decision:
+def answer_interrupt(state: RunState, given: AnswerReceived) -> Decision:
     """int-06 (readings, Answering an interrupt): one answer counts; a bad one changes nothing."""
-    found = _asked(state, given)
+    found = _find_answerable(state, given)
     if isinstance(found, ClientFault):
         return Decision(refusal=found)
     try:
@@ -79,23 +79,23 @@ def answer(state: RunState, given: AnswerGiven) -> Decision:
         if _is_hidden(state, found) and MARKER_PREFIX.encode() in encode_stored(given.value):
             raise invalid("The answer repeats a marker that stands for something hidden.", "/resumeValue")
         if found.kind == "approval":
-            return Decision(_decide(state, found, given.value, given.by))
+            return Decision(_decide_approval(state, found, given.value, given.by))
         value = normalize_answer(found, given.value, _is_hidden(state, found))
     except ClientFault as fault:
         return Decision(refusal=fault)
     by = given.by.bound_person or given.by.principal
     drafts = tuple(
         draft
-        for each in _alike(state, found)
-        for draft in (_resolved(each, value, given.by), *resolved_events(state, each, value, by))
+        for each in _open_under_same_key(state, found)
+        for draft in (_resolved_event(each, value, given.by), *resolved_events(state, each, value, by))
     )
-    if found.kind == OUTSIDE or given.by.trust != "trusted":
+    if found.kind == EXTERNAL_EVENT or given.by.trust != "trusted":
         # trust-04 (RFC 0143): what an event of somewhere else holds, nobody here vouches for.
         drafts = tuple(msgspec.structs.replace(each, content_trust="untrusted") for each in drafts)
     return Decision(drafts)
 
 
-def _asked(state: RunState, given: AnswerGiven) -> InterruptState | ClientFault:
+def _find_answerable(state: RunState, given: AnswerReceived) -> InterruptState | ClientFault:
     """The interrupt that is meant, if it can still be answered."""
 
     def is_meant(each: InterruptState) -> bool:
@@ -118,12 +118,12 @@ def _is_hidden(state: RunState, found: InterruptState) -> bool:
     return place.hides_outputs or bool(place.node.sensitive_outputs)
 
 
-def _alike(state: RunState, found: InterruptState) -> list[InterruptState]:
+def _open_under_same_key(state: RunState, found: InterruptState) -> list[InterruptState]:
     """int-20 (OpenWOP interrupt): an answer counts for its key, so it resolves every question that is open under it."""
     return [each for each in state.open_interrupts.values() if each.key == found.key]
 
 
-def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) -> tuple[Draft, ...]:
+def _decide_approval(state: RunState, found: InterruptState, value: Any, by: Answerer) -> tuple[Draft, ...]:
     """What an answer to an approval adds to the log. Raises ClientFault."""
     said = normalize_approval(found.data, value)
     actor = resolve_actor(found.data, said, by)
@@ -131,11 +131,11 @@ def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) ->
     action: str = said["action"]
     overridden = bool(said.get("override"))
     bypasses = overridden and bool(found.data.get("overrideBypassesQuorum"))
-    if (action == "ask" or actor in found.votes) and not bypasses and found.response_count >= MAX_SAID:
+    if (action == "ask" or actor in found.votes) and not bypasses and found.response_count >= MAX_GATE_MESSAGES:
         text = "This gate takes no more questions back, and nobody may change their vote any more."
-        raise ClientFault("conflict", text, {"limit": MAX_SAID})
+        raise ClientFault("conflict", text, {"limit": MAX_GATE_MESSAGES})
     if action == "ask":
-        return (_remark(found, actor, action, said.get("question", said.get("feedback"))),)
+        return (_remark_event(found, actor, action, said.get("question", said.get("feedback"))),)
     quorum = found.data.get("requiredApprovals", 1) > 1
     if quorum and not bypasses and found.votes.get(actor) == ("accept" if action in GRANTING_ACTIONS else "reject"):
         # appr-09 (interrupt-profiles, quorum): the same vote again changes nothing.
@@ -148,63 +148,63 @@ def _decide(state: RunState, found: InterruptState, value: Any, by: Answerer) ->
         decided_by = f"quorum:{standing.granted}-of-{standing.required}"
     drafts: list[Draft] = []
     if overridden:
-        drafts.append(_draft("approval.overridden", found, {"principal": actor, "reason": said["reason"]}))
+        drafts.append(_gate_event("approval.overridden", found, {"principal": actor, "reason": said["reason"]}))
     if quorum:
-        drafts.append(_vote(found, actor, action, standing.granted, said))
+        drafts.append(_vote_event(found, actor, action, standing.granted, said))
         if action in GRANTING_ACTIONS and (text := said.get("comment", said.get("feedback"))):
-            drafts.append(_remark(found, actor, action, text))
+            drafts.append(_remark_event(found, actor, action, text))
     if ends is not None:
         outcome = {"outcome": OUTCOMES[ends], **({"reason": reason} if reason else {})}
         # What the host knows better than whoever answers is not theirs to say.
         kept = {name: each for name, each in said.items() if name not in ("votes", "voter")}
         kept |= {"action": ends, "decidedBy": decided_by}
-        for each in _alike(state, found):
-            drafts.append(_resolved(each, kept, by, **outcome))
+        for each in _open_under_same_key(state, found):
+            drafts.append(_resolved_event(each, kept, by, **outcome))
             drafts.append(approval_received_event(each.node_id, each.interrupt_id, ends, decided_by, said))
     return tuple(drafts)
 
 
-def _vote(found: InterruptState, actor: str, action: str, granted: int, said: dict[str, Any]) -> Draft:
+def _vote_event(found: InterruptState, actor: str, action: str, granted: int, said: dict[str, Any]) -> Draft:
     """appr-10 (RFC 0051): each vote of a quorum stands in the log when it is given."""
     if action in GRANTING_ACTIONS:
         progress = {"granted": granted, "required": found.data["requiredApprovals"]}
-        return _draft("approval.granted", found, {"principal": actor, "quorumProgress": progress})
+        return _gate_event("approval.granted", found, {"principal": actor, "quorumProgress": progress})
     text = said.get("reason", said.get("comment", said.get("feedback", said.get("refineFeedback", {}).get("text"))))
-    return _draft("approval.rejected", found, {"principal": actor, **({"reason": text} if text else {})})
+    return _gate_event("approval.rejected", found, {"principal": actor, **({"reason": text} if text else {})})
 
 
-def _draft(kind: str, found: InterruptState, members: dict[str, Any]) -> Draft:
+def _gate_event(kind: str, found: InterruptState, members: dict[str, Any]) -> Draft:
     return Draft(kind, {"gateId": found.node_id, **members}, found.node_id, interrupt_id=found.interrupt_id)
 
 
-def _remark(found: InterruptState, actor: str, action: str, text: Any) -> Draft:
+def _remark_event(found: InterruptState, actor: str, action: str, text: Any) -> Draft:
     payload = {"nodeId": found.node_id, "principal": actor, "action": action, "text": text}
     return Draft(APPROVAL_REMARK, payload, found.node_id, interrupt_id=found.interrupt_id)
 
 
-def _resolved(found: InterruptState, value: Any, by: Answerer | None, **members: Any) -> Draft:
+def _resolved_event(found: InterruptState, value: Any, by: Answerer | None, **members: Any) -> Draft:
     payload: dict[str, Any] = {"nodeId": found.node_id, "interruptId": found.interrupt_id, "kind": found.kind}
     if by is not None:
         payload |= {"resumeValue": value, "resolvedBy": by.principal}
     return Draft("interrupt.resolved", {**payload, **members}, found.node_id, interrupt_id=found.interrupt_id)
 
 
-def time_out(state: RunState, name: str) -> Decision:
+def time_out_interrupt(state: RunState, name: str) -> Decision:
     """int-17 (readings, Timeouts of interrupts): an approval is rejected; of others their node decides."""
     found = state.interrupts.get(name)
     if found is None or found.status != "open" or state.stop is not None:
         return NOTHING
     drafts: list[Draft] = []
-    for each in _alike(state, found):
+    for each in _open_under_same_key(state, found):
         if each.kind != "approval":
-            drafts.append(_resolved(each, None, None, reason=TIMEOUT_REASON))
+            drafts.append(_resolved_event(each, None, None, reason=TIMEOUT_REASON))
         else:
-            drafts.append(_resolved(each, None, None, outcome="rejected", reason=TIMEOUT_REASON))
+            drafts.append(_resolved_event(each, None, None, outcome="rejected", reason=TIMEOUT_REASON))
             drafts.append(approval_received_event(each.node_id, each.interrupt_id, TIMEOUT_REASON, None, {}))
     return Decision(tuple(drafts))
 
 
-def remind(state: RunState, name: str, number: int) -> Decision:
+def remind_of_interrupt(state: RunState, name: str, number: int) -> Decision:
     """int-18 (host): one reminder for all that are due by now; `number` is the newest of them."""
     found = state.interrupts.get(name)
     if found is None or found.status != "open" or found.reminders_sent >= number or state.stop is not None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weftwork.engine.decide.decision import NOTHING, Bounds, Decision, refuse
+from weftwork.engine.decide.decision import NOTHING, Decision, RunBounds, refuse
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.run.effects import has_unrepeatable_effect
@@ -10,14 +10,14 @@ from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, Draf
 from weftwork.protocol.timestamps import iso
 
 
-def still_waiting(state: RunState) -> tuple[Draft, ...]:
+def cancel_waiting_nodes(state: RunState) -> tuple[Draft, ...]:
     """Nodes that wait for people, their children or another attempt are cancelled along with their run."""
     waiting = (*state.suspended, *state.retrying, *state.awaiting_children)
     ordered = sorted(waiting, key=lambda node_id: state.plan.nodes[node_id].index)
     return tuple(Draft("node.cancelled", {"nodeId": node_id}, node_id) for node_id in ordered)
 
 
-def cancellation(reason: str | None, parent: str | None) -> dict[str, Any]:
+def cancel_payload(reason: str | None, parent: str | None) -> dict[str, Any]:
     """kin-06 (interrupt-profiles, cascade): a run that was cancelled by its parent says so."""
     named = {"reason": reason, "parentRunId": parent}
     return {name: value for name, value in named.items() if value}
@@ -27,13 +27,13 @@ def cancel(state: RunState, reason: str | None, parent: str | None = None) -> De
     """run-03 (RFC 0094 B): `cancelling` while a node still runs, `cancelled` at once otherwise."""
     if state.stop is not None:
         return NOTHING
-    payload = cancellation(reason, parent)
+    payload = cancel_payload(reason, parent)
     if state.running:
         return Decision((Draft(CANCEL_REQUESTED, payload),))
-    return Decision((*still_waiting(state), Draft("run.cancelled", payload)))
+    return Decision((*cancel_waiting_nodes(state), Draft("run.cancelled", payload)))
 
 
-def pause(state: RunState, bounds: Bounds, policy: str, reason: str | None) -> Decision:
+def pause(state: RunState, bounds: RunBounds, policy: str, reason: str | None) -> Decision:
     """run-12 (OpenWOP rest-endpoints): at once, or once the nodes that run have ended; the policy is kept.
 
     What may not happen twice is never interrupted, whatever the policy.
@@ -50,7 +50,7 @@ def pause(state: RunState, bounds: Bounds, policy: str, reason: str | None) -> D
     return Decision((Draft("run.paused", payload),), interrupt=True)
 
 
-def may_interrupt(state: RunState, bounds: Bounds, policy: str) -> bool:
+def may_interrupt(state: RunState, bounds: RunBounds, policy: str) -> bool:
     """run-12, eff-04: whether a pause of this policy can be there now."""
     if policy != "immediate":
         return not state.running
@@ -59,7 +59,7 @@ def may_interrupt(state: RunState, bounds: Bounds, policy: str) -> bool:
     )
 
 
-def overwrite(state: RunState, values: dict[str, Any]) -> Decision:
+def overwrite_variables(state: RunState, values: dict[str, Any]) -> Decision:
     """seam-01 (RFC 0022 B): variables from outside, for what comes after the node at which the run stands."""
     node_id = state.current_node
     if node_id is None or state.stop is not None:
@@ -79,4 +79,6 @@ def resume(state: RunState, reason: str | None) -> Decision:
         details = {"runStatus": state.status}
         return refuse("conflict", f"The run is {state.status} and not paused.", details)
     # What children said meanwhile is known, and nobody has looked at it yet.
-    return Decision((Draft("run.resumed", {"reason": reason} if reason else {}),), looks=tuple(state.awaiting_children))
+    return Decision(
+        (Draft("run.resumed", {"reason": reason} if reason else {}),), rechecks=tuple(state.awaiting_children)
+    )

@@ -12,9 +12,9 @@ from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
 
-PAGE: Final = 100
+WAKE_BATCH: Final = 100
 """Runs that are woken together."""
-AGAIN_MS: Final = 600_000
+RETRY_FAILED_MS: Final = 600_000
 """After that, what could not be woken is tried again."""
 
 
@@ -35,7 +35,7 @@ class Alarm:
         self._is_live = is_live
         self._failed: dict[RunKey, int] = {}
         """What could not be woken, and when that is tried again."""
-        self._until: int | None = None
+        self._next_wake: int | None = None
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -45,11 +45,11 @@ class Alarm:
         if self._task is None and not self._closed:
             self._task = asyncio.create_task(self._watch())
 
-    def set(self, when: int | None) -> None:
+    def schedule(self, when: int | None) -> None:
         """A run was parked that wakes then."""
         if when is not None:
             self.start()
-            if self._until is None or when < self._until:
+            if self._next_wake is None or when < self._next_wake:
                 self._changed.set()
 
     def close(self) -> None:
@@ -60,40 +60,40 @@ class Alarm:
     async def _watch(self) -> None:
         while True:
             self._changed.clear()
-            self._until = None
+            self._next_wake = None
             try:
-                self._until = await self._ring()
+                self._next_wake = await self._wake_due()
             except StoreUnavailable:
-                self._until = self._clock.now() + AWAY_MS
+                self._next_wake = self._clock.now() + AWAY_MS
             except Exception:
                 log.exception("the alarm of waiting runs failed; it is set again")
-                self._until = self._clock.now() + AGAIN_MS
+                self._next_wake = self._clock.now() + RETRY_FAILED_MS
             if not self._changed.is_set():
-                await self._sleep(self._until)
+                await self._sleep(self._next_wake)
 
-    async def _ring(self) -> int | None:
+    async def _wake_due(self) -> int | None:
         """Wake what is due; returns when to look again, None if nothing can be due before another run is parked.
 
         What is due and in memory sees to itself. What cannot be woken keeps nobody else from it.
         """
         now = self._clock.now()
         self._failed = {run: again for run, again in self._failed.items() if again > now}
-        most = PAGE
+        most = WAKE_BATCH
         # Once each: one that is due and finds nothing to do must not keep the alarm busy.
         rung: set[RunKey] = set()
         while True:
             due = await self._log.due(now, most)
             idle = [run for run in due if run not in self._failed and not self._is_live(run)]
-            fresh = [run for run in idle if run not in rung][:PAGE]
+            fresh = [run for run in idle if run not in rung][:WAKE_BATCH]
             rung.update(fresh)
             if fresh:
                 point("alarm.ring")
             woken = await asyncio.gather(*map(self._wake, fresh))
-            self._failed |= {run: now + AGAIN_MS for run, done in zip(fresh, woken, strict=True) if not done}
+            self._failed |= {run: now + RETRY_FAILED_MS for run, done in zip(fresh, woken, strict=True) if not done}
             if not fresh and len(due) < most:
                 break
             # What is passed over must not hide what stands behind it.
-            most = PAGE + len(self._failed) + len(rung) if fresh else most * 2
+            most = WAKE_BATCH + len(self._failed) + len(rung) if fresh else most * 2
         # Due, woken, and at rest again: the clock was set back meanwhile.
         self._failed |= dict.fromkeys(idle, now + AWAY_MS)
         coming = await self._log.next_wake(now)

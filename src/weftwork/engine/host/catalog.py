@@ -29,45 +29,45 @@ from weftwork.protocol.workflow.plan import Plan, plan_workflow
 from weftwork.protocol.workflow.registration import capability_required, find_gated_node
 from weftwork.protocol.workflow.validation import parse_workflow
 
-MOST: Final = 256
-MOST_BYTES: Final = 8 * 2**20
+MAX_CACHED_PLANS: Final = 256
+MAX_CACHED_PLAN_BYTES: Final = 8 * 2**20
 """Of their definitions in JSON; in memory a plan takes some ten times as much."""
 
 
-class Plans:
+class PlanCache:
     """By digest, bounded in number and size. What was not asked for the longest time goes first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[Plan, int]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[Plan, int]] = OrderedDict()
         self._bytes = 0
 
     def get(self, digest: str) -> Plan | None:
-        kept = self._kept.get(digest)
+        kept = self._cache.get(digest)
         if kept is None:
             return None
-        self._kept.move_to_end(digest)
+        self._cache.move_to_end(digest)
         return kept[0]
 
     def keep(self, plan: Plan, size: int) -> None:
         """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
-        _, before = self._kept.pop(plan.workflow.digest, (plan, 0))
-        self._kept[plan.workflow.digest] = plan, size
+        _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
+        self._cache[plan.workflow.digest] = plan, size
         self._bytes += size - before
-        while len(self._kept) > 1 and (len(self._kept) > MOST or self._bytes > MOST_BYTES):
-            _, (_, size) = self._kept.popitem(last=False)
+        while len(self._cache) > 1 and (len(self._cache) > MAX_CACHED_PLANS or self._bytes > MAX_CACHED_PLAN_BYTES):
+            _, (_, size) = self._cache.popitem(last=False)
             self._bytes -= size
 
 
-ANSWERS_KEPT: Final = 4096
+MAX_CACHED_DIGESTS: Final = 4096
 """Pairs of tenant and workflow id of which is remembered whether the tenant registered such a workflow."""
 
-LARGE: Final = 32_768
+THREAD_CHECK_BYTES: Final = 32_768
 """Bytes of a definition that is checked in a thread of its own."""
 
-_UNKNOWN: Final = ""
+_NOT_CACHED: Final = ""
 
 
-class Catalog:
+class WorkflowCatalog:
     """Workflows of files by id; those of tenants in the store; plans by digest, as pinned by runs."""
 
     def __init__(
@@ -77,14 +77,14 @@ class Catalog:
         self._kinds = kinds
         self._definitions = definitions
         self._by_id: dict[tuple[str | None, str], Plan] = {}
-        self._plans = Plans()
+        self._plans = PlanCache()
         self._digests: OrderedDict[tuple[str, str], str | None] = OrderedDict()
         """What a tenant registered last under an id, None if nothing."""
         self._writes = 0
 
     async def register(self, document: dict[str, Any]) -> list[Violation]:
         """Check a definition and make it startable; returns the violations, and registers nothing if there are any."""
-        plan, violations = await self.checked(document)
+        plan, violations = await self.check_async(document)
         if plan is None:
             return violations
         stored = encode_stored(document)
@@ -93,7 +93,7 @@ class Catalog:
         self._plans.keep(plan, len(stored))
         return []
 
-    async def register_for(
+    async def register_for_tenant(
         self, registration: Registration, plan: Plan, most: int, record: IdempotencyRecord | None
     ) -> Registered | Known | Full | Recorded:
         """wf-11: register a checked definition for a tenant. Whoever looks for it after this returns finds it."""
@@ -112,9 +112,9 @@ class Catalog:
         # A caller who goes away does not stop the write, so it must not keep us from noticing its end either.
         return await asyncio.shield(writing)
 
-    async def checked(self, document: Any, pinned: bool = False) -> tuple[Plan | None, list[Violation]]:
+    async def check_async(self, document: Any, pinned: bool = False) -> tuple[Plan | None, list[Violation]]:
         """`check`, in a thread if it takes long: nobody else waits for a large definition."""
-        if len(encode_stored(document)) > LARGE:
+        if len(encode_stored(document)) > THREAD_CHECK_BYTES:
             return await asyncio.to_thread(self.check, document, pinned)
         return self.check(document, pinned)
 
@@ -127,14 +127,14 @@ class Catalog:
             return None, violations
         return plan_workflow(workflow)
 
-    async def find(self, tenant: str, workflow_id: str) -> Plan | None:
+    async def find_plan(self, tenant: str, workflow_id: str) -> Plan | None:
         """wf-08: what this tenant starts under that id: what it registered, else what a file has for it or for all."""
-        digest = await self._registered(tenant, workflow_id)
+        digest = await self._registered_digest(tenant, workflow_id)
         if digest is None:
             return self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
-        plan, violations = await self._load(workflow_id, digest)
+        plan, violations = await self._load_plan(workflow_id, digest)
         if plan is None:
-            gate = find_gated_node(msgspec.json.decode(await self._stored(workflow_id, digest)), self.types)
+            gate = find_gated_node(msgspec.json.decode(await self._load_definition(workflow_id, digest)), self.types)
             if gate is not None:
                 raise capability_required(gate, pointer="/workflowId")
             first = violations[0]
@@ -142,22 +142,22 @@ class Catalog:
             raise invalid(text, "/workflowId")
         return plan
 
-    async def read(self, tenant: str, workflow_id: str, version: str | None) -> bytes | None:
+    async def read_definition(self, tenant: str, workflow_id: str, version: str | None) -> bytes | None:
         """wf-08, wf-11: the definition in JSON, in that version or the current one, or None."""
         if version is None:
-            digest = await self._registered(tenant, workflow_id)
+            digest = await self._registered_digest(tenant, workflow_id)
         else:
             found = await self._definitions.find(tenant, workflow_id, version)
             digest = found.digest if found is not None else None
         if digest is not None:
-            return await self._stored(workflow_id, digest)
+            return await self._load_definition(workflow_id, digest)
         for owner in (tenant, None):
             plan = self._by_id.get((owner, workflow_id))
             if plan is not None and version in (None, plan.workflow.version):
                 return msgspec.json.encode(plan.workflow.document)
         return None
 
-    async def page(self, tenant: str, after: str | None, limit: int) -> tuple[list[Listed | Workflow], bool]:
+    async def list_workflows(self, tenant: str, after: str | None, limit: int) -> tuple[list[Listed | Workflow], bool]:
         """What this tenant can start, by id, those behind `after`; and whether there are more."""
         registered = await self._definitions.workflows(tenant, after, limit + 1)
         found: dict[str, Listed | Workflow] = {each.current.workflow_id: each for each in registered}
@@ -166,31 +166,31 @@ class Catalog:
             found[name] = (self._by_id.get((tenant, name)) or self._by_id[None, name]).workflow
         return [found[name] for name in heapq.nsmallest(limit, found)], len(found) > limit
 
-    def has(self, document: dict[str, Any]) -> bool:
+    def has_file_workflow(self, document: dict[str, Any]) -> bool:
         """Whether a file has a workflow of this id for the same tenant, or for everybody."""
         return (document.get("tenantId"), document.get("id")) in self._by_id
 
-    def ids(self) -> list[str]:
+    def public_ids(self) -> list[str]:
         """The ids that everybody can start."""
         return sorted(workflow_id for tenant, workflow_id in self._by_id if tenant is None)
 
-    async def counts(self) -> tuple[int, int]:
+    async def count_workflows(self) -> tuple[int, int]:
         """How many workflows come from files, and how many tenants have registered."""
         return len(self._by_id), await self._definitions.count()
 
-    async def pinned(self, workflow_id: str, digest: str) -> Plan:
+    async def pinned_plan(self, workflow_id: str, digest: str) -> Plan:
         """The plan a run was started with. Raises HostFault when this host can no longer run it."""
-        plan, violations = await self._load(workflow_id, digest)
+        plan, violations = await self._load_plan(workflow_id, digest)
         if plan is None:
             first = violations[0]
             raise HostFault(f"workflow {workflow_id} cannot run here: {first.pointer} {first.message}")
         return plan
 
-    async def _registered(self, tenant: str, workflow_id: str) -> str | None:
+    async def _registered_digest(self, tenant: str, workflow_id: str) -> str | None:
         """The digest of what the tenant registered under the id, None if nothing."""
         own = tenant, workflow_id
-        digest = self._digests.get(own, _UNKNOWN)
-        if digest != _UNKNOWN:
+        digest = self._digests.get(own, _NOT_CACHED)
+        if digest != _NOT_CACHED:
             self._digests.move_to_end(own)
             return digest
         writes = self._writes
@@ -199,21 +199,21 @@ class Catalog:
         # What was read while something was registered may be older than that.
         if writes == self._writes:
             self._digests[own] = digest
-            if len(self._digests) > ANSWERS_KEPT:
+            if len(self._digests) > MAX_CACHED_DIGESTS:
                 self._digests.popitem(last=False)
         return digest
 
-    async def _load(self, workflow_id: str, digest: str) -> tuple[Plan | None, list[Violation]]:
+    async def _load_plan(self, workflow_id: str, digest: str) -> tuple[Plan | None, list[Violation]]:
         plan = self._plans.get(digest)
         if plan is not None:
             return plan, []
-        stored = await self._stored(workflow_id, digest)
-        plan, violations = await self.checked(msgspec.json.decode(stored), pinned=True)
+        stored = await self._load_definition(workflow_id, digest)
+        plan, violations = await self.check_async(msgspec.json.decode(stored), pinned=True)
         if plan is not None:
             self._plans.keep(plan, len(stored))
         return plan, violations
 
-    async def _stored(self, workflow_id: str, digest: str) -> bytes:
+    async def _load_definition(self, workflow_id: str, digest: str) -> bytes:
         stored = await self._definitions.get(digest)
         if stored is None:
             raise HostFault(f"the definition {digest} of workflow {workflow_id} is not in the store")

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from weftwork.engine.decide.inputs import CancelAsked, ChildNews, Input
+from weftwork.engine.decide.inputs import CancelRequested, ChildResultsReceived, Input
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
@@ -23,18 +23,18 @@ from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
 
-PAGE: Final = 256
+BATCH_SIZE: Final = 256
 """News, or orders, that are seen to together."""
-LINGER_MS: Final = 250
+RESUME_GRACE_MS: Final = 250
 """How long a child runs again before its parent is told: most that were answered ask or end before that."""
-REMEMBERED: Final = 10_000
+MAX_TRACKED_CHILDREN: Final = 10_000
 """Children whose newest word is known here."""
-FORGET_MS: Final = 100
+ACKNOWLEDGE_DELAY_MS: Final = 100
 """News that was heard is forgotten in one write for all of that time."""
-DELIVERIES: Final = 128
+MAX_CONCURRENT_DELIVERIES: Final = 128
 """Parents that hear news at the same time."""
 
-Ask = Callable[[RunKey, Input], Awaitable[object]]
+SendInput = Callable[[RunKey, Input], Awaitable[object]]
 
 
 class Kin:
@@ -45,7 +45,7 @@ class Kin:
         self,
         eventlog: EventLog,
         clock: Clock,
-        ask: Ask,
+        ask: SendInput,
         start: Callable[[NewChild], None],
         doubt: Callable[[RunKey], None],
         find: Callable[[RunKey], LiveRun | None],
@@ -64,7 +64,7 @@ class Kin:
         """How far each child is known to have come."""
         self._heard: list[News] = []
         self._tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(DELIVERIES)
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
         self._orders = False
         self._ordered: set[RunKey] = set()
         """Children that have their order, or cannot be moved here, as long as there are orders."""
@@ -79,7 +79,7 @@ class Kin:
         if parent is not None and batch.child_result is not None:
             self.tell(News(RunKey(live.key.partition, parent.run_id), batch.child_result))
         if batch.cancel_requests or batch.cascade_cancel is not None:
-            self._admission.hold(parent.root if parent is not None else live.key.run_id)
+            self._admission.hold_tree(parent.root if parent is not None else live.key.run_id)
             self.order()
 
     def doubted(self, live: LiveRun, children: Sequence[NewChild]) -> None:
@@ -95,7 +95,7 @@ class Kin:
             return
         self._newest[news.told.child_run_id] = news.told.sequence
         self._newest.move_to_end(news.told.child_run_id)
-        if len(self._newest) > REMEMBERED:
+        if len(self._newest) > MAX_TRACKED_CHILDREN:
             self._newest.popitem(last=False)
         self._boxes.setdefault(news.parent, {})[news.told.child_run_id] = news.told
         if news.told.status == "running":
@@ -111,7 +111,7 @@ class Kin:
     async def recover(self) -> None:
         """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
         after: News | None = None
-        while page := await self._log.news(after, PAGE):
+        while page := await self._log.news(after, BATCH_SIZE):
             for each in page:
                 self.tell(each)
             after = page[-1]
@@ -150,7 +150,7 @@ class Kin:
                 await self._sleep(AWAY_MS)
 
     async def _deliver_later(self, parent: RunKey) -> None:
-        await self._sleep(LINGER_MS)
+        await self._sleep(RESUME_GRACE_MS)
         if parent in self._boxes:
             self._do("now", self._deliver, parent)
 
@@ -164,7 +164,7 @@ class Kin:
                 try:
                     point("kin.deliver")
                     for node_id, several in by_node.items():
-                        await self._ask(parent, ChildNews(node_id, tuple(several)))
+                        await self._ask(parent, ChildResultsReceived(node_id, tuple(several)))
                 except StoreUnavailable:
                     # What is there by now is newer.
                     self._boxes[parent] = tells | self._boxes.get(parent, {})
@@ -179,7 +179,7 @@ class Kin:
 
     async def _forget(self) -> None:
         while self._heard and not self._closed:
-            await self._sleep(FORGET_MS)
+            await self._sleep(ACKNOWLEDGE_DELAY_MS)
             # One that is still looking may have more to do about it than is stored.
             looking = {each.parent for each in self._heard if self._looks(each.parent)}
             heard = tuple(each for each in self._heard if each.parent not in looking)
@@ -198,14 +198,14 @@ class Kin:
                 if not await self._look_for_orders():
                     self._ordered.clear()
         finally:
-            self._admission.release()
+            self._admission.release_held()
 
     async def _look_for_orders(self) -> bool:
         """Whether there were any."""
         after: RunKey | None = None
         found = False
         try:
-            while page := await self._log.instructions(after, PAGE):
+            while page := await self._log.instructions(after, BATCH_SIZE):
                 point("kin.order")
                 found = True
                 await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._ordered))
@@ -218,7 +218,7 @@ class Kin:
     async def _cancel(self, given: Instruction) -> None:
         self._ordered.add(given.child)
         try:
-            await self._ask(given.child, CancelAsked(given.reason, given.parent))
+            await self._ask(given.child, CancelRequested(given.reason, given.parent))
         except StoreUnavailable:
             self._ordered.discard(given.child)
             raise

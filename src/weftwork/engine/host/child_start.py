@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.append import hide_inputs, redactor_of
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
@@ -50,7 +50,7 @@ class Tree(msgspec.Struct):
 class Nursery:
     """Makes headers of child runs. Nothing is stored here: that is one commit with the parent's word of it."""
 
-    def __init__(self, log: EventLog, clock: Clock, ids: Ids, limits: Limits, catalog: Catalog) -> None:
+    def __init__(self, log: EventLog, clock: Clock, ids: Ids, limits: Limits, catalog: WorkflowCatalog) -> None:
         self._log = log
         self._clock = clock
         self._ids = ids
@@ -70,7 +70,7 @@ class Nursery:
             text = f"Child runs go at most {self._limits.max_run_depth} deep."
             return Failed("child_depth_exceeded", text, {"limit": self._limits.max_run_depth}, retryable=False)
         try:
-            plan = await self._catalog.find(header.owner.tenant, wanted.workflow_id)
+            plan = await self._catalog.find_plan(header.owner.tenant, wanted.workflow_id)
         except ClientFault as fault:
             name = wanted.workflow_id[:MAX_NAME]
             return _unknown(wanted.workflow_id, f"The workflow {name} cannot be run in a child: {fault.message}")
@@ -89,7 +89,7 @@ class Nursery:
             return Failed("child_limit_exceeded", text, {"limit": self._limits.max_descendants}, retryable=False)
         shown, hidden = hide_inputs(plan, inputs)
         encoded = encode_stored(inputs)
-        span = span_id(header.run_id, call.node_id, call.attempt, call.entered)
+        span = span_id(header.run_id, call.node_id, call.attempt, call.entry_sequence)
         made = RunHeader(
             run_id=run_id,
             partition=header.partition,

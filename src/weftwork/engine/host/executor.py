@@ -16,10 +16,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from weftwork.engine.decide.inputs import CancelAsked, HostBroke, Input, Step
+from weftwork.engine.decide.inputs import CancelRequested, HostFailed, Input, Step
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import Kin
 from weftwork.engine.host.child_start import Nursery
 from weftwork.engine.host.run_loader import (
@@ -149,7 +149,7 @@ def log_end(state: RunState) -> None:
 class Executor:
     """Runs runs. One per store, by right of the seat."""
 
-    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._nursery = Nursery(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
         self._runtime = runtime = msgspec.structs.replace(runtime, nursery=self._nursery)
         self._catalog = catalog
@@ -233,13 +233,13 @@ class Executor:
             log.exception("the host failed a run", extra={"runId": header.run_id})
             return self._make(RunState(plan, header, inputs)), None
 
-    async def stored(self, run: RunKey) -> StoredRun | None:
+    async def read_run(self, run: RunKey) -> StoredRun | None:
         """The committed view of a run, from memory where that is the same as from the store."""
         live = self._live.get(run)
         if live is not None:
             await live.settle(1.0)
             return live.stored()
-        return self._recent.get(run) or await self._runtime.log.stored(run)
+        return self._recent.get(run) or await self._runtime.log.read_run(run)
 
     async def projection(self, run: RunKey) -> Projection | None:
         """How a run stands; `stored` without what may be large."""
@@ -252,7 +252,7 @@ class Executor:
 
     async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
-        answer = await self.ask(run, CancelAsked(reason), record)
+        answer = await self.ask(run, CancelRequested(reason), record)
         if isinstance(answer, StoredRun):
             status = answer.projection.status
             taken = await self._runtime.log.remember(record(status)) if record else None
@@ -270,7 +270,7 @@ class Executor:
             while True:
                 live = self._live.get(run)
                 if live is None and (live := await self._wake(run)) is None:
-                    stored = await self._runtime.log.stored(run)
+                    stored = await self._runtime.log.read_run(run)
                     if stored is None or stored.projection.status in TERMINAL_STATUSES:
                         return stored
                     if woken:
@@ -314,7 +314,7 @@ class Executor:
         if crowded and not self._admission.admit(run):
             return True
         if not (woken := await recovered(self._wake, run)):
-            self._admission.leave(run)
+            self._admission.free(run)
         return woken
 
     async def _roused(self, run: RunKey) -> bool:
@@ -361,7 +361,7 @@ class Executor:
         if self._live.get(live.key) is live:
             del self._live[live.key]
         self._recent.keep(live.key, live.stored())
-        self._admission.leave(live.key)
+        self._admission.free(live.key)
         log_end(live.state)
 
     def _broken(self, live: LiveRun) -> None:
@@ -375,7 +375,7 @@ class Executor:
             return None
         ties = msgspec.structs.replace(self._ties, broken=self._give_up)
         live = self._live[run] = LiveRun(self._runtime, state, ties)
-        live.send(HostBroke())
+        live.send(HostFailed())
         return live
 
     def _left(self, live: LiveRun) -> None:
@@ -385,8 +385,8 @@ class Executor:
         point("run.parked")
         if live.rests:
             self._loader.keep(Loaded(live.state, live.stored(), live.weight, live.redactor))
-        self._alarm.set(live.stored().projection.wake_at)
-        self._admission.leave(live.key)
+        self._alarm.schedule(live.stored().projection.wake_at)
+        self._admission.free(live.key)
 
     def _start(self, new: NewChild) -> None:
         """Execute a child that is durable now, or as soon as there is room."""
@@ -399,5 +399,5 @@ class Executor:
 
     def _give_up(self, live: LiveRun) -> None:
         self._live.drop(live.key)
-        self._admission.leave(live.key)
+        self._admission.free(live.key)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.host.catalog import Catalog
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
@@ -105,24 +105,24 @@ async def recovered(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) ->
         return False
 
 
-async def why_not(catalog: Catalog, stored: StoredRun) -> Exception:
+async def why_not(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
     """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
     try:
-        await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+        await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     except HostFault as fault:
         message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
         return ClientFault("service_unavailable", message, {"retryAfter": UNMOVED_SECONDS})
     return HostFault(f"the run {stored.header.run_id} cannot be woken")
 
 
-async def load_patiently(runtime: Runtime, catalog: Catalog, run: RunKey) -> RunState | None:
+async def load_patiently(runtime: Runtime, catalog: WorkflowCatalog, run: RunKey) -> RunState | None:
     """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
     while True:
         try:
-            stored = await runtime.log.stored(run)
+            stored = await runtime.log.read_run(run)
             if stored is None or stored.projection.status in TERMINAL_STATUSES:
                 return None
-            plan = await catalog.pinned(stored.header.workflow_id, stored.header.definition)
+            plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
             return await load_state(runtime.log, stored.header, plan)
         except StoreUnavailable:
             await runtime.clock.sleep_until(runtime.clock.now() + 1000)
@@ -152,7 +152,7 @@ class Loaded(msgspec.Struct, frozen=True):
 class Loader:
     """Whoever takes a run from here moves it; it is given back when it rests."""
 
-    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._runtime = runtime
         self._catalog = catalog
         self._resting: dict[bool, OrderedDict[RunKey, Loaded]] = {True: OrderedDict(), False: OrderedDict()}
@@ -181,14 +181,14 @@ class Loader:
         """The run, or None if it is over or not there, or cannot be moved by this host. Raises StoreUnavailable."""
         if (known := self._taken(run)) is not None:
             return known
-        stored = await self._runtime.log.stored(run)
+        stored = await self._runtime.log.read_run(run)
         if stored is None or stored.projection.status in TERMINAL_STATUSES:
             return None
         header = stored.header
         try:
             if header.engine_version > ENGINE_VERSION:
                 raise HostFault(f"the run was written by engine version {header.engine_version}")
-            plan = await self._catalog.pinned(header.workflow_id, header.definition)
+            plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
         except HostFault as fault:
             log.error("run left as it is: %s", fault, extra={"runId": run.run_id})
             return None

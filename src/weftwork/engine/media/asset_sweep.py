@@ -62,7 +62,7 @@ class AssetSweep:
             await self._bury()
         return Swept(gone.count, gone.size, gone.count >= limit)
 
-    async def strays(self) -> int:
+    async def delete_strays(self) -> int:
         """Delete bytes that belong to no asset; how many there were."""
         found, keys = 0, list[str]()
         async for key in self._blobs.keys(self._clock.now() - self._stray_ms):
@@ -81,7 +81,7 @@ class AssetSweep:
         now = self._clock.now()
         if self._looked_at is None or now - self._looked_at >= LOOK_MS:
             self._looked_at = now
-            if stray := await self.strays():
+            if stray := await self.delete_strays():
                 log.info("bytes without an asset deleted", extra={"count": stray})
         if deleted:
             log.info("assets that nothing refers to deleted", extra={"count": deleted})

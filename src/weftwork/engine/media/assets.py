@@ -171,7 +171,7 @@ class Assets:
         token = AssetToken(asset.partition, bytes.fromhex(asset.sha256), run_id, media_type, name, expires_at)
         return encode_asset_token(kid, token, self._signer.sign(ASSET_TOKEN_PURPOSE, signed_bytes(kid, token)))
 
-    async def opened(self, text: str) -> tuple[AssetToken, Asset]:
+    async def open_token(self, text: str) -> tuple[AssetToken, Asset]:
         """media-04: what a token opens. Its form first, then its signature, then its time, then whether it is there.
 
         Raises ClientFault, the same one for each of them.

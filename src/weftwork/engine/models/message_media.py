@@ -190,7 +190,7 @@ class Perception:
         if assets is None or place is None or not assets.base:
             return None
         try:
-            token, asset = await self._patiently(lambda: assets.opened(url.removeprefix(assets.base + place)))
+            token, asset = await self._patiently(lambda: assets.open_token(url.removeprefix(assets.base + place)))
         except ClientFault:
             raise _stopped("media_not_found", NO_ASSET, part) from None
         if token.partition != self._partition:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.decide.inputs import EnvelopeSent, Input, ModelAnswered
+from weftwork.engine.decide.inputs import EnvelopeEmitted, Input, ModelAnswered
 from weftwork.engine.media.node_media import Discarded, EntryMedia, media_of, sent_envelope, shown_media
 from weftwork.engine.models.answer_stream import MAX_WORD, AnswerStream
 from weftwork.engine.models.envelope_gate import Gate, Seen
@@ -133,7 +133,7 @@ class Speech:
         """Record what a call came to, with what follows from it; the record that is there then."""
         durable: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._sayings.flush()
-        self._report(ModelAnswered(self._node_id, record, tuple(along), durable, self._call.entered))
+        self._report(ModelAnswered(self._node_id, record, tuple(along), durable, self._call.entry_sequence))
         return await durable
 
     async def _ask(self, request: ModelRequest) -> ModelAnswer:
@@ -228,7 +228,9 @@ class Speech:
             self._gate.count(seen)
             return seen.outcome
         recorded: asyncio.Future[RecordedOutcome] = asyncio.get_running_loop().create_future()
-        sent = EnvelopeSent(self._node_id, seen.judged, emission.contract, seen.question, recorded, self._call.entered)
+        sent = EnvelopeEmitted(
+            self._node_id, seen.judged, emission.contract, seen.question, recorded, self._call.entry_sequence
+        )
         self._report(sent)
         known = await recorded
         self._gate.count(seen)

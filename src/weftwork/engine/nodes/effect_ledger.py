@@ -7,7 +7,7 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, Final
 
-from weftwork.engine.decide.decision import error
+from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import TOO_LARGE
 from weftwork.engine.runtime import Runtime
@@ -112,13 +112,13 @@ class Effects:
         unbegun, self._unbegun, self._closed = self._unbegun, set[EffectRef](), True
         for place in unbegun:
             nobody: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
-            self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entered))
+            self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entry_sequence))
 
     async def ended(self, outcome: Outcome) -> None:
         """Record how the node itself ended, where its own end does not say so: an item of a map."""
         place = EffectRef(WHOLE_NODE, self._item)
         if isinstance(outcome, Failed):
-            failure = error(outcome.code, outcome.message, outcome.details)
+            failure = error_object(outcome.code, outcome.message, outcome.details)
             await self.end(place, {} if outcome.retryable else {"error": failure})
         elif isinstance(outcome, Suspended) and not is_node_outcome_interrupt(outcome.interrupt.data):
             await self.end(place, {})
@@ -150,7 +150,7 @@ class Effects:
     async def end(self, place: EffectRef, outcome: dict[str, Any]) -> EffectState:
         """Record what became of an effect, and return that when it is durable."""
         durable: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
-        self._report(EffectEnded(self._node_id, place, outcome, durable, self._call.entered))
+        self._report(EffectEnded(self._node_id, place, outcome, durable, self._call.entry_sequence))
         return await durable
 
     async def _run(self, place: EffectRef, run: Callable[[], Awaitable[Any]]) -> EffectState:
@@ -163,19 +163,19 @@ class Effects:
             raise
         except StepFailed as failed:
             output, failure = None, failed.failure
-            await self.end(place, {"error": error(failure.code, failure.message, failure.details)})
+            await self.end(place, {"error": error_object(failure.code, failure.message, failure.details)})
             raise
         except Exception:
             log.exception("step raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
             output, failure = None, Failed("step_failed", "The step raised an error; the host's log has the details.")
         if failure is not None:
-            return await self.end(place, {"error": error(failure.code, failure.message, failure.details)})
+            return await self.end(place, {"error": error_object(failure.code, failure.message, failure.details)})
         return await self.end(place, {"output": output})
 
     async def _claim(self, place: EffectRef, instead: str = "") -> None:
         claim = self._runtime.ids.event_ids(1)[0]
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._report(EffectClaimed(self._node_id, place, claim, granted, self._call.entered, instead))
+        self._report(EffectClaimed(self._node_id, place, claim, granted, self._call.entry_sequence, instead))
         self._unbegun.add(place)
         if not await granted or self._closed:
             # Somebody else moves this run, or the entry is over. It is let go of here, and this task with it.
@@ -209,7 +209,7 @@ def _said(answer: dict[str, Any]) -> dict[str, Any]:
     """What is recorded when somebody has said what became of an effect; nothing if it did not happen."""
     if answer["outcome"] == "done":
         return {"output": answer.get("output")}
-    return {"error": error(_SAID_FAILED.code, _SAID_FAILED.message)} if answer["outcome"] == "failed" else {}
+    return {"error": error_object(_SAID_FAILED.code, _SAID_FAILED.message)} if answer["outcome"] == "failed" else {}
 
 
 def _failed(known: EffectState) -> Failed:

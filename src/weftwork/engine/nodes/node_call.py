@@ -3,7 +3,7 @@
 import logging
 from typing import Any, Final
 
-from weftwork.engine.decide.inputs import Input, NodeAwaits, NodeCompleted, NodeFailed, NodeSuspended
+from weftwork.engine.decide.inputs import Input, NodeAwaitsChildren, NodeCompleted, NodeFailed, NodeSuspended
 from weftwork.engine.node_events import TOO_LARGE, effect_drafts, unaskable
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import (
@@ -42,15 +42,15 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     inputs = resolve_inputs(state, node_id)
     if isinstance(inputs, MissingInput):
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
-        return NodeFailed(node_id, "node_input_missing", message, retryable=False, entered=entered)
+        return NodeFailed(node_id, "node_input_missing", message, retryable=False, entry_sequence=entered)
     if isinstance(inputs, FailedInput):
         message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
-        return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entered=entered)
+        return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entry_sequence=entered)
     known = state.nodes[node_id]
     # One that has children was called before, with the same.
     wrong = wrong_inputs(declaration.inputs, inputs) if not known.children else None
     if wrong is not None:
-        return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entered=entered)
+        return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entry_sequence=entered)
     untrusted = untrusted_inputs(state, node_id)
     return NodeCall(
         state.header.run_id,
@@ -94,7 +94,7 @@ def _arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
 def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:
     """The outcome as the run takes it in. Effects that are not allowed make a failure of it."""
     # Of the call, because the state may have gone on to the next attempt.
-    node_id, entered = call.node_id, call.entered
+    node_id, entered = call.node_id, call.entry_sequence
     match outcome:
         case Completed(outputs, effects):
             if is_too_large(outputs):
@@ -109,7 +109,7 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
             wanted = _drafts(state, node_id, effects)
             if isinstance(wanted, Failed):
                 return outcome_input(runtime, state, call, wanted)
-            return NodeAwaits(node_id, wanted, entered, call.heard)
+            return NodeAwaitsChildren(node_id, wanted, entered, call.last_child_event)
         case Suspended(interrupt, said):
             wanted = unaskable(interrupt) or _drafts(state, node_id, said)
             if isinstance(wanted, Failed):
@@ -161,7 +161,7 @@ def part_call(whole: NodeCall, inputs: dict[str, Any], config: dict[str, Any], i
         answers=whole.answers,
         visit=whole.visit,
         attempt=whole.attempt,
-        entered=whole.entered,
+        entry_sequence=whole.entry_sequence,
         configurable=whole.configurable,
         untrusted=frozenset(inputs) if untrusted else frozenset(),
         part=True,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from weftwork.engine.decide.inputs import Input, InterruptPassed, NodeRecorded, VersionAsked
+from weftwork.engine.decide.inputs import Input, InterruptPassed, ItemsRecorded, VersionRequested
 from weftwork.engine.models.message_media import Unseen
 from weftwork.engine.models.model_calls import Along, Speech
 from weftwork.engine.node_events import TOO_LARGE, Sayings, unaskable
@@ -83,7 +83,7 @@ class ItemRecords:
     def _flush(self, durable: asyncio.Future[None]) -> None:
         if self._durable is durable:
             items, self._items, self._durable = tuple(self._items), [], None
-            self._report(NodeRecorded(self._node_id, items, durable, self._entered))
+            self._report(ItemsRecorded(self._node_id, items, durable, self._entered))
 
 
 log = logging.getLogger("weftwork.node")
@@ -120,8 +120,8 @@ class Context:
         self._redactor = redactor
         self._speech: Speech | None = None
         self._place = node_id, item
-        self._records = ItemRecords(report, call.node_id, call.entered)
-        self._sayings = Sayings(report, state, node_id, call.entered)
+        self._records = ItemRecords(report, call.node_id, call.entry_sequence)
+        self._sayings = Sayings(report, state, node_id, call.entry_sequence)
         self._distrusts = False
         self.started_at = self._node.started_at
 
@@ -228,7 +228,7 @@ class Context:
     async def _pass(self, interrupt: Interrupt, value: Any) -> Resolution:
         self._sayings.flush()
         passed: asyncio.Future[Resolution | None] = asyncio.get_running_loop().create_future()
-        self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entered))
+        self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entry_sequence))
         if (found := await passed) is None:
             raise StepFailed(Failed("node_misused", "This cannot be asked now.", retryable=False))
         return found
@@ -321,5 +321,5 @@ class Context:
     async def pin_version(self, change_id: str, version: int) -> int:
         self._sayings.flush()
         pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._report(VersionAsked(self._node_id, change_id, version, pinned, self._call.entered))
+        self._report(VersionRequested(self._node_id, change_id, version, pinned, self._call.entry_sequence))
         return await pinned

@@ -122,7 +122,7 @@ class Performer:
                 self._let_go(node_id)
             voice = self._voices[node_id] = _Voice(self._report)
             task = self._tasks[node_id] = asyncio.create_task(self._wait_for(state, node_type, call, voice))
-            self._entered[node_id] = call.entered
+            self._entered[node_id] = call.entry_sequence
             # A callback, because a task that is cancelled before its first step runs no code of its own.
             task.add_done_callback(partial(self._done, node_id))
         else:

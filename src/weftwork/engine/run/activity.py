@@ -12,7 +12,16 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from weftwork.engine.decide.inputs import AwaitDue, Input, InterruptDue, Look, NodeAgain, ReminderDue, RetryDue, TimeUp
+from weftwork.engine.decide.inputs import (
+    AwaitTimedOut,
+    ChildrenRecheck,
+    Input,
+    InterruptTimedOut,
+    NodeReexecuted,
+    ReminderDue,
+    RetryDue,
+    RunTimedOut,
+)
 from weftwork.engine.nodes.node_runner import Performer
 from weftwork.engine.run.pending_commit import Work
 from weftwork.engine.runtime import Runtime
@@ -68,7 +77,7 @@ class Timers:
         resting = state.status == "paused" or state.pausing is not None
         for node_id, node in state.awaiting_children.items() if not resting else ():
             if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
-                late = AwaitDue(node_id, node.entry_sequence)
+                late = AwaitTimedOut(node_id, node.entry_sequence)
                 waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
         return waits
 
@@ -76,7 +85,7 @@ class Timers:
         waits: dict[TimerKey, tuple[int, Due]] = {}
         name = asked.interrupt_id
         if asked.due is not None:
-            waits["due", name, 0] = asked.due, lambda: InterruptDue(name)
+            waits["due", name, 0] = asked.due, lambda: InterruptTimedOut(name)
         if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
             waits["remind", name, asked.reminders_sent] = asked.next_reminder, lambda: self._reminder(asked)
         return waits
@@ -97,7 +106,7 @@ class Deadline:
 
     __slots__ = ("_clock", "_limit", "_report", "_task")
 
-    def __init__(self, clock: Clock, limit: int | None, report: Callable[[TimeUp], None]) -> None:
+    def __init__(self, clock: Clock, limit: int | None, report: Callable[[RunTimedOut], None]) -> None:
         self._clock = clock
         self._limit = limit
         self._report = report
@@ -118,7 +127,7 @@ class Deadline:
 
     async def _wait(self, start: int, limit: int) -> None:
         await self._clock.sleep_until(start + limit + 1)
-        self._report(TimeUp(limit, self._clock.now() - start))
+        self._report(RunTimedOut(limit, self._clock.now() - start))
 
 
 class Activity:
@@ -182,12 +191,12 @@ class Activity:
                     if not cold and has_unrepeatable_effect(state.running[node_id].effects, entered, orphans):
                         return False
                     if cold and self._runs_again(state, node_id):
-                        self._report(NodeAgain(node_id, entered))
+                        self._report(NodeReexecuted(node_id, entered))
                     else:
                         self._performer.launch(state, node_id)
             for node_id, node in state.awaiting_children.items():
                 if node_id not in reported:
-                    self._report(Look(node_id, node.entry_sequence))
+                    self._report(ChildrenRecheck(node_id, node.entry_sequence))
             self._watch(state)
         return True
 

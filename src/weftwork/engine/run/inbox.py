@@ -8,17 +8,17 @@ from typing import Final
 from weftwork.engine.decide.inputs import (
     EffectClaimed,
     Input,
-    NodeAgain,
-    NodeAwaits,
+    NodeAwaitsChildren,
     NodeCompleted,
     NodeFailed,
+    NodeReexecuted,
     NodeSuspended,
     Step,
 )
 from weftwork.engine.run.pending_commit import Request, Work
 from weftwork.protocol.fold.state import RunState
 
-_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeAgain, NodeAwaits)
+_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeReexecuted, NodeAwaitsChildren)
 
 
 class Inbox:
@@ -80,7 +80,7 @@ class Inbox:
         """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
         found = [item for item in self._items if isinstance(item, _ENDS)]
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
-        return {item.node_id for item in found if running.get(item.node_id) == item.entered}
+        return {item.node_id for item in found if running.get(item.node_id) == item.entry_sequence}
 
     def refuse(self, reason: Exception) -> None:
         """Nobody waits for ever: requests that were not answered get a reason."""
@@ -93,7 +93,7 @@ class Inbox:
 def _is_claim(item: Input | Request) -> bool:
     if isinstance(item, NodeCompleted):
         return any(draft.child is not None for draft in item.effects)
-    return isinstance(item, EffectClaimed | NodeAwaits)
+    return isinstance(item, EffectClaimed | NodeAwaitsChildren)
 
 
 def _is_lost(item: Input | Request, running: dict[str, int]) -> bool:

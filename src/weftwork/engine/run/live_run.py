@@ -26,8 +26,8 @@ from weakref import WeakMethod
 
 import msgspec
 
-from weftwork.engine.decide.decision import NOTHING, Bounds
-from weftwork.engine.decide.inputs import CancelAsked, Input, NodeAwaits, Step
+from weftwork.engine.decide.decision import NOTHING, RunBounds
+from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChildren, Step
 from weftwork.engine.decide.run_control import may_interrupt
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity
@@ -103,12 +103,12 @@ def weakly(send: Callable[[Input], None]) -> Callable[[Input], None]:
     return report
 
 
-def bounds_of(runtime: Runtime, state: RunState) -> Bounds:
+def bounds_of(runtime: Runtime, state: RunState) -> RunBounds:
     limits, options = runtime.limits, state.header.configurable
     executions = execution_limit(limits, options)
     duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
     iterations = iteration_limit(limits, options)
-    return Bounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
+    return RunBounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
 
 
 TURN_MS: Final = 10
@@ -123,7 +123,7 @@ THREAD_SECONDS: Final = 0.002
 
 async def gather_all(
     state: RunState,
-    bounds: Bounds,
+    bounds: RunBounds,
     inbox: Inbox,
     activity: Activity,
     clock: Clock,
@@ -152,7 +152,7 @@ async def gather_all(
     return work
 
 
-def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: Activity, clock: Clock) -> None:
+def gather(work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock) -> None:
     """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
     work.cut = True
@@ -160,7 +160,7 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
     while len(append) < MAX_BATCH and state.completed_at is None:
         given = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, given)
-        if state.pending_calls and isinstance(given, NodeAwaits) and decision is NOTHING:
+        if state.pending_calls and isinstance(given, NodeAwaitsChildren) and decision is NOTHING:
             # It was called, and had nothing to do.
             state.pending_calls.discard(given.node_id)
         for draft in decision.events:
@@ -171,8 +171,8 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
                 work.launches.append(decision.start)
             else:
                 outcomes.append(outcome)
-        if decision.looks:
-            work.launches += decision.looks
+        if decision.rechecks:
+            work.launches += decision.rechecks
         if decision.stop or decision.interrupt or decision.refusal is not None:
             work.note(given, decision)
         if (decision.stop or decision is NOTHING) and isinstance(given, Step):
@@ -182,7 +182,7 @@ def gather(work: Work, state: RunState, bounds: Bounds, inbox: Inbox, activity: 
             break
     inbox.put_back(outcomes)
     stop = state.stop
-    if work.asks(CancelAsked) and stop is not None and stop.error is not None:
+    if work.asks(CancelRequested) and stop is not None and stop.error is not None:
         # A limit is ending the run already: how it ends is the answer.
         work.request = None
 

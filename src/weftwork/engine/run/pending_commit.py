@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 
 from weftwork.engine.decide.decision import Decision
-from weftwork.engine.decide.effect_claims import holds, is_past
+from weftwork.engine.decide.effect_claims import holds_claim, is_item_recorded
 from weftwork.engine.decide.inputs import (
     EffectClaimed,
     EffectEnded,
-    EnvelopeSent,
+    EnvelopeEmitted,
     Input,
     InterruptPassed,
+    ItemsRecorded,
     ModelAnswered,
-    NodeRecorded,
-    VersionAsked,
+    VersionRequested,
 )
 from weftwork.engine.run.append import Append
 from weftwork.ports.storage.event_log import EventLog, Recorded, StoreUnavailable
@@ -105,31 +105,31 @@ def tell(state: RunState, inputs: Iterable[Input]) -> bool:
     ours = True
     for given in inputs:
         match given:
-            case NodeRecorded(durable=durable):
+            case ItemsRecorded(durable=durable):
                 _tell(durable, None)
-            case EffectEnded(node_id=node_id, place=place, durable=durable):
+            case EffectEnded(node_id=node_id, effect_ref=place, durable=durable):
                 if (known := state.nodes[node_id].effects.get(place)) is not None:
                     _tell(durable, known)
-                elif is_past(state, given):
+                elif is_item_recorded(state, given):
                     ours = False
             case EffectClaimed(granted=granted):
-                held = holds(state, given)
+                held = holds_claim(state, given)
                 if held is not None:
                     ours = ours and held
                     _tell(granted, held)
             case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
                 if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.model_answers:
                     _tell(durable, node.model_answers[answer["call"]])
-            case EnvelopeSent(judged=judged, recorded=recorded):
+            case EnvelopeEmitted(judged=judged, recorded=recorded):
                 if judged.correlation_id in state.envelopes:
                     _tell(recorded, state.envelopes[judged.correlation_id])
-            case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entered=entered):
+            case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entry_sequence=entered):
                 if interrupt.key in state.resolutions:
                     _tell(passed, state.resolutions[interrupt.key])
                 elif (node := state.running.get(node_id)) is None or node.entry_sequence != entered:
                     # It was refused, and its node failed with it.
                     _tell(passed, None)
-            case VersionAsked(change_id=change_id, pinned=pinned):
+            case VersionRequested(change_id=change_id, pinned=pinned):
                 if change_id in state.versions:
                     _tell(pinned, state.versions[change_id])
             case _:

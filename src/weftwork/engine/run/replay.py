@@ -66,7 +66,7 @@ async def read_again(
             away()
             await runtime.clock.sleep_until(runtime.clock.now() + 1000)
         try:
-            stored = await runtime.log.stored(state.header.key)
+            stored = await runtime.log.read_run(state.header.key)
             return stored, await load_state(runtime.log, state.header, state.plan)
         except StoreUnavailable:
             pause = True

@@ -86,7 +86,7 @@ def _end_wait(waiter: asyncio.Future[None]) -> None:
 class Reader:
     """One reader's place in one run. `sequence` is the last event it was given."""
 
-    __slots__ = ("_feed", "_log", "_notes", "_run", "_told", "_turns", "ended", "hears", "sequence")
+    __slots__ = ("_feed", "_log", "_notes", "_reads", "_run", "_told", "ended", "hears", "sequence")
 
     def __init__(
         self, feed: Feed, notes: Notes, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int
@@ -95,7 +95,7 @@ class Reader:
         self._notes = notes
         self._told = notes.count
         self._log = log
-        self._turns = turns
+        self._reads = turns
         self._run = run
         self.sequence = sequence
         self.ended = False
@@ -139,7 +139,7 @@ class Reader:
             feed.waiters.add(waiter)
             try:
                 if events is None:
-                    async with self._turns:
+                    async with self._reads:
                         events = await self._log.read(self._run, self.sequence, limit, budget)
                 events = self._take(events)
                 if events or self.ended or loop.time() >= until:
@@ -159,7 +159,7 @@ class Reader:
         """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
         events = self._feed.after(first - 1)
         if not events:
-            async with self._turns:
+            async with self._reads:
                 return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
         return take_bytes([event for event in events if event.sequence <= last], READ_BYTES)
 
@@ -180,11 +180,11 @@ class Feeds:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._turns = asyncio.Semaphore(READS)
+        self._reads = asyncio.Semaphore(READS)
         self._feeds: dict[RunKey, Feed] = {}
         self._tails: dict[RunKey, Feed] = {}
         """Feeds with a tail, the newest news last."""
-        self._weight = 0
+        self._size = 0
         self._notes = Notes()
         self._closed = False
         self.readers = 0
@@ -195,11 +195,11 @@ class Feeds:
         if feed is None:
             return
         self._tails.pop(run, None)
-        self._weight -= feed.weight
+        self._size -= feed.weight
         feed.add(events)
-        self._weight += feed.weight
+        self._size += feed.weight
         self._tails[run] = feed
-        while self._weight > TAILS_BYTES and len(self._tails) > 1:
+        while self._size > TAILS_BYTES and len(self._tails) > 1:
             self._drop(next(iter(self._tails)))
         feed.wake()
 
@@ -225,7 +225,7 @@ class Feeds:
             feed.closed = self._closed
         feed.readers += 1
         self.readers += 1
-        return Reader(feed, self._notes, self._log, self._turns, run, sequence)
+        return Reader(feed, self._notes, self._log, self._reads, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
@@ -254,5 +254,5 @@ class Feeds:
     def _drop(self, run: RunKey) -> None:
         feed = self._tails.pop(run, None)
         if feed is not None:
-            self._weight -= feed.weight
+            self._size -= feed.weight
             feed.forget()

@@ -36,15 +36,15 @@ class Notes:
         self._runs: dict[RunKey, deque[Note]] = {}
         self._order: deque[RunKey] = deque()
         """The run of each note, oldest first."""
-        self._weight = 0
+        self._size = 0
 
     def add(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
         self.count += 1
         note = Note(self.count, sequence, frame)
         self._runs.setdefault(run, deque()).append(note)
         self._order.append(run)
-        self._weight += note.weight
-        while self._weight > NOTES_BYTES and len(self._order) > 1:
+        self._size += note.weight
+        while self._size > NOTES_BYTES and len(self._order) > 1:
             self._drop_oldest()
 
     def after(self, run: RunKey, told: int) -> list[Note]:
@@ -56,12 +56,12 @@ class Notes:
         """Nobody reads this run any more."""
         kept = self._runs.pop(run, None)
         if kept is not None:
-            self._weight -= sum([note.weight for note in kept])
+            self._size -= sum([note.weight for note in kept])
             self._order = deque([each for each in self._order if each != run])
 
     def _drop_oldest(self) -> None:
         run = self._order.popleft()
         kept = self._runs[run]
-        self._weight -= kept.popleft().weight
+        self._size -= kept.popleft().weight
         if not kept:
             del self._runs[run]

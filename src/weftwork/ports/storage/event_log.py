@@ -185,7 +185,7 @@ class EventLog(Protocol):
         """
         ...
 
-    async def stored(self, run: RunKey) -> StoredRun | None:
+    async def read_run(self, run: RunKey) -> StoredRun | None:
         """Header, projection and state rows by kind and name, or None. The cost does not depend on the log's length."""
         ...
 
@@ -221,7 +221,7 @@ class EventLog(Protocol):
         more. An `after` that is no cursor of this store gives an empty page."""
         ...
 
-    async def ready(self) -> None:
+    async def check_ready(self) -> None:
         """Return if a write would be taken now, as far as can be told without one; raises StoreUnavailable."""
         ...
 

@@ -78,7 +78,7 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     assert await store.log.append(parent, -1, given) == Recorded(record())
     assert (await state_of(store, parent), await state_of(store, ended)) == before
     assert await store.log.recall(ACME, "slot-2", 0) is None
-    assert await store.log.stored(good.header.key) is None
+    assert await store.log.read_run(good.header.key) is None
     for run in (parent, ended):
         assert await store.log.children(run, None, 10) == []
         assert await store.log.descendants(run) == 0

@@ -149,4 +149,4 @@ def fields_of(events: list[Event]) -> list[dict[str, Any]]:
 async def state_of(store: Store, run: RunKey) -> tuple[Any, ...]:
     """Everything a store shows of a run."""
     events = await store.log.read(run, -1, 100_000)
-    return await store.log.stored(run), fields_of(events), await store.log.hidden(run)
+    return await store.log.read_run(run), fields_of(events), await store.log.hidden(run)

@@ -99,7 +99,7 @@ async def a_row_is_the_last_one_written(store: Store) -> None:
     await store.log.append(run, -1, batch(run, -1, rows=first))
     await store.log.append(other, -1, batch(other, -1, rows=(StateRow("variable", "c", b"5"),)))
     await store.log.append(run, 0, batch(run, 0, rows=second))
-    found = await store.log.stored(run)
+    found = await store.log.read_run(run)
     assert found is not None
     assert len(found.rows) == 4
     assert set(found.rows) == {second[0], second[1], first[1], first[2]}
@@ -134,7 +134,7 @@ async def hidden_values_come_back(store: Store) -> None:
         later += values
         await store.log.append(run, sequence - 1, batch(run, sequence - 1, hidden=values))
     assert await store.log.hidden(run) == [*of_header, *later]
-    shown = repr((await store.log.stored(run), await store.log.read(run, -1, 10)))
+    shown = repr((await store.log.read_run(run), await store.log.read(run, -1, 10)))
     assert "s3cret" not in shown
 
 
@@ -143,7 +143,7 @@ async def an_acknowledged_write_is_seen(store: Store) -> None:
     run = await make_run(store)
     for expected in range(-1, 40):
         await store.log.append(run, expected, batch(run, expected))
-        found = await store.log.stored(run)
+        found = await store.log.read_run(run)
         assert found is not None
         assert found.projection.last_sequence == expected + 1
         pages = await asyncio.gather(*(store.log.read(run, expected, 10) for _ in range(4)))
@@ -162,7 +162,7 @@ async def a_stored_run_is_one_view(store: Store) -> None:
 
     filling = asyncio.ensure_future(fill())
     while not filling.done():
-        for found in await asyncio.gather(*(store.log.stored(run) for _ in range(4))):
+        for found in await asyncio.gather(*(store.log.read_run(run) for _ in range(4))):
             assert found is not None
             wanted = [b"%d" % found.projection.last_sequence] if found.projection.last_sequence >= 0 else []
             assert [row.value for row in found.rows] == wanted
@@ -356,7 +356,7 @@ async def equal_slots_are_different_records(store: Store) -> None:
 async def a_record_stays_in_the_partition_of_its_run(store: Store) -> None:
     """`create` refuses another partition's record with an exception, and writes nothing."""
     assert await raised(store.log.create(header(), (), record(partition=OTHER))) is not None
-    assert await store.log.stored(header().key) is None
+    assert await store.log.read_run(header().key) is None
     assert await store.log.recall(OTHER, "slot-1", 0) is None
 
 

@@ -108,7 +108,7 @@ async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
     assert await walk(store) == [shown(other, theirs), shown(run, later)]
     await add(store, run, 3, interrupt("i2"), answered("i1"))
     assert await walk(store) == [shown(run, interrupt("i2")), shown(other, theirs)]
-    found = await store.log.stored(run)
+    found = await store.log.read_run(run)
     assert found is not None
     kept = [row for row in found.rows if row.kind == "interrupt"]
     assert kept == [answered("i1"), replace(interrupt("i2"), listed=None)]
@@ -292,7 +292,7 @@ async def that_a_run_is_parked_comes_back(store: Store) -> None:
             batch(run, 6, 1, "completed"),
         )
     ):
-        found = await store.log.stored(run)
+        found = await store.log.read_run(run)
         assert found is not None
         (listed,) = (await store.log.list_runs(ACME, RunQuery())).runs
         for seen in (found.projection, listed.projection, await store.log.projection(run)):

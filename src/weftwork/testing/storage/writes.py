@@ -40,7 +40,7 @@ async def sequences_have_no_gaps(store: Store) -> None:
         given = batch(run, expected, count)
         assert await store.log.append(run, expected, given) is None
         expected += count
-        found = await store.log.stored(run)
+        found = await store.log.read_run(run)
         assert found is not None
         assert found.projection == given.projection
     assert [item.sequence for item in await store.log.read(run, -1, 1000)] == list(range(expected + 1))
@@ -69,7 +69,7 @@ async def a_projection_comes_back_as_it_was(store: Store) -> None:
         full,
     ):
         await store.log.append(run, projection.last_sequence - 1, _one(run, projection))
-        found = await store.log.stored(run)
+        found = await store.log.read_run(run)
         assert found is not None
         assert found.projection == projection
 
@@ -157,7 +157,7 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
         assert await state_of(store, run) == before
     assert await store.log.recall(OTHER, "slot-1", 0) is None
     for partition in (ACME, OTHER):
-        assert await store.log.stored(RunKey(partition, "child")) is None
+        assert await store.log.read_run(RunKey(partition, "child")) is None
     assert await store.log.append(run, 0, good) is None
 
 
@@ -173,7 +173,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
         await asyncio.wait([appending])
         # Everything that was given to the store before this write is settled when this write is.
         await make_run(store, f"barrier-{number}")
-        found = await store.log.stored(run)
+        found = await store.log.read_run(run)
         assert found is not None
         events = len(await store.log.read(run, -1, 10))
         recorded = await store.log.recall(ACME, f"slot-{number}", 0)
@@ -203,7 +203,7 @@ APPEND_CHECKS: Final[tuple[Check, ...]] = (
 async def a_new_run_is_pending_and_empty(store: Store) -> None:
     """A created run has status pending, last sequence -1, no events, no rows and the header it was given."""
     assert await store.log.create(header()) == Created()
-    assert await store.log.stored(header().key) == StoredRun(header(), Projection("pending", -1))
+    assert await store.log.read_run(header().key) == StoredRun(header(), Projection("pending", -1))
     assert await store.log.read(header().key, -1, 10) == []
     assert await store.log.hidden(header().key) == []
 
@@ -284,7 +284,7 @@ async def a_header_comes_back_whole(store: Store) -> None:
         event_log_schema_version=8,
     )
     await store.log.create(given)
-    found = await store.log.stored(given.key)
+    found = await store.log.read_run(given.key)
     assert found is not None
     assert found.header == given
     assert repr(found.header.inputs) == repr(values)
@@ -297,7 +297,7 @@ async def a_header_is_not_shared_with_the_caller(store: Store) -> None:
     await store.log.create(given)
     inputs["name"] = "second"
     for _ in range(2):
-        found = await store.log.stored(given.key)
+        found = await store.log.read_run(given.key)
         assert found is not None
         assert found.header.inputs == {"name": "first"}
         found.header.inputs["name"] = "third"

@@ -54,8 +54,8 @@ async def timed() -> AsyncIterator[Timed]:
     async with asyncio.timeout(20):
         await host.open()
         try:
-            host.keyring.admit(KEY, "acme", None)
-            host.keyring.admit(OTHER_KEY, "other", None)
+            host.keyring.accept_for_process(KEY, "acme", None)
+            host.keyring.accept_for_process(OTHER_KEY, "other", None)
             for document in (ASKS, DUE, TWO):
                 await host.register_fixture(document)
             yield Timed(host, clock)
@@ -139,7 +139,7 @@ async def raised(host: Timed) -> int:
 
 async def poorly(host: Timed) -> str:
     """What a key is given that may only read."""
-    host.host.keyring.admit("poor", "acme", ["runs:read"])
+    host.host.keyring.accept_for_process("poor", "acme", ["runs:read"])
     run_id = await host.waiting()
     return (await host.call("GET", f"/v1/runs/{run_id}", key="poor")).document["interrupt"]["tokenIntent"]
 
@@ -176,9 +176,9 @@ def trusting(self: InterruptLinks, text: str) -> InterruptToken:
     ("attempt", "held", "owner", "name", "instead", "broken"),
     [
         (stale, 410, InterruptToken, "is_expired", lambda self, now: False, 200),
-        (forged, 404, InterruptLinks, "opened", trusting, 200),
-        (raised, 403, interrupts.Interrupts, "check", lambda self, text, _: self._links.opened(text), 200),
-        (poorly, "inspect", interrupts, "RESPOND", "runs:read", "resolve"),
+        (forged, 404, InterruptLinks, "open_token", trusting, 200),
+        (raised, 403, interrupts.Interrupts, "check_token", lambda self, text, _: self._links.opened(text), 200),
+        (poorly, "inspect", interrupts, "RESPOND_SCOPE", "runs:read", "resolve"),
         (many_names, "waiting-approval", interrupts, "Answerer", nameless, "completed"),
         (cross_purpose, 404, signer.Signer, "_key", lambda self, row, purpose: row.secret, 200),
     ],

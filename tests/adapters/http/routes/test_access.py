@@ -248,9 +248,9 @@ def test_the_proof_sees_partitions_that_run_together(monkeypatch: pytest.MonkeyP
 def test_the_proof_sees_a_scope_that_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     async def poor() -> int:
         async with open_inside() as inside:
-            inside.host.keyring.admit("poor", "acme", ["runs:create"])
+            inside.host.keyring.accept_for_process("poor", "acme", ["runs:create"])
             return (await inside.call("GET", "/v1/runs", key="poor")).status
 
     assert asyncio.run(poor()) == 403
-    monkeypatch.setattr("weftwork.adapters.http.app.require", lambda principal, scope: None)
+    monkeypatch.setattr("weftwork.adapters.http.app.require_scope", lambda principal, scope: None)
     assert asyncio.run(poor()) == 200

@@ -60,7 +60,7 @@ def failure(event: dict[str, Any]) -> str:
 def told(test: Any, **settings: Any) -> None:
     async def story() -> None:
         async with open_inside(**settings) as inside:
-            inside.host.keyring.admit(TEST_KEY, "acme", None)
+            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             await test(inside)
 
     asyncio.run(story())

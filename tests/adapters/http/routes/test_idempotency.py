@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_inside, start_host
-from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.idempotency import IdempotencyClaim
 
 BODY = {"workflowId": "conformance-idempotent", "inputs": {"nonce": "a"}}
 REPLAY = "openwop-idempotent-replay"
@@ -46,7 +46,7 @@ def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     async def forgets(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(Claim, "known", forgets)
+    monkeypatch.setattr(IdempotencyClaim, "find_outcome", forgets)
     slots = iter(range(100))
     monkeypatch.setattr("weftwork.engine.api.idempotency.idempotency.slot", lambda *_: f"slot-{next(slots)}")
     answers = asyncio.run(at_once())

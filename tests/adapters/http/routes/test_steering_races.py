@@ -23,10 +23,10 @@ from tests.live.steering import (
     reply,
     resume,
 )
-from weftwork.engine.api.idempotency import Claim
+from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
-from weftwork.engine.decide.interrupts import answer
+from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.protocol.run.events import Draft
 
 LONG = "conformance-cancellable"
@@ -165,13 +165,13 @@ def test_a_key_that_is_not_looked_up_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         return None
 
     assert steer_twice({"Idempotency-Key": "k"}) == [202, 202]
-    monkeypatch.setattr(Claim, "known", nothing)
+    monkeypatch.setattr(IdempotencyClaim, "find_outcome", nothing)
     assert steer_twice({"Idempotency-Key": "k"}) == [202, 409]
 
 
 def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: an answer that does not look whether there is one."""
-    real = answer
+    real = answer_interrupt
 
     def careless(state: Any, given: Any) -> Any:
         for name, each in list(state.interrupts.items()):
@@ -185,7 +185,7 @@ def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
     told, counted = asyncio.run(work())
     assert (told.count(200), len(counted)) == (1, 1)
-    monkeypatch.setattr(transitions, "answer", careless)
+    monkeypatch.setattr(transitions, "answer_interrupt", careless)
     told, counted = asyncio.run(work())
     assert told.count(200) > 1
     assert len(counted) > 1

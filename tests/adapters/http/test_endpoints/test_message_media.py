@@ -123,7 +123,7 @@ def test_it_needs_a_key_and_the_flag(seams: bool) -> None:
 
 async def strangers(inside: Inside, what: Callable[[str], Awaitable[Any]]) -> None:
     """Every key gets at its own, and the same answer for what is somebody else's as for what is nobody's."""
-    inside.host.keyring.admit(TEST_KEY, "acme", None)
+    inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
     keys = (KEY, OTHER_KEY, TEST_KEY)
     owned = {key: await what(key) for key in keys}
     nothing = await shown(inside, {**IMAGE, "mediaRef": NOBODYS})
@@ -207,7 +207,7 @@ async def ended(inside: Inside, photo: Any, key: str) -> dict[str, Any]:
 def test_a_run_sees_no_asset_of_others() -> None:
     async def work() -> None:
         async with open_inside(LOOK, test_seams=True) as inside:
-            inside.host.keyring.admit(TEST_KEY, "acme", None)
+            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             keys = (KEY, OTHER_KEY, TEST_KEY)
             owned = {key: await kept(inside, key, PNG + key.encode()) for key in keys}
             nothing = (await ended(inside, {**IMAGE, "mediaRef": NOBODYS}, KEY))["error"]

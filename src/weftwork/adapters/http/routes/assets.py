@@ -58,7 +58,7 @@ class AssetRoutes:
 
     async def serve(self, request: Request) -> Response | None:
         """media-30 (RFC 0055 C): the token is all that is asked for."""
-        token, asset = await self._assets.opened(request.params["token"])
+        token, asset = await self._assets.open_token(request.params["token"])
         tag = asset_etag(asset.sha256)
         headers = asset_headers(token.media_type, token.name, asset.sha256, self._max_age(token), self._reach)
         if is_not_modified(request.header(b"if-none-match"), tag):

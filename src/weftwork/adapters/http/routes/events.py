@@ -5,7 +5,7 @@ from typing import Final
 from weftwork.adapters.http.message import Request, Response
 from weftwork.adapters.http.sse import Pump, Snapshots
 from weftwork.engine.api.keyring import Keyring
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.engine.streams.feeds import Reader
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.projection import Projection
@@ -20,7 +20,7 @@ PAGE_BYTES: Final = 4 * 2**20
 class EventRoutes:
     """streamRunEvents, pollRunEvents."""
 
-    def __init__(self, service: Service, keyring: Keyring, keepalive: float) -> None:
+    def __init__(self, service: Runs, keyring: Keyring, keepalive: float) -> None:
         self._service = service
         self._keyring = keyring
         self._keepalive = keepalive

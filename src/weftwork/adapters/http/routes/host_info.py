@@ -12,7 +12,7 @@ import msgspec
 
 from weftwork.adapters.http.host_errors import shutting_down
 from weftwork.adapters.http.message import JSON, Request, Response, json_response
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.runs import Runs
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -42,7 +42,7 @@ class Document:
 class MetaRoutes:
     """getHealth, getReadiness."""
 
-    def __init__(self, service: Service, draining: Callable[[], bool]) -> None:
+    def __init__(self, service: Runs, draining: Callable[[], bool]) -> None:
         self._service = service
         self._draining = draining
 
@@ -52,7 +52,7 @@ class MetaRoutes:
     async def readiness(self, request: Request) -> Response:
         if self._draining():
             raise shutting_down()
-        await self._service.ready()
+        await self._service.check_ready()
         return json_response(200, {"status": "ready"})
 
 

@@ -6,8 +6,8 @@ from typing import Final
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.adapters.http.page import form_answer, pages
 from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
-from weftwork.engine.api.interrupts import Interrupts, of_cursor
-from weftwork.engine.api.run_control import Steered
+from weftwork.engine.api.interrupts import Interrupts, decode_cursor
+from weftwork.engine.api.run_control import ControlOutcome
 from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_node_id
@@ -33,7 +33,7 @@ class InterruptRoutes:
         status = request.query("status")
         if status not in (None, *INTERRUPT_FILTERS):
             raise invalid("status is open or all.", parameter="status", supported=list(INTERRUPT_FILTERS))
-        found = await self._interrupts.of_run(request.caller, request.params["runId"], closed=status == "all")
+        found = await self._interrupts.list_of_run(request.caller, request.params["runId"], closed=status == "all")
         return json_response(200, found)
 
     async def inbox(self, request: Request) -> Response:
@@ -46,7 +46,7 @@ class InterruptRoutes:
             after=_cursor(request),
             limit=request.integer("limit", 1, MAX_PAGE, 50),
         )
-        return json_response(200, await self._interrupts.inbox(request.caller, query))
+        return json_response(200, await self._interrupts.list_open(request.caller, query))
 
     async def resolve(self, request: Request) -> Response:
         interrupt_id = request.query("interruptId")
@@ -61,7 +61,7 @@ class InterruptRoutes:
         document = await request.document()
         key = request.header(b"idempotency-key")
         run_id, node_id = request.params["runId"], request.params["nodeId"]
-        return _answer(await self._interrupts.decide(request.caller, run_id, node_id, document, key))
+        return _answer(await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key))
 
     async def link(self, request: Request) -> Response:
         document = await request.document(optional=True)
@@ -81,7 +81,7 @@ class InterruptRoutes:
         token = request.params["token"]
         if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM:
             # What the body says is nobody's business before the token is good.
-            self._interrupts.check(token, "resolve")
+            self._interrupts.check_token(token, "resolve")
             document = await request.document()
             key = request.header(b"idempotency-key")
             return _answer(await self._interrupts.resolve_by_token(token, document, key))
@@ -132,7 +132,7 @@ def _cursor(request: Request) -> str | None:
     text = request.query("cursor")
     if text is not None and _CURSOR.fullmatch(text) is None:
         raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
-    return of_cursor(text) if text is not None else None
+    return decode_cursor(text) if text is not None else None
 
 
 def _instant(request: Request, name: str) -> int | None:
@@ -145,7 +145,7 @@ def _instant(request: Request, name: str) -> int | None:
     return found
 
 
-def _answer(done: Steered) -> Response:
+def _answer(done: ControlOutcome) -> Response:
     body = {"runId": done.run_id, "nodeId": done.node_id, "status": done.status}
     return json_response(200, body, replay_headers(done.replayed))
 

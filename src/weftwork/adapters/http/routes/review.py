@@ -7,8 +7,8 @@ from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.engine.api.annotations import Annotations
-from weftwork.engine.api.bundles import Bundles, Pieces
-from weftwork.engine.api.run_diff import Comparison
+from weftwork.engine.api.bundles import Bundles, BundleStream
+from weftwork.engine.api.run_diff import RunDiffs
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.wire.route import MAX_CURSOR
@@ -17,7 +17,7 @@ from weftwork.protocol.wire.route import MAX_CURSOR
 class ReviewRoutes:
     """createAnnotation, listAnnotations, diffRun."""
 
-    def __init__(self, annotations: Annotations, comparison: Comparison) -> None:
+    def __init__(self, annotations: Annotations, comparison: RunDiffs) -> None:
         self._annotations = annotations
         self._comparison = comparison
 
@@ -59,7 +59,7 @@ class BundleRoutes:
         """bundle-05: nothing is sent before the run is found; from then on the document is whole, or broken off."""
         given = request.query("maxEvents")
         most = request.integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if given is not None else None
-        pieces = await self._bundles.begin(request.caller, request.params["runId"], most)
+        pieces = await self._bundles.open(request.caller, request.params["runId"], most)
         await request.out.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
         if request.scope["method"] != "HEAD":
             await request.while_there(_write(request, pieces))
@@ -67,8 +67,8 @@ class BundleRoutes:
         return None
 
 
-async def _write(request: Request, pieces: Pieces) -> None:
-    while (piece := await pieces.next()) is not None:
+async def _write(request: Request, pieces: BundleStream) -> None:
+    while (piece := await pieces.next_chunk()) is not None:
         # An empty piece says nothing: the next one may end the document.
         if piece:
             await request.out.part(piece)

@@ -10,9 +10,9 @@ Routes of runs that start runs.
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.api.run_control import BulkCancel, Control, Steered
-from weftwork.engine.api.run_tree import Kinship
-from weftwork.engine.api.runs import Service
+from weftwork.engine.api.run_control import BulkCancel, ControlOutcome, RunControl
+from weftwork.engine.api.run_tree import RunTrees
+from weftwork.engine.api.runs import Runs
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.review.spans import parse_traceparent
@@ -26,7 +26,7 @@ from weftwork.protocol.wire.route import MAX_PAGE
 class RunRoutes:
     """createRun, listRuns, getRun, cancelRun."""
 
-    def __init__(self, service: Service, interrupts: Interrupts) -> None:
+    def __init__(self, service: Runs, interrupts: Interrupts) -> None:
         self._service = service
         self._interrupts = interrupts
 
@@ -87,7 +87,7 @@ def _statuses(request: Request) -> tuple[str, ...]:
 class SteeringRoutes:
     """pauseRun, resumeRun, getArtifact, setVariables."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: RunControl) -> None:
         self._control = control
 
     async def pause_run(self, request: Request) -> Response:
@@ -112,7 +112,7 @@ class SteeringRoutes:
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
 
 
-def _answer(status: int, body: dict[str, str], done: Steered) -> Response:
+def _answer(status: int, body: dict[str, str], done: ControlOutcome) -> Response:
     return json_response(status, body, replay_headers(done.replayed))
 
 
@@ -137,7 +137,7 @@ class ControlRoutes:
 class KinshipRoutes:
     """getRunAncestry, getRunTree."""
 
-    def __init__(self, kinship: Kinship) -> None:
+    def __init__(self, kinship: RunTrees) -> None:
         self._kinship = kinship
 
     async def ancestry(self, request: Request) -> Response:

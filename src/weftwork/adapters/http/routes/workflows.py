@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
-from weftwork.engine.api.workflows import Registering, Workflows
+from weftwork.engine.api.workflows import RegistrationOutcome, Workflows
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.route import MAX_PAGE
@@ -37,7 +37,7 @@ class WorkflowRoutes:
         return _registered(await self._workflows.register_sample(request.caller, body, key))
 
 
-def _registered(outcome: Registering) -> Response:
+def _registered(outcome: RegistrationOutcome) -> Response:
     body = {
         "workflowId": outcome.workflow_id,
         "version": outcome.version,

@@ -17,7 +17,7 @@ import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.api.test_endpoints import EnvelopeRecords, EventQuery, TestLog
-from weftwork.engine.decide.envelopes import would_record
+from weftwork.engine.decide.envelopes import project_envelope
 from weftwork.protocol.envelopes.accept_request import (
     CAPABILITY,
     AcceptRequest,
@@ -247,7 +247,7 @@ class EnvelopeSeam:
         if written is None:
             before = EventQuery(type="interrupt.requested", node_id=judged.node_id)
             asked_before = len(self._log.events(partition, target.run_id, before))
-            drafts = would_record(judged, given.rules.contract, asked_before)
+            drafts = project_envelope(judged, given.rules.contract, asked_before)
             written = tuple(event["eventId"] for event in self._log.append(partition, target.run_id, drafts))
             self._memory.written.put(key, written)
         return written

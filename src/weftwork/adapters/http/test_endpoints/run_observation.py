@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.engine.api.test_endpoints import EventQuery, Observation
+from weftwork.engine.api.test_endpoints import EventQuery, RunObservation
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
 
@@ -13,7 +13,7 @@ class TestLogRoutes:
     """listTestEvents, scrapeSpans, exportDebugBundle, resetSeams. `forget` is called, each of it, by a reset,
     with the partition of the caller."""
 
-    def __init__(self, observation: Observation, forget: Iterable[Callable[[str], object]]) -> None:
+    def __init__(self, observation: RunObservation, forget: Iterable[Callable[[str], object]]) -> None:
         self._observation = observation
         self._forget = tuple(forget)
 
