@@ -9,7 +9,7 @@ import time
 from typing import Any, Final, NamedTuple
 
 import weftwork
-from weftwork.engine.models.model_calls import Along, Speech
+from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.nodes import Emission
 from weftwork.protocol.models.answers import ModelAnswer
@@ -25,8 +25,8 @@ class Moment(NamedTuple):
         return Moment(self.wall - other.wall, self.cpu - other.cpu)
 
 
-_generate: Final = Speech.generate
-_emit: Final = Speech.emit
+_generate: Final = EntryModelCalls.generate
+_emit: Final = EntryModelCalls.emit
 _seen: Final[list[Moment]] = []
 _answered = Moment(0.0, 0.0)
 
@@ -35,7 +35,7 @@ def _now() -> Moment:
     return Moment(time.perf_counter(), time.process_time())
 
 
-async def generate(self: Speech, request: ModelRequest, along: Along) -> ModelAnswer:
+async def generate(self: EntryModelCalls, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
     global _answered
     spent = Moment(0.0, 0.0)
 
@@ -51,14 +51,14 @@ async def generate(self: Speech, request: ModelRequest, along: Along) -> ModelAn
     return answer
 
 
-async def emit(self: Speech, document: Any, emission: Emission) -> Any:
+async def emit(self: EntryModelCalls, document: Any, emission: Emission) -> Any:
     outcome = await _emit(self, document, emission)
     _seen.append(_now().since(_answered))
     return outcome
 
 
-Speech.generate = generate  # type: ignore[method-assign]
-Speech.emit = emit  # type: ignore[method-assign]
+EntryModelCalls.generate = generate  # type: ignore[method-assign]
+EntryModelCalls.emit = emit  # type: ignore[method-assign]
 
 
 @weftwork.node("bench.gate", version="1.0.0")

@@ -128,7 +128,9 @@ class Host:
         self._interrupts = Interrupts(runtime, self._executor, links)
         self._bulk = BulkCancel(runtime, self._executor)
         self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
-        self._sweeper = Sweeper(self._store.log, self._clock, self._retention.delete_expired, self.media.sweep.tidy)
+        self._sweeper = Sweeper(
+            self._store.log, self._clock, self._retention.delete_expired, self.media.sweep.sweep_all
+        )
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
         self.draining = False

@@ -191,7 +191,7 @@ class Bench:
     async def _unprepared(
         self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
     ) -> tuple[LiveRun, None]:
-        return self.executor._make(RunState(plan, header, inputs)), None
+        return self.executor._make_live(RunState(plan, header, inputs)), None
 
     async def events(self, key: RunKey) -> list[Event]:
         return await self.store.log.read(key, -1, 100_000)
@@ -242,7 +242,7 @@ class Bench:
     async def crash(self) -> None:
         """Everything in the process ends where it stands; only the store is left."""
         self.mortal.dead = True
-        self.executor._kin.close()
+        self.executor._child_messages.close()
         for live in list(self.executor._live.values()):
             # Nothing of it is heard any more, not even that it was cancelled.
             live._closing = True

@@ -9,7 +9,7 @@ import msgspec
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench
 from weftwork.adapters.blobs.memory import MemoryBlobs
-from weftwork.engine.models.generation import say, typed
+from weftwork.engine.models.generation import generate_envelope, generate_text
 from weftwork.ports.media import MediaSent
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
@@ -71,9 +71,9 @@ def asking(want: str | None, contract: EnvelopeContract = OPEN_CONTRACT) -> Wait
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
         request = ModelRequest("test", "", (Message("user", "Draw."),))
         if want is None:
-            found = await say(context, call, request)
+            found = await generate_text(context, call, request)
             return found if isinstance(found, Failed) else Completed({"shown": found.answer.text})
-        result = await typed(context, call, request, want, contract)
+        result = await generate_envelope(context, call, request, want, contract)
         return result if isinstance(result, Failed) else Completed({"shown": result.accepted.payload})
 
     return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)

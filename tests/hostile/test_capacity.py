@@ -27,7 +27,7 @@ from tests.live import (
 )
 from tests.live.listening_host import until
 from weftwork.engine.api.runs import Runs
-from weftwork.engine.host.executor import Executor, Population
+from weftwork.engine.host.executor import CountedRuns, Executor
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
 
@@ -200,15 +200,15 @@ STEPS = st.lists(st.tuples(st.sampled_from(["set", "delete", "drop"]), st.sample
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_a_census_agrees_with_those_who_are_there(steps: list[tuple[str, str, int]]) -> None:
-    there: Population[int] = Population()
+    there: CountedRuns[int] = CountedRuns()
     for what, partition, number in steps:
         run = RunKey(partition, str(number))
         if what == "set":
             there[run] = number
         elif what == "drop":
-            there.drop(run)
+            there.discard(run)
         elif run in there:
             del there[run]
-        assert there.census.total == len(there)
+        assert there.counts.total == len(there)
         for each in "ab":
-            assert there.census.of(each) == len([run for run in there if run.partition == each])
+            assert there.counts.count(each) == len([run for run in there if run.partition == each])

@@ -173,7 +173,7 @@ def test_several_large_bodies_at_once_take_turns(tmp_path: Path, monkeypatch: py
 
     async def at_once(self: Turns) -> None: ...
 
-    monkeypatch.setattr(Turns, "take", at_once)
+    monkeypatch.setattr(Turns, "acquire", at_once)
     assert max(measure(WIDE, tmp_path, together=6)["wide"] for _ in range(TRIES)) > 2 * bound()
 
 

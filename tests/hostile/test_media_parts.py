@@ -230,6 +230,6 @@ def test_without_distrust_it_would_be_taken_for_the_hosts_own(monkeypatch: pytes
     class Never:
         pass
 
-    monkeypatch.setattr(node_context, "Unseen", Never)  # sabotage
+    monkeypatch.setattr(node_context, "UnresolvedMessage", Never)  # sabotage
     with pytest.raises(AssertionError):
         test_what_a_picture_makes_a_model_say_moves_no_approval()

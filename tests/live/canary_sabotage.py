@@ -18,14 +18,14 @@ def blind() -> None:
     """No copy of a secret is found anywhere, and what models say is logged."""
     SecretMatcher.is_absent = lambda self, value: True  # type: ignore[method-assign]
     SecretMatcher.is_absent_in_json = lambda self, encoded: True  # type: ignore[method-assign]
-    generate = model_calls.Speech.generate
+    generate = model_calls.EntryModelCalls.generate
 
     async def chatty(self: Any, request: Any, along: Any) -> Any:
         answer = await generate(self, request, along)
         logging.getLogger("weftwork.node").warning("%s %s", answer.text, answer.refusal)
         return answer
 
-    model_calls.Speech.generate = chatty  # type: ignore[method-assign]
+    model_calls.EntryModelCalls.generate = chatty  # type: ignore[method-assign]
 
 
 def hasty() -> None:

@@ -28,7 +28,7 @@ from tests.live.racers import (
 from tests.live.steering import asking, flow, payloads
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.child_runs import receive_results
-from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS
 
 pytestmark = pytest.mark.slow
@@ -184,7 +184,7 @@ def test_children_that_are_cancelled_and_answered_at_once_agree_with_their_paren
 
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody follows orders."""
-    monkeypatch.setattr(Kin, "order", lambda self: None)
+    monkeypatch.setattr(ChildMessages, "queue_cancels", lambda self: None)
 
 
 def credulous(monkeypatch: pytest.MonkeyPatch) -> None:

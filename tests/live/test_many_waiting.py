@@ -129,7 +129,7 @@ class Footprint:
         with contextlib.suppress(AssertionError):
             await until(lambda: not host.executor.live_count, "runs to leave", seconds=2)
         assert host.executor.live_count == 0, f"{host.executor.live_count} runs are in memory"
-        assert not host.executor._wanted
+        assert not host.executor._pending_requests
         objects, tasks, timers = self._look()
         kept = _runs() - self.runs
         assert not kept[LiveRun], f"{kept[LiveRun]} runs are in memory, though nobody executes them"

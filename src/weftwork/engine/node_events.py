@@ -25,35 +25,35 @@ from weftwork.protocol.run.events import CHILD_STARTED, CHILD_STATUS, Draft
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.channels import access_denied_details, check_write, may_write
 
-TOO_LARGE: Final = Failed(
+OUTPUT_TOO_LARGE: Final = Failed(
     "node_output_too_large",
     f"The node made a value of more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values or {MAX_VALUE_DEPTH} levels.",
     retryable=False,
 )
 
-_LEVELS = ("debug", "info", "warn", "error")
+_LOG_LEVELS = ("debug", "info", "warn", "error")
 
 
-def unaskable(interrupt: Interrupt) -> Failed | None:
+def interrupt_failure(interrupt: Interrupt) -> Failed | None:
     """Why a question cannot be asked, in whatever run."""
     if is_too_large(interrupt.data):
-        return TOO_LARGE
+        return OUTPUT_TOO_LARGE
     if wrong := check_interrupt(interrupt):
         message = f"A question of the node does not fit its kind: the value at the pointer {wrong[0].message}."
         return Failed("node_misused", message, {"pointer": wrong[0].pointer}, retryable=False)
     return None
 
 
-def effect_drafts(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | Failed:
-    if is_too_large(_carried(effect)):
-        return TOO_LARGE
+def effect_events(state: RunState, node_id: str, effect: NodeEffect) -> list[Draft] | Failed:
+    if is_too_large(_effect_value(effect)):
+        return OUTPUT_TOO_LARGE
     match effect:
         case SetVariable(name, value):
             return _set_variable(state, node_id, name, value)
         case WriteChannel(channel, value, reducer):
             return _write_channel(state, node_id, channel, value, reducer)
         case AppendLog(level, message, fields):
-            if _LEVELS.index(level) < _LEVELS.index(state.plan.workflow.log_level):
+            if _LOG_LEVELS.index(level) < _LOG_LEVELS.index(state.plan.workflow.log_level):
                 return []
             payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
             return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
@@ -81,7 +81,7 @@ def effect_drafts(state: RunState, node_id: str, effect: NodeEffect) -> list[Dra
             return [Draft("artifact.created", {**made, "summary": summary} if summary else made, node_id)]
 
 
-def _carried(effect: NodeEffect) -> Any:
+def _effect_value(effect: NodeEffect) -> Any:
     match effect:
         case SetVariable(_, value) | WriteChannel(_, value, _) | EmitArtifact(_, _, value, _):
             return value
@@ -125,46 +125,46 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
     return [Draft("channel.written", payload, node_id)]
 
 
-MOST_SAID: Final = 10_000
-MOST_SAID_BYTES: Final = 4 * 2**20
+MAX_NODE_EVENTS: Final = 10_000
+MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
 """What one entry of a node may say to those who follow the run."""
 
 
-class Sayings:
+class BufferedEvents:
     """Committed soon: all that is said in one turn of the loop goes into one append."""
 
-    __slots__ = ("_bytes", "_count", "_entered", "_node_id", "_report", "_said", "_state")
+    __slots__ = ("_buffer", "_bytes", "_count", "_entered", "_node_id", "_report", "_state")
 
     def __init__(self, report: Callable[[Input], None], state: RunState, node_id: str, entered: int) -> None:
         self._report = report
         self._state = state
         self._node_id = node_id
         self._entered = entered
-        self._said: list[Draft] = []
+        self._buffer: list[Draft] = []
         self._count = 0
         self._bytes = 0
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
+    def emit(self, effect: AppendLog | EmitEvent) -> None:
         """See ports.nodes.NodeContext."""
-        drafts = effect_drafts(self._state, self._node_id, effect)
+        drafts = effect_events(self._state, self._node_id, effect)
         if isinstance(drafts, Failed):
             raise StepFailed(drafts)
         self._count += len(drafts)
         self._bytes += sum(len(encode_stored(draft.payload)) for draft in drafts)
-        if self._count > MOST_SAID or self._bytes > MOST_SAID_BYTES:
-            message = f"A node says at most {MOST_SAID:,} things of {MOST_SAID_BYTES:,} bytes in all."
+        if self._count > MAX_NODE_EVENTS or self._bytes > MAX_NODE_EVENT_BYTES:
+            message = f"A node says at most {MAX_NODE_EVENTS:,} things of {MAX_NODE_EVENT_BYTES:,} bytes in all."
             raise StepFailed(Failed("node_output_too_large", message, retryable=False))
         for draft in drafts:
-            self.tell(draft)
+            self.add(draft)
 
-    def tell(self, draft: Draft) -> None:
+    def add(self, draft: Draft) -> None:
         """Like `say`, for what is bounded elsewhere."""
-        if not self._said:
+        if not self._buffer:
             asyncio.get_running_loop().call_soon(self.flush)
-        self._said.append(draft)
+        self._buffer.append(draft)
 
     def flush(self) -> None:
         """Whatever comes next stands after what was said so far."""
-        if self._said:
-            said, self._said = tuple(self._said), []
+        if self._buffer:
+            said, self._buffer = tuple(self._buffer), []
             self._report(NodeEmitted(self._node_id, said, self._entered))

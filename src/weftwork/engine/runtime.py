@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from weftwork.engine.host.child_start import Nursery
+from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.media.assets import Assets
-from weftwork.engine.nodes.concurrency import Turns
+from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
@@ -30,8 +30,8 @@ class Runtime(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
-    turns: Turns = msgspec.field(default_factory=Turns)
-    nursery: Nursery | None = None
+    turns: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)
+    nursery: ChildStarter | None = None
     """Makes child runs; the executor brings it."""
     models: Models | None = None
     assets: Assets | None = None

@@ -21,7 +21,7 @@ from typing import Any, Final, cast, get_args
 
 import msgspec
 
-from weftwork.engine.models.message_media import modalities_of
+from weftwork.engine.models.message_media import input_modalities
 from weftwork.ports.models import (
     Delta,
     MadeMedia,
@@ -168,7 +168,7 @@ async def a_fault_says_nothing_of_the_request(provider: ModelProvider, request: 
 async def what_it_takes_it_answers(provider: ModelProvider, request: ModelRequest) -> None:
     """What a model is said to take beside text is of the common vocabulary, and a request with it is answered like any
     other. The bytes may be anything: a fault is an answer too, and none repeats them."""
-    taken = modalities_of(provider, request.model)
+    taken = input_modalities(provider, request.model)
     assert taken <= set(MODALITIES), "modalities are image, audio and document"
     for modality in sorted(taken):
         shown = Message("user", (TextPart("What is it?"), _part(modality)))

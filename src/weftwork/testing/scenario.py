@@ -93,7 +93,7 @@ class Story:
         life.spare(asyncio.current_task())
         await life.signer.load()
         for each in self._assets:
-            await life.assets.take(CALLER.partition, each.data, self.world.limits.upload_days * DAY_MS)
+            await life.assets.put(CALLER.partition, each.data, self.world.limits.upload_days * DAY_MS)
         violations = await life.catalog.register(self._document)
         if violations:
             listed = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)

@@ -25,7 +25,7 @@ class HostMedia:
         self._reach: ResourcePolicy = settings.media_reach
         self.blobs = host_blobs(settings, clock, ids)
         self.assets = Assets(rows, self.blobs, signer, clock, self._limits, settings.media_base())
-        self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unsure)
+        self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unconfirmed_keys)
 
     def handlers(self, models: Models, outbound: Outbound) -> dict[str, Handler]:
         """By their operations."""

@@ -10,7 +10,7 @@ from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.media.asset_sweep import SLICE, AssetSweep, Swept
+from weftwork.engine.media.asset_sweep import MAX_PER_CALL, AssetSweep, SweepResult
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.assets import Usage
 from weftwork.ports.storage.blobs import Blobs
@@ -33,7 +33,7 @@ class ClosedSweep:
     async def count(self) -> Usage:
         return await (await self._sweep()).count()
 
-    async def prune(self, limit: int = SLICE) -> Swept:
+    async def prune(self, limit: int = MAX_PER_CALL) -> SweepResult:
         return await (await self._sweep()).prune(limit)
 
     async def delete_strays(self) -> int:

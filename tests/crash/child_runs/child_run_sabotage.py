@@ -14,7 +14,7 @@ from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.child_runs import receive_results
-from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.ports.storage.event_log import News
 from weftwork.protocol.run.batch import Batch, check_batch
 from weftwork.protocol.run.header import RunKey
@@ -64,17 +64,17 @@ def lax() -> None:
 def deaf() -> None:
     """What is in the store for others is not taken up at start."""
 
-    async def recover(self: Kin) -> None:
+    async def recover(self: ChildMessages) -> None:
         return None
 
-    Kin.recover = recover  # type: ignore[method-assign]
+    ChildMessages.recover = recover  # type: ignore[method-assign]
 
 
 def vague() -> None:
     """Word of children is forgotten before their parents have heard it."""
-    tell = Kin.tell
+    tell = ChildMessages.queue_result
 
-    def forgetful(self: Kin, told: News) -> None:
+    def forgetful(self: ChildMessages, told: News) -> None:
         async def forget() -> None:
             await self._log.hear((told,))
             await asyncio.sleep(LATE)
@@ -82,7 +82,7 @@ def vague() -> None:
 
         self.busy = asyncio.create_task(forget())  # type: ignore[attr-defined]
 
-    Kin.tell = forgetful  # type: ignore[method-assign]
+    ChildMessages.queue_result = forgetful  # type: ignore[method-assign]
 
 
 def stubborn() -> None:

@@ -6,13 +6,13 @@ Started as a program of its own: `effects_saboteur.py serve ...`. Nothing in the
 from typing import Any
 
 from weftwork.cli.main import main
-from weftwork.engine.nodes.effect_ledger import Effects
+from weftwork.engine.nodes.effect_ledger import EffectLedger
 
 
-async def unclaimed(self: Effects, place: Any) -> None:
+async def unclaimed(self: EffectLedger, place: Any) -> None:
     """The effect is not announced."""
 
 
 if __name__ == "__main__":
-    Effects._claim = unclaimed  # type: ignore[method-assign]
+    EffectLedger._claim = unclaimed  # type: ignore[method-assign]
     main()

@@ -16,7 +16,7 @@ from tests.live import Host, write_workflows
 from tests.live.host import KEYS, environment, until
 from tests.live.steering import events, flow, reply
 from tests.simulation.models import model_oracle as oracle
-from weftwork.engine.models.generation import STRUCTURED
+from weftwork.engine.models.generation import STRUCTURED_KIND
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import Fact
 
@@ -157,5 +157,5 @@ def check(log: list[dict[str, Any]], told: bool) -> None:
     oracle.check_outputs(facts, nodes)
     found = Counter(each["payload"]["type"] for each in log if each["type"] == "weftwork.envelope.recorded")
     # A process that is new begins its script anew: then the model may ask, want and note the same once more.
-    assert found.keys() == {"clarification.request", "schema.request", NOTE, PLAN, STRUCTURED}
-    assert (found[PLAN], found[STRUCTURED]) == (1, 4), found
+    assert found.keys() == {"clarification.request", "schema.request", NOTE, PLAN, STRUCTURED_KIND}
+    assert (found[PLAN], found[STRUCTURED_KIND]) == (1, 4), found

@@ -11,12 +11,12 @@ import msgspec
 
 from weftwork.cli.main import main
 from weftwork.engine.decide import envelopes, transitions
-from weftwork.engine.models.model_calls import Speech
+from weftwork.engine.models.model_calls import EntryModelCalls
 
 
 def repeated() -> None:
     """A record that is there is made again."""
-    send, judge = envelopes.record_envelope, Speech.emit
+    send, judge = envelopes.record_envelope, EntryModelCalls.emit
 
     def trusting(state: Any, given: Any) -> Any:
         known, state.envelopes = state.envelopes, {}
@@ -32,7 +32,7 @@ def repeated() -> None:
         return await judge(self, document, emission)
 
     transitions.send = trusting
-    Speech.emit = emit  # type: ignore[method-assign]
+    EntryModelCalls.emit = emit  # type: ignore[method-assign]
 
 
 class _Forgetting:

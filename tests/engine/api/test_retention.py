@@ -11,7 +11,7 @@ from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.retained_runs import GATE, keeper, long_run, opened
 from weftwork.engine.api import retention as module
 from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult
-from weftwork.engine.host.sweeper import EVERY_MS, Sweeper
+from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunKey
@@ -92,7 +92,7 @@ def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.Log
         await quiet()
         assert await bench.store.log.count_ended(NOW * 2) == MAX_PER_CALL + 5, "not before its time"
         for _ in range(2):
-            bench.clock.advance(EVERY_MS)
+            bench.clock.advance(SWEEP_INTERVAL_MS)
             for _ in range(5000):
                 await asyncio.sleep(0)
         left = await bench.store.log.count_ended(NOW * 2)
@@ -123,7 +123,7 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
         sweeper.start()
         await until(lambda: calls == 1)
         await quiet()
-        bench.clock.advance(EVERY_MS)
+        bench.clock.advance(SWEEP_INTERVAL_MS)
         await until(lambda: calls == 2)
         await sweeper.stop()
 

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.host.sweeper import EVERY_MS, Sweeper
+from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
 from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -251,7 +251,7 @@ def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.MonkeyPa
         sweeper = Sweeper(bench.log, bench.clock)
         sweeper.start()
         await quiet()
-        assert bench.clock.next_wake == bench.clock.now() + EVERY_MS
+        assert bench.clock.next_wake == bench.clock.now() + SWEEP_INTERVAL_MS
         await bench.store.open()
         await bench.catalog.register(workflow([node("a")]))
         await bench.service.create_run(CALLER, {"workflowId": "sample"}, "k")

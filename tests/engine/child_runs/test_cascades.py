@@ -10,7 +10,7 @@ from tests.harness.child_workflows import GATE, HELD, SUB, begun, calls, kids, s
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import transitions
-from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.run.append import Append
 from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, NewChild, Outcome, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
@@ -51,7 +51,7 @@ def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> Non
     async def work() -> None:
         bench, key = await begun(calls("gate"), GATE)
         (child,) = await kids(bench, key)
-        monkeypatch.setattr(Kin, "order", lambda kin: None)
+        monkeypatch.setattr(ChildMessages, "queue_cancels", lambda kin: None)
         await bench.cancel(key)
         await settled()
         monkeypatch.undo()

@@ -44,7 +44,7 @@ def test_a_tree_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) 
         return await bench.store.log.descendants(key)
 
     assert run(grown) == 20
-    monkeypatch.setattr("weftwork.engine.host.child_start.Nursery._has_room", lambda *_: asyncio.sleep(0, True))
+    monkeypatch.setattr("weftwork.engine.host.child_start.ChildStarter._has_room", lambda *_: asyncio.sleep(0, True))
     assert run(grown) == 126
 
 
@@ -146,5 +146,5 @@ def test_a_copy_of_what_a_run_hides_is_not_given_to_its_child(monkeypatch: pytes
         return b"hunter2" in b"".join(logs)
 
     assert not run(shown)
-    monkeypatch.setattr("weftwork.engine.host.child_start._shown", lambda state: lambda value: value)
+    monkeypatch.setattr("weftwork.engine.host.child_start._redaction_of", lambda state: lambda value: value)
     assert run(shown)

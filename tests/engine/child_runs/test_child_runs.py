@@ -12,7 +12,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import ChildrenRecheck, ChildResultsReceived, PauseRequested, ResumeRequested
-from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.run.live_run import bounds_of
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.run.batch import Batch, ChildResult
@@ -163,10 +163,10 @@ def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: pytest.
     async def work() -> int:
         bench, key = await begun(calls("held"), HELD)
 
-        def deaf(kin: Kin, news: Any) -> None:
+        def deaf(kin: ChildMessages, news: Any) -> None:
             bench.mortal.dead = True
 
-        monkeypatch.setattr(Kin, "tell", deaf)
+        monkeypatch.setattr(ChildMessages, "queue_result", deaf)
         bench.stage.release("h")
         await settled()
         monkeypatch.undo()

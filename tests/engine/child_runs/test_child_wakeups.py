@@ -146,7 +146,7 @@ def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
         bench, _ = await begun(HELD)
         key = await bench.start(document, inputs={"secret": "hunter2-hunter2"})
         await settled()
-        kept = bench.executor._loader._resting[True][key]
+        kept = bench.executor._loader._parked[True][key]
         assert kept.redactor is not None
         assert "hunter2" not in kept.redactor.visible_value("it is hunter2-hunter2")
         await bench.close()

@@ -247,6 +247,6 @@ def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.Monk
         return await dug(Bench(limits=Limits(max_run_depth=5, max_descendants=30)))
 
     assert run(work) == ["child_run_failed"] * 5 + ["child_depth_exceeded"]
-    counted = child_start._parent
-    monkeypatch.setattr(child_start, "_parent", lambda *given: replace(counted(*given), depth=1))
+    counted = child_start._parent_of_child
+    monkeypatch.setattr(child_start, "_parent_of_child", lambda *given: replace(counted(*given), depth=1))
     assert run(work) == ["child_run_failed"] * 30 + ["child_limit_exceeded"]

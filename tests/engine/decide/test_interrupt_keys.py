@@ -174,9 +174,9 @@ def test_a_run_that_has_much_to_remember_is_not_kept_in_memory(monkeypatch: pyte
         for size in (10, 2**18):
             key = await bench.start(document)
             await bench.answer(key, "x" * size)
-            kept.append(key in bench.executor._loader._resting[False])
+            kept.append(key in bench.executor._loader._parked[False])
             assert await bench.answer(key, "y") == "waiting-input"
-            kept.append(key in bench.executor._loader._resting[False])
+            kept.append(key in bench.executor._loader._parked[False])
         return kept
 
     assert run(work) == [True, True, False, False]

@@ -89,7 +89,7 @@ def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
         room.most = 0
         after = bench.again(limits=Limits(max_live_runs=1, max_live_children=1))
         # One after the other, so that each sees how full it is.
-        assert sum([await after.executor._recovered(each) for each in await kids(bench, key)]) == 6
+        assert sum([await after.executor._recover_run(each) for each in await kids(bench, key)]) == 6
         await after.executor.recover()
         await settled()
         for _ in range(6):

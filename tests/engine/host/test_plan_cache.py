@@ -9,7 +9,7 @@ from weftwork.engine.host.catalog import PlanCache
 
 def made(kept: PlanCache, name: str, size: int) -> str:
     plan = plan_of(workflow([node("a")], name=name))
-    kept.keep(plan, size)
+    kept.add(plan, size)
     return plan.workflow.digest
 
 

@@ -40,9 +40,9 @@ def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
             key = await bench.start(document, **request)
             await bench.end(key)
             await bench.executor.read_run(key)
-            assert bench.executor._recent.get(key) is None
+            assert bench.executor._recent_runs.get(key) is None
         key = await bench.start(document, inputs={"text": "small"})
         await bench.end(key)
-        assert bench.executor._recent.get(key) is not None
+        assert bench.executor._recent_runs.get(key) is not None
 
     run(work)

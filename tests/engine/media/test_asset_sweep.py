@@ -8,8 +8,8 @@ import pytest
 from tests.harness.engine_harness import run
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.media.asset_sweep import LOOK_MS, STRAY_MS, AssetSweep
-from weftwork.engine.media.assets import EMISSION_MS, Assets, BytesMissing
+from weftwork.engine.media.asset_sweep import STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS, AssetSweep
+from weftwork.engine.media.assets import DEFAULT_HOLD_MS, Assets, BytesMissing
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -31,7 +31,7 @@ class House:
         self.blobs = MemoryBlobs(self.clock, ids)
         signer = Signer(self.store.signing, self.clock, ids)
         self.assets = Assets(self.store.assets, self.blobs, signer, self.clock, limits or Limits())
-        self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unsure)
+        self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unconfirmed_keys)
 
     async def open(self) -> "House":
         await self.store.open()
@@ -52,11 +52,11 @@ class House:
 def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
     async def work() -> None:
         house = await House().open()
-        needed = await house.assets.take(PLACE, b"needed")
-        idle = await house.assets.take(PLACE, b"idle")
+        needed = await house.assets.put(PLACE, b"needed")
+        idle = await house.assets.put(PLACE, b"idle")
         await house.referring("run-0000000000000001", needed)
         assert (await house.sweep.count()).count == 0
-        house.clock.advance(EMISSION_MS + 1)
+        house.clock.advance(DEFAULT_HOLD_MS + 1)
         assert (await house.sweep.count()).count == 1
         swept = await house.sweep.prune()
         assert (swept.deleted, swept.freed, swept.more) == (1, 4, False)
@@ -71,9 +71,9 @@ def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
 def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
     async def work() -> None:
         house = await House().open()
-        shared = await house.assets.take(PLACE, b"shared")
+        shared = await house.assets.put(PLACE, b"shared")
         runs = [await house.referring(f"run-000000000000000{at}", shared) for at in (1, 2)]
-        house.clock.advance(EMISSION_MS + 1)
+        house.clock.advance(DEFAULT_HOLD_MS + 1)
         for left, key in enumerate(runs):
             await house.sweep.prune()
             assert await house.keys() == {shared.key}, left
@@ -91,8 +91,8 @@ def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatc
     async def work() -> None:
         house = await House().open()
         for text in (b"a", b"b", b"c"):
-            await house.assets.take(PLACE, text)
-        house.clock.advance(EMISSION_MS + 1)
+            await house.assets.put(PLACE, text)
+        house.clock.advance(DEFAULT_HOLD_MS + 1)
         real, left = house.blobs.delete, [1]
 
         async def dying(key: str) -> None:
@@ -108,7 +108,7 @@ def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatc
         assert (await house.sweep.count()).count == 0
         assert len(await house.keys()) == 2
         # The same bytes come again meanwhile: what is deleted now is not what was just written.
-        again = await house.assets.take(PLACE, b"c")
+        again = await house.assets.put(PLACE, b"c")
         monkeypatch.setattr(house.blobs, "delete", real)
         await house.sweep.prune()
         assert await house.keys() == {again.key}
@@ -121,15 +121,15 @@ def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatc
 def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
     async def work() -> None:
         house = await House().open()
-        kept = await house.assets.take(PLACE, b"kept")
+        kept = await house.assets.put(PLACE, b"kept")
         await house.referring("run-0000000000000001", kept)
         sink = await house.blobs.sink(PLACE)
         await sink.write(b"stray")
         stray = await sink.keep()
-        await house.sweep.tidy()
+        await house.sweep.sweep_all()
         assert stray.key in await house.keys()
-        house.clock.advance(max(STRAY_MS, LOOK_MS) + 1)
-        await house.sweep.tidy()
+        house.clock.advance(max(STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS) + 1)
+        await house.sweep.sweep_all()
         assert await house.keys() == {kept.key}
 
     run(work)
@@ -138,10 +138,10 @@ def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
 def test_the_same_bytes_are_kept_once() -> None:
     async def work() -> None:
         house = await House().open()
-        first, second = await house.assets.take(PLACE, b"x"), await house.assets.take(PLACE, b"x")
+        first, second = await house.assets.put(PLACE, b"x"), await house.assets.put(PLACE, b"x")
         assert first.key == second.key
         assert await house.keys() == {first.key}
-        other = await house.assets.take("other~live", b"x")
+        other = await house.assets.put("other~live", b"x")
         assert other.key != first.key
 
     run(work)
@@ -160,12 +160,12 @@ def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int |
     async def work() -> None:
         house = await House(limits).open()
         with pytest.raises(ClientFault) as refused:
-            await house.assets.take(PLACE, pieces(), cap=cap)
+            await house.assets.put(PLACE, pieces(), cap=cap)
         assert refused.value.status == 413
         assert code in (refused.value.details or {})
         assert await house.keys() == set()
         assert (await house.store.assets.usage(PLACE)).count == 0
-        await house.assets.take(PLACE, b"abcde", cap=cap)
+        await house.assets.put(PLACE, b"abcde", cap=cap)
 
     run(work)
 
@@ -173,11 +173,11 @@ def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int |
 def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
     async def work() -> None:
         house = await House().open()
-        lost = await house.assets.take(PLACE, b"x")
+        lost = await house.assets.put(PLACE, b"x")
         await house.blobs.delete(lost.key)
         with pytest.raises(BytesMissing):
             await house.assets.read(lost)
-        found = await house.assets.take(PLACE, b"x")
+        found = await house.assets.put(PLACE, b"x")
         assert found.key != lost.key
         assert await house.assets.read(found) == b"x"
         known = await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")
@@ -202,7 +202,7 @@ def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pyte
         for failing, text in ((lost, b"lost"), (unheard, b"there")):
             monkeypatch.setattr(house.store.assets, "keep", failing)
             with pytest.raises(StoreUnavailable):
-                await house.assets.take(PLACE, text)
+                await house.assets.put(PLACE, text)
         assert len(await house.keys()) == 2
         await house.sweep.prune()
         (left,) = await house.keys()
@@ -227,8 +227,8 @@ def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None
             return await keep(asset, quota)
 
         monkeypatch.setattr(house.store.assets, "keep", flaky)
-        asset = await house.assets.take(PLACE, b"x", away=away)
+        asset = await house.assets.put(PLACE, b"x", away=away)
         assert await house.keys() == {asset.key}
-        assert house.assets.unsure == []
+        assert house.assets.unconfirmed_keys == []
 
     run(work)

@@ -145,6 +145,6 @@ def test_without_that_look_something_would_be_fetched(monkeypatch: pytest.Monkey
 
         return told()
 
-    monkeypatch.setattr(message_media.Perception, "_recognised", blind)  # sabotage
+    monkeypatch.setattr(message_media.MessageMedia, "_identify_assets", blind)  # sabotage
     with pytest.raises(AssertionError):
         test_what_an_asset_is_counts_before_anything_is_fetched_or_missed()

@@ -95,7 +95,7 @@ def test_an_asset_of_somebody_else_is_like_none() -> None:
         await bench.open()
         if partition is not None:
             assert bench.assets is not None
-            ref = media_ref((await bench.assets.take(partition, PNG)).sha256)
+            ref = media_ref((await bench.assets.put(partition, PNG)).sha256)
         again = bench.again(types=(showing(MediaSent("image", ref, alt="A")),))
         key = await ended(again)
         if await again.status(key) == "completed":
@@ -135,8 +135,8 @@ def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch:
         bench = bench_of()
         await bench.open()
         assert bench.assets is not None
-        given = await bench.assets.take(CALLER.partition, b"given")
-        unused = await bench.assets.take(CALLER.partition, b"unused")
+        given = await bench.assets.put(CALLER.partition, b"given")
+        unused = await bench.assets.put(CALLER.partition, b"unused")
         again = bench.again(types=(showing(MediaSent("image", PNG, alt="A")),))
         key = await again.start(ONE, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
         await again.end(key)
@@ -163,7 +163,7 @@ def test_what_stands_in_no_event_is_named_as_well() -> None:
         bench = bench_of()
         await bench.open()
         assert bench.assets is not None
-        made = [await bench.assets.take(CALLER.partition, text) for text in (b"default", b"metadata", b"configurable")]
+        made = [await bench.assets.put(CALLER.partition, text) for text in (b"default", b"metadata", b"configurable")]
         refs = [media_ref(each.sha256) for each in made]
         variable = {"name": "logo", "type": "string", "defaultValue": refs[0]}
         document = workflow([node("a", "core.noop")], variables=[variable])
@@ -192,7 +192,7 @@ def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
         bench = bench_of()
         await bench.open()
         assert bench.assets is not None
-        asset = await bench.assets.take(CALLER.partition, b"text")
+        asset = await bench.assets.put(CALLER.partition, b"text")
         again = bench.again(types=(reading,))
         refs.append(media_ref(asset.sha256))
         key = await ended(again)

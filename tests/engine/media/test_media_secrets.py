@@ -13,7 +13,7 @@ from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, run
 from tests.harness.media_host import PNG, asking, bench_of, envelope, showing
 from tests.harness.scripted_model import Model
-from weftwork.engine.media.node_media import EntryMedia
+from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.ports.media import MediaSent
 from weftwork.ports.models import MadeMedia, Stop
 from weftwork.ports.storage.assets import AssetQuery
@@ -137,11 +137,11 @@ def test_what_a_model_sends_holds_no_secret(member: str) -> None:
     "place", ["name", "name, unseen", "media type", "alt, cut", "name, cut", "name, unseen and cut"]
 )
 def test_without_the_mask_it_would_stand_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cut(self: EntryMedia, text: str, most: int = MAX_ALT) -> str:
+    def cut(self: EntryMediaStore, text: str, most: int = MAX_ALT) -> str:
         return text[:most]
 
     async def work() -> None:
-        monkeypatch.setattr(EntryMedia, "_masked", cut)  # sabotage
+        monkeypatch.setattr(EntryMediaStore, "_masked", cut)  # sabotage
         assert leaks(await of_nodes(SENT[place])) != []
 
     run(work)

@@ -7,7 +7,7 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, run
 from tests.harness.scripted_model import Model, Piece
-from weftwork.engine.models.answer_attempts import Attempts
+from weftwork.engine.models.answer_attempts import AnswerAttempts
 from weftwork.ports.models import Stop
 from weftwork.protocol.models.answers import TokenUsage
 
@@ -78,7 +78,7 @@ def test_a_refusal_is_final() -> None:
 
 @pytest.mark.rule("rel-21")
 def test_a_limit_that_nobody_looked_at_would_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Attempts, "_goes_on", lambda self, judged, attempt: attempt < 9)
+    monkeypatch.setattr(AnswerAttempts, "_may_retry", lambda self, judged, attempt: attempt < 9)
 
     async def work() -> int:
         _, _, model, _ = await ended(*[BAD] * 12)

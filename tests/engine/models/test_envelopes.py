@@ -297,6 +297,6 @@ def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch
         key = await bench.start(document, inputs={"w": "abcd"})
         await bench.end(key)
         (outcome,) = await outcomes(bench, key)
-        assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.TOO_LARGE.reason)
+        assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.PAYLOAD_TOO_LARGE.reason)
 
     run(work)

@@ -181,7 +181,7 @@ def test_without_distrust_a_picture_would_give_orders(monkeypatch: pytest.Monkey
     class Never:
         pass
 
-    monkeypatch.setattr(node_context, "Unseen", Never)  # sabotage
+    monkeypatch.setattr(node_context, "UnresolvedMessage", Never)  # sabotage
     with pytest.raises(AssertionError):
         test_what_a_model_says_of_a_picture_is_untrusted(INLINE)
 

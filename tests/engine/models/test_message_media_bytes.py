@@ -9,7 +9,7 @@ import pytest
 
 from weftwork.engine.media.assets import BytesMissing
 from weftwork.engine.models import message_media
-from weftwork.engine.models.message_media import Perception
+from weftwork.engine.models.message_media import MessageMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.storage.assets import Asset as KeptAsset
@@ -25,9 +25,9 @@ IMAGE = {"type": "image", "mimeType": "image/png"}
 SHA = hashlib.sha256(PNG).hexdigest()
 
 
-async def looked(seen: Perception, parts: list[Any]) -> ModelRequest:
-    request = ModelRequest("", "", (message_media.given_message("user", parts),))
-    return await seen.look(request, ALL)
+async def looked(seen: MessageMedia, parts: list[Any]) -> ModelRequest:
+    request = ModelRequest("", "", (message_media.make_message("user", parts),))
+    return await seen.resolve(request, ALL)
 
 
 @pytest.mark.rule("media-44")
@@ -46,7 +46,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
 
     outbound = Endless()
     most = MAX_TOTAL_BYTES // 2 - 1
-    seen = Perception(None, outbound, "live:acme", most)
+    seen = MessageMedia(None, outbound, "live:acme", most)
     with pytest.raises(message_media.StepFailed) as failed:
         asyncio.run(looked(seen, [{**IMAGE, "url": URL}] * 4))
     assert failed.value.failure.code == "media_too_large"
@@ -56,7 +56,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
 def test_a_host_without_a_way_out_or_assets_says_so() -> None:
     for part, code in (({**IMAGE, "url": URL}, "fetch_failed"), ({**IMAGE, "mediaRef": "x"}, "media_not_found")):
         with pytest.raises(message_media.StepFailed) as failed:
-            asyncio.run(looked(Perception(None, None, "live:acme", 10), [part]))
+            asyncio.run(looked(MessageMedia(None, None, "live:acme", 10), [part]))
         assert failed.value.failure.code == code
 
 
@@ -95,7 +95,7 @@ def test_a_store_that_is_away_is_waited_for_or_told() -> None:
 
     async def work() -> bytes:
         assets = Away()
-        request = await looked(Perception(cast("Any", assets), None, "live:acme", 100, away), [part])
+        request = await looked(MessageMedia(cast("Any", assets), None, "live:acme", 100, away), [part])
         assert assets.calls == ["find", "find", "hold", "hold"]
         (seen,) = request.messages[0].media
         return await seen.read()
@@ -103,10 +103,12 @@ def test_a_store_that_is_away_is_waited_for_or_told() -> None:
     assert asyncio.run(work()) == PNG
     assert len(waited) == 3
     with pytest.raises(StoreUnavailable):
-        asyncio.run(looked(Perception(cast("Any", Away()), None, "live:acme", 100), [part]))
+        asyncio.run(looked(MessageMedia(cast("Any", Away()), None, "live:acme", 100), [part]))
 
 
-@pytest.mark.parametrize(("size", "aside"), [(message_media.LARGE, False), (message_media.LARGE + 8, True)])
+@pytest.mark.parametrize(
+    ("size", "aside"), [(message_media.THREAD_PARSE_CHARS, False), (message_media.THREAD_PARSE_CHARS + 8, True)]
+)
 def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, size: int, aside: bool) -> None:
     where: list[int] = []
     parse = parse_contents
@@ -117,7 +119,7 @@ def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(message_media, "parse_contents", parsed)
     parts = [{**IMAGE, "data": "A" * (size // 2)}, {**IMAGE, "dataBase64": "A" * (size - size // 2)}]
-    (message,) = asyncio.run(looked(Perception(None, None, "live:acme", MAX_TOTAL_BYTES), parts)).messages
+    (message,) = asyncio.run(looked(MessageMedia(None, None, "live:acme", MAX_TOTAL_BYTES), parts)).messages
     assert [part.size for part in message.media] == [size // 2 // 4 * 3, (size - size // 2) // 4 * 3]
     assert [each != threading.get_ident() for each in where] == [aside]
 
@@ -133,7 +135,7 @@ def test_an_asset_counts_for_the_whole_request_and_lost_bytes_are_told() -> None
             return KeptAsset(partition, SHA, "key", MAX_TOTAL_BYTES // 2, "image/png", 0, 0)
 
     part = {"type": "image", "mimeType": "image/png", "mediaRef": media_ref(SHA)}
-    seen = Perception(cast("Any", Kept()), None, "live:acme", MAX_TOTAL_BYTES)
+    seen = MessageMedia(cast("Any", Kept()), None, "live:acme", MAX_TOTAL_BYTES)
 
     async def work(count: int) -> Any:
         return (await looked(seen, [part] * count)).messages[0].media[0]

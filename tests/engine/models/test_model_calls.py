@@ -159,7 +159,7 @@ def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pyte
         assert (answer["stop"], len(answer["text"])) == ("length", length)
         assert model.closed == 1
 
-    monkeypatch.setattr(answer_stream, "MAX_ANSWER", 35)
+    monkeypatch.setattr(answer_stream, "MAX_ANSWER_CHARS", 35)
     run(work)
 
 

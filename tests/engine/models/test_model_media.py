@@ -104,8 +104,8 @@ def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
         await bench.open()
         assets = bench.assets
         assert assets is not None
-        theirs = await assets.take("other~live", PNG)
-        ours = await assets.take(CALLER.partition, PNG)
+        theirs = await assets.put("other~live", PNG)
+        ours = await assets.put(CALLER.partition, PNG)
         urls = {
             "theirs": assets.url(theirs, "image/png", "run-x"),
             "their host": assets.url(theirs, "image/png", "run-x").replace("flows.example", "127.0.0.1"),
@@ -224,7 +224,7 @@ def test_what_a_run_shows_does_not_expire() -> None:
         await bench.open()
         assets = bench.assets
         assert assets is not None
-        asset = await assets.take(CALLER.partition, PNG)
+        asset = await assets.put(CALLER.partition, PNG)
         url = assets.url(asset, "image/png", name="a.png", expires_at=bench.clock.now() + 1)
         sample = url.replace("/weftwork/", "/sample/")
         payloads = [{"bytes": 1, "url": each, "alt": "A"} for each in (url, sample)]
@@ -239,7 +239,9 @@ def test_what_a_run_shows_does_not_expire() -> None:
     run(work)
 
 
-@pytest.mark.parametrize(("size", "aside"), [(node_media.LONG, False), (node_media.LONG + 1, True)])
+@pytest.mark.parametrize(
+    ("size", "aside"), [(node_media.THREAD_SCAN_CHARS, False), (node_media.THREAD_SCAN_CHARS + 1, True)]
+)
 def test_a_long_answer_is_looked_through_while_others_go_on(
     monkeypatch: pytest.MonkeyPatch, size: int, aside: bool
 ) -> None:
@@ -255,7 +257,7 @@ def test_a_long_answer_is_looked_through_while_others_go_on(
         state = await bench.state(await ended(bench))
         monkeypatch.setattr(node_media, "find_inline_media", inline_media)
         text = "x" * size
-        assert await node_media.EntryMedia(bench.runtime, state, None).externalised(text, True) == text
+        assert await node_media.EntryMediaStore(bench.runtime, state, None).externalise(text, True) == text
         assert [each != threading.get_ident() for each in where] == [aside]
 
     run(work)

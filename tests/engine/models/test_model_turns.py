@@ -103,7 +103,7 @@ def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkey
         return any(SECRET.encode() in event.payload for event in await bench.events(key))
 
     if not guarded:
-        monkeypatch.setattr(model_calls.Speech, "shown_tools", lambda self, calls: calls)
+        monkeypatch.setattr(model_calls.EntryModelCalls, "redact_tool_calls", lambda self, calls: calls)
     assert run(work) is not guarded
 
 
@@ -147,5 +147,5 @@ def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
         return len(model.requests)
 
     assert run(work) == 4
-    monkeypatch.setattr(generation, "MOST_TURNS", 2)
+    monkeypatch.setattr(generation, "MAX_TURNS", 2)
     assert run(work) == 2

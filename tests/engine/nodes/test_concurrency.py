@@ -7,7 +7,7 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.external_system import World, working
-from weftwork.engine.nodes.concurrency import Turns
+from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import Completed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.limits import Limits
@@ -31,7 +31,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
             return Completed({})
 
         if not guarded:
-            monkeypatch.setattr("weftwork.engine.nodes.node_runner.turn_of", lambda *_: ())
+            monkeypatch.setattr("weftwork.engine.nodes.node_runner.slots_for", lambda *_: ())
         limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
         bench = Bench(
             working("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"), limits=limits
@@ -80,18 +80,18 @@ def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
 
 def test_a_turn_is_handed_on_whoever_gives_up() -> None:
     async def work() -> None:
-        turns = Turns()
+        turns = ConcurrencyLimiter()
         mine = (("x", 1),)
-        assert not await turns.take(mine)
-        waiting = [asyncio.ensure_future(turns.take(mine)) for _ in range(3)]
+        assert not await turns.acquire(mine)
+        waiting = [asyncio.ensure_future(turns.acquire(mine)) for _ in range(3)]
         await quiet()
         waiting[0].cancel()
-        turns.give_back(mine)
+        turns.release(mine)
         # Handed over and cancelled before it could go on.
         waiting[1].cancel()
         await quiet()
         assert await waiting[2]
-        turns.give_back(mine)
+        turns.release(mine)
         assert (turns._busy, turns._waiting) == ({}, {})
 
     run(work)

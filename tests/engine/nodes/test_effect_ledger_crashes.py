@@ -96,9 +96,9 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 
         async def nothing(self: Any, place: Any) -> None: ...
 
-        monkeypatch.setattr(effect_ledger.Effects, "_claim", nothing)
+        monkeypatch.setattr(effect_ledger.EffectLedger, "_claim", nothing)
     else:
-        monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+        monkeypatch.setattr(effect_ledger.EffectLedger, "_answer", lambda self, place, known: {"outcome": "again"})
     failed = 0
     for at, written in CASES:
         for whole in (True, False):

@@ -197,10 +197,10 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
         return await bench.status(key)
 
     assert run(work) == "completed"
-    monkeypatch.setattr(node_events, "MOST_SAID", 19)
+    monkeypatch.setattr(node_events, "MAX_NODE_EVENTS", 19)
     assert run(work) == "failed"
-    monkeypatch.setattr(node_events, "MOST_SAID", 100)
-    monkeypatch.setattr(node_events, "MOST_SAID_BYTES", 19)
+    monkeypatch.setattr(node_events, "MAX_NODE_EVENTS", 100)
+    monkeypatch.setattr(node_events, "MAX_NODE_EVENT_BYTES", 19)
     assert run(work) == "failed"
 
 

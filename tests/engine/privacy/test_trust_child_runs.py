@@ -114,7 +114,7 @@ def _cel(decision: dict[str, Any]) -> str:
 @pytest.mark.parametrize("guard", ["given", "heard"])
 def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if guard == "given":
-        monkeypatch.setattr(child_start, "_untrusted", lambda *given: ())
+        monkeypatch.setattr(child_start, "_untrusted_inputs", lambda *given: ())
     else:
         monkeypatch.setattr("weftwork.engine.run.append.is_child_result_untrusted", lambda *given: False)
     proofs = {

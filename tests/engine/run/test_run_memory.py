@@ -22,14 +22,14 @@ WAITING = workflow([node("a"), node("b", "test.gate")], [edge("a", "b")])
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Weak references to every live run, with the collector switched off."""
     references: list[Any] = []
-    honest = Executor._make
+    honest = Executor._make_live
 
     def make(executor: Executor, state: Any) -> LiveRun:
         made = honest(executor, state)
         references.extend((ref(made), ref(made._activity._performer)))
         return made
 
-    monkeypatch.setattr(Executor, "_make", make)
+    monkeypatch.setattr(Executor, "_make_live", make)
     gc.collect()
     gc.disable()
     try:

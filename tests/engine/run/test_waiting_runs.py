@@ -208,7 +208,7 @@ def test_one_of_many_answers_at_once_counts_and_nothing_stays_in_memory() -> Non
         ends = await asyncio.gather(*(bench.answer(key, n) for n in range(64)), return_exceptions=True)
         won = [each for each in ends if each == "completed"]
         assert len(won) == 1
-        assert (bench.executor.live_count, bench.executor._wanted) == (0, {})
+        assert (bench.executor.live_count, bench.executor._pending_requests) == (0, {})
 
     run(work)
 

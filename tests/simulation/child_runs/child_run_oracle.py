@@ -61,7 +61,9 @@ async def check_quiet(storm: "KinLife") -> None:
         if live is not None:
             _check_live(storm, live, state)
     asking = [task for task in storm.asking if not task.done()]
-    assert asking or bench.executor._kin._tasks or not bench.executor._wanted, "somebody is still wanted"
+    assert asking or bench.executor._child_messages._tasks or not bench.executor._pending_requests, (
+        "somebody is still wanted"
+    )
 
 
 async def _has_moved(storm: "KinLife", before: StoredRun, state: RunState) -> bool:
@@ -84,7 +86,7 @@ def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
     if live._driver is None and not live._inbox and not state.is_terminal:
         for name in SLOTS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
-        wanted = live.key in storm.bench.executor._wanted or live.looks
+        wanted = live.key in storm.bench.executor._pending_requests or live.looks
         idle = may_unload(live.state, live._bounds.duration, storm.bench.clock.now())
         assert wanted or not idle, "a run stays in memory for nobody"
 
@@ -92,8 +94,8 @@ def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
 async def check_rest(storm: "KinLife") -> None:
     """All word has arrived, and the store was there all the time."""
     bench = storm.bench
-    kin = bench.executor._kin
-    under_way = [*kin._tasks], kin._boxes, kin._heard
+    kin = bench.executor._child_messages
+    under_way = [*kin._tasks], kin._queued, kin._delivered
     assert not any(under_way), f"word between runs is still under way: {under_way}"
     assert await bench.store.log.news(None, 10) == [], "news that nobody hears"
     assert await bench.store.log.instructions(None, 10) == [], "orders that nobody follows"
@@ -158,7 +160,7 @@ async def check_end(storm: "KinLife") -> None:
     """All runs have ended, and all word has arrived."""
     bench = storm.bench
     assert not bench.executor._live, "a run stays in memory"
-    left = bench.executor._doubts._runs, bench.executor._loading, bench.executor._wanted
+    left = bench.executor._unconfirmed._runs, bench.executor._loads, bench.executor._pending_requests
     assert not any(left), f"somebody is still looked for: {left}"
     others = [str(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     stray = [name for name in others if not any(own in name for own in ALARMS)]

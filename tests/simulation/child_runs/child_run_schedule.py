@@ -65,7 +65,7 @@ class KinStorm(KinLife):
 
     async def _again(self) -> None:
         """Word between runs comes twice, or late."""
-        self.bench.executor._kin.recover_soon()
+        self.bench.executor._child_messages.recover_soon()
 
     async def _delete(self) -> None:
         """Of some that have ended."""

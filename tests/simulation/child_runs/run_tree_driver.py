@@ -165,7 +165,7 @@ class KinLife:
         self._disarm()
         for turn in range(200):
             await self.settle()
-            if turn >= 60 and not self.bench.executor._kin._tasks:
+            if turn >= 60 and not self.bench.executor._child_messages._tasks:
                 break
             self.bench.clock.advance(100)
         await check_rest(self)

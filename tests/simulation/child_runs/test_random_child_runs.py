@@ -20,7 +20,7 @@ from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.inputs import ChildResultsReceived, NodeAwaitsChildren, Step
 from weftwork.engine.host import executor
-from weftwork.engine.host.child_messages import Kin
+from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.run import activity, inbox
 from weftwork.engine.run.append import Append
 from weftwork.protocol.fold import fold
@@ -146,22 +146,22 @@ DEADLY = {**SMALL, "kill": 20, "crash": 10, "point": 20}
 
 
 def test_news_that_no_start_reads_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def deaf(self: Kin) -> None:
-        self.order()
+    async def deaf(self: ChildMessages) -> None:
+        self.queue_cancels()
 
-    monkeypatch.setattr(Kin, "recover", deaf)
+    monkeypatch.setattr(ChildMessages, "recover", deaf)
     with pytest.raises(AssertionError, match="news that nobody hears"):
         storms(moves=DEADLY)
 
 
 def test_word_that_is_never_told_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kin, "tell", lambda self, news: None)
+    monkeypatch.setattr(ChildMessages, "queue_result", lambda self, news: None)
     with pytest.raises(AssertionError, match="news that nobody hears"):
         storms(moves=SMALL)
 
 
 def test_orders_that_nobody_follows_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kin, "order", lambda self: None)
+    monkeypatch.setattr(ChildMessages, "queue_cancels", lambda self: None)
     with pytest.raises(AssertionError, match="orders that nobody follows"):
         storms(moves=SMALL)
 
@@ -179,13 +179,13 @@ def test_a_node_that_leaves_its_children_is_seen(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_child_that_is_never_begun_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor.Executor, "_start", lambda self, new: None)
+    monkeypatch.setattr(executor.Executor, "_start_child", lambda self, new: None)
     with pytest.raises(AssertionError, match="was left though it could go on"):
         storms(moves=SMALL)
 
 
 def test_a_child_that_may_be_stored_and_is_not_looked_for_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kin, "doubted", lambda self, live, children: self.recover_soon())
+    monkeypatch.setattr(ChildMessages, "doubted", lambda self, live, children: self.recover_soon())
     with pytest.raises(AssertionError, match="was left though it could go on"):
         storms(moves=SMALL)
 
@@ -197,13 +197,13 @@ def test_a_start_that_looks_at_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_news_that_is_forgotten_before_anybody_looked_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    init = Kin.__init__
+    init = ChildMessages.__init__
 
-    def blind(self: Kin, *arguments: Any) -> None:
+    def blind(self: ChildMessages, *arguments: Any) -> None:
         init(self, *arguments)
-        self._find = lambda run: None
+        self._find_live = lambda run: None
 
-    monkeypatch.setattr(Kin, "__init__", blind)
+    monkeypatch.setattr(ChildMessages, "__init__", blind)
     with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
         storms(300, DEADLY, documents=a_family(slow=1.0))
 

@@ -89,13 +89,13 @@ def rivalries() -> None:
 def test_an_effect_without_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(self: Any, place: Any) -> None: ...
 
-    monkeypatch.setattr(effect_ledger.Effects, "_claim", nothing)
+    monkeypatch.setattr(effect_ledger.EffectLedger, "_claim", nothing)
     with pytest.raises(AssertionError, match=TWICE):
         storms(whole=1, limits=0)
 
 
 def test_an_effect_that_nobody_is_asked_about_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effect_ledger.Effects, "_answer", lambda self, place, known: {"outcome": "again"})
+    monkeypatch.setattr(effect_ledger.EffectLedger, "_answer", lambda self, place, known: {"outcome": "again"})
     with pytest.raises(AssertionError, match=TWICE):
         storms()
 

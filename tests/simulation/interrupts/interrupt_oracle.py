@@ -59,7 +59,7 @@ async def check_quiet(storm: "WaitingStorm") -> None:
     executor = bench.executor
     live = executor._live.get(key)
     asking = [task for task in storm.asking if not task.done()]
-    assert asking or not executor._wanted, "somebody is still wanted"
+    assert asking or not executor._pending_requests, "somebody is still wanted"
     if live is not None:
         _check_live(storm, live, state)
     elif not state.is_terminal:
@@ -71,7 +71,7 @@ def _check_live(storm: "WaitingStorm", live: Any, state: RunState) -> None:
         for name in SLOTS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
         now = storm.bench.clock.now()
-        wanted = storm.key in storm.bench.executor._wanted
+        wanted = storm.key in storm.bench.executor._pending_requests
         idle = may_unload(live.state, live._bounds.duration, now)
         assert wanted or not idle, "a run stays in memory for nobody"
         due = next_wake_at(state, live._bounds.duration) if is_parked(state) else None
@@ -82,7 +82,7 @@ def _check_left(storm: "WaitingStorm", state: RunState, due: int | None) -> None
     """A run that nobody has in memory: somebody will see to it, in time."""
     bench = storm.bench
     coming, now = bench.clock.next_wake, bench.clock.now()
-    doubtful = storm.key in bench.executor._doubts._runs or storm.key in bench.executor._loading
+    doubtful = storm.key in bench.executor._unconfirmed._runs or storm.key in bench.executor._loads
     assert doubtful or is_parked(state), "a run was left though it could go on"
     if due is not None and not doubtful:
         # Whoever found the store away looks again after a second, by a clock that may be set back meanwhile.

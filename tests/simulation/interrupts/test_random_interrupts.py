@@ -137,7 +137,7 @@ def test_an_alarm_that_skips_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def wakes(self: Any, run: Any) -> bool:
         return True
 
-    monkeypatch.setattr("weftwork.engine.host.executor.Executor._roused", wakes)
+    monkeypatch.setattr("weftwork.engine.host.executor.Executor._wake_and_settle", wakes)
     with pytest.raises(AssertionError, match=r"nobody wakes|looked|left though"):
         storms()
 

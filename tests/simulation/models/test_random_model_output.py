@@ -100,7 +100,7 @@ class Amnesia(dict[str, Any]):
 
 
 def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    generate, keep = model_calls.Speech.generate, envelopes.record_answer
+    generate, keep = model_calls.EntryModelCalls.generate, envelopes.record_answer
 
     async def forgetful(self: Any, request: Any, along: Any) -> Any:
         node = self._state.nodes[self._node_id]
@@ -115,7 +115,7 @@ def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPat
         finally:
             node.model_answers = known
 
-    monkeypatch.setattr(model_calls.Speech, "generate", forgetful)
+    monkeypatch.setattr(model_calls.EntryModelCalls, "generate", forgetful)
     monkeypatch.setattr(transitions, "record_answer", trusting)
     with pytest.raises(AssertionError, match="is answered twice"):
         storms()
@@ -145,7 +145,7 @@ def test_what_follows_from_an_answer_and_does_not_stand_with_it_is_seen(monkeypa
 
 
 def test_chunks_that_come_after_their_answer_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_events.Sayings, "flush", lambda self: None)
+    monkeypatch.setattr(node_events.BufferedEvents, "flush", lambda self: None)
     with pytest.raises(AssertionError, match=r"showed|waited|does not end"):
         storms(20)
 

@@ -7,7 +7,7 @@ from weftwork.adapters.providers.mock_providers import Mock
 from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import Script
 from weftwork.adapters.providers.scripted import Scripted
-from weftwork.engine.models.message_media import modalities_of
+from weftwork.engine.models.message_media import input_modalities
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
@@ -32,7 +32,7 @@ class Providers:
     @property
     def perceives(self) -> frozenset[Modality]:
         """media-42 (RFC 0091, aiProviders.input): what discovery advertises beside text."""
-        return frozenset[Modality]().union(*(modalities_of(each, "") for each in self._providers.values()))
+        return frozenset[Modality]().union(*(input_modalities(each, "") for each in self._providers.values()))
 
     def find(self, request: ModelRequest) -> ModelProvider:
         """model-15 (OpenWOP host capabilities): the one that is named, or the first; a mock before any of them."""

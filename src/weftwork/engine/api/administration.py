@@ -8,7 +8,7 @@ import msgspec
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import MAX_PER_CALL, Retention
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.media.asset_sweep import Swept
+from weftwork.engine.media.asset_sweep import SweepResult
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.api_keys import KeyRow
 from weftwork.ports.storage.assets import Usage
@@ -75,7 +75,7 @@ class AssetSweeper(Protocol):
 
     async def count(self) -> Usage: ...
 
-    async def prune(self, limit: int = ...) -> Swept: ...
+    async def prune(self, limit: int = ...) -> SweepResult: ...
 
     async def delete_strays(self) -> int: ...
 

@@ -48,7 +48,7 @@ class PlanCache:
         self._cache.move_to_end(digest)
         return kept[0]
 
-    def keep(self, plan: Plan, size: int) -> None:
+    def add(self, plan: Plan, size: int) -> None:
         """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
         _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
         self._cache[plan.workflow.digest] = plan, size
@@ -90,7 +90,7 @@ class WorkflowCatalog:
         stored = encode_stored(document)
         await self._definitions.put(plan.workflow.digest, stored)
         self._by_id[document.get("tenantId"), plan.workflow.id] = plan
-        self._plans.keep(plan, len(stored))
+        self._plans.add(plan, len(stored))
         return []
 
     async def register_for_tenant(
@@ -210,7 +210,7 @@ class WorkflowCatalog:
         stored = await self._load_definition(workflow_id, digest)
         plan, violations = await self.check_async(msgspec.json.decode(stored), pinned=True)
         if plan is not None:
-            self._plans.keep(plan, len(stored))
+            self._plans.add(plan, len(stored))
         return plan, violations
 
     async def _load_definition(self, workflow_id: str, digest: str) -> bytes:

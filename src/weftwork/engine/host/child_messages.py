@@ -37,7 +37,7 @@ MAX_CONCURRENT_DELIVERIES: Final = 128
 SendInput = Callable[[RunKey, Input], Awaitable[object]]
 
 
-class Kin:
+class ChildMessages:
     """One for all runs of a host. `ask` wakes a run and gives it an input, and returns when that is durable; `start`
     executes a child that is stored, `doubt` finds out whether one is, `find` knows runs that are in memory."""
 
@@ -53,20 +53,20 @@ class Kin:
     ) -> None:
         self._log = eventlog
         self._clock = clock
-        self._ask = ask
+        self._send_input = ask
         self._start = start
-        self._doubt = doubt
-        self._find = find
+        self._confirm_create = doubt
+        self._find_live = find
         self._admission = admission
-        self._boxes: dict[RunKey, dict[str, ChildResult]] = {}
+        self._queued: dict[RunKey, dict[str, ChildResult]] = {}
         """Parent -> the newest word of each of its children."""
         self._newest: OrderedDict[str, int] = OrderedDict()
         """How far each child is known to have come."""
-        self._heard: list[News] = []
+        self._delivered: list[News] = []
         self._tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
-        self._orders = False
-        self._ordered: set[RunKey] = set()
+        self._delivery_slots = asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
+        self._has_cancels = False
+        self._cancel_sent: set[RunKey] = set()
         """Children that have their order, or cannot be moved here, as long as there are orders."""
         self._closed = False
 
@@ -77,18 +77,18 @@ class Kin:
             self._start(new)
         parent = live.state.header.parent
         if parent is not None and batch.child_result is not None:
-            self.tell(News(RunKey(live.key.partition, parent.run_id), batch.child_result))
+            self.queue_result(News(RunKey(live.key.partition, parent.run_id), batch.child_result))
         if batch.cancel_requests or batch.cascade_cancel is not None:
             self._admission.hold_tree(parent.root if parent is not None else live.key.run_id)
-            self.order()
+            self.queue_cancels()
 
     def doubted(self, live: LiveRun, children: Sequence[NewChild]) -> None:
         """The store was away: what it took without a word is found in it."""
         for new in children:
-            self._doubt(new.header.key)
+            self._confirm_create(new.header.key)
         self.recover_soon()
 
-    def tell(self, news: News) -> None:
+    def queue_result(self, news: News) -> None:
         """A parent is to hear this."""
         if self._newest.get(news.told.child_run_id, -1) >= news.told.sequence:
             # Read from the store, while something later was on its way.
@@ -97,40 +97,40 @@ class Kin:
         self._newest.move_to_end(news.told.child_run_id)
         if len(self._newest) > MAX_TRACKED_CHILDREN:
             self._newest.popitem(last=False)
-        self._boxes.setdefault(news.parent, {})[news.told.child_run_id] = news.told
+        self._queued.setdefault(news.parent, {})[news.told.child_run_id] = news.told
         if news.told.status == "running":
-            self._do("later", self._deliver_later, news.parent)
+            self._start_task("later", self._deliver_later, news.parent)
         else:
-            self._do("now", self._deliver, news.parent)
+            self._start_task("now", self._deliver, news.parent)
 
-    def order(self) -> None:
+    def queue_cancels(self) -> None:
         """There are orders in the store."""
-        self._orders = True
-        self._do("orders", self._follow_orders)
+        self._has_cancels = True
+        self._start_task("orders", self._deliver_cancels)
 
     async def recover(self) -> None:
         """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
         after: News | None = None
         while page := await self._log.news(after, BATCH_SIZE):
             for each in page:
-                self.tell(each)
+                self.queue_result(each)
             after = page[-1]
-        self.order()
+        self.queue_cancels()
 
     def recover_soon(self) -> None:
         """The same, as soon as the store is there."""
-        self._do("recover", self._recover)
+        self._start_task("recover", self._recover)
 
     def close(self) -> None:
         self._closed = True
         for task in list(self._tasks.values()):
             task.cancel()
 
-    def _do(self, what: str, work: Callable[..., Awaitable[None]], run: RunKey | None = None) -> None:
+    def _start_task(self, what: str, work: Callable[..., Awaitable[None]], run: RunKey | None = None) -> None:
         if (what, run) not in self._tasks and not self._closed:
-            self._tasks[what, run] = asyncio.create_task(self._done(what, work, run))
+            self._tasks[what, run] = asyncio.create_task(self._run_task(what, work, run))
 
-    async def _done(self, what: str, work: Callable[..., Awaitable[None]], run: RunKey | None) -> None:
+    async def _run_task(self, what: str, work: Callable[..., Awaitable[None]], run: RunKey | None) -> None:
         try:
             await (work() if run is None else work(run))
         except Exception:
@@ -151,56 +151,56 @@ class Kin:
 
     async def _deliver_later(self, parent: RunKey) -> None:
         await self._sleep(RESUME_GRACE_MS)
-        if parent in self._boxes:
-            self._do("now", self._deliver, parent)
+        if parent in self._queued:
+            self._start_task("now", self._deliver, parent)
 
     async def _deliver(self, parent: RunKey) -> None:
-        while parent in self._boxes and not self._closed:
-            async with self._turns:
-                tells = self._boxes.pop(parent)
+        while parent in self._queued and not self._closed:
+            async with self._delivery_slots:
+                tells = self._queued.pop(parent)
                 by_node: defaultdict[str, list[ChildResult]] = defaultdict(list)
                 for told in tells.values():
                     by_node[told.node_id].append(told)
                 try:
                     point("kin.deliver")
                     for node_id, several in by_node.items():
-                        await self._ask(parent, ChildResultsReceived(node_id, tuple(several)))
+                        await self._send_input(parent, ChildResultsReceived(node_id, tuple(several)))
                 except StoreUnavailable:
                     # What is there by now is newer.
-                    self._boxes[parent] = tells | self._boxes.get(parent, {})
+                    self._queued[parent] = tells | self._queued.get(parent, {})
                 else:
-                    self._heard += [News(parent, told) for told in tells.values()]
-                    self._do("forget", self._forget)
+                    self._delivered += [News(parent, told) for told in tells.values()]
+                    self._start_task("forget", self._acknowledge)
                     continue
             await self._sleep(AWAY_MS)
 
-    def _looks(self, run: RunKey) -> bool:
-        return (live := self._find(run)) is not None and live.looks
+    def _is_rechecking(self, run: RunKey) -> bool:
+        return (live := self._find_live(run)) is not None and live.looks
 
-    async def _forget(self) -> None:
-        while self._heard and not self._closed:
+    async def _acknowledge(self) -> None:
+        while self._delivered and not self._closed:
             await self._sleep(ACKNOWLEDGE_DELAY_MS)
             # One that is still looking may have more to do about it than is stored.
-            looking = {each.parent for each in self._heard if self._looks(each.parent)}
-            heard = tuple(each for each in self._heard if each.parent not in looking)
-            self._heard = [each for each in self._heard if each.parent in looking]
+            looking = {each.parent for each in self._delivered if self._is_rechecking(each.parent)}
+            heard = tuple(each for each in self._delivered if each.parent not in looking)
+            self._delivered = [each for each in self._delivered if each.parent in looking]
             try:
                 if heard:
                     await self._log.hear(heard)
             except StoreUnavailable:
-                self._heard += heard
+                self._delivered += heard
                 await self._sleep(AWAY_MS)
 
-    async def _follow_orders(self) -> None:
+    async def _deliver_cancels(self) -> None:
         try:
-            while self._orders and not self._closed:
-                self._orders = False
-                if not await self._look_for_orders():
-                    self._ordered.clear()
+            while self._has_cancels and not self._closed:
+                self._has_cancels = False
+                if not await self._deliver_stored_cancels():
+                    self._cancel_sent.clear()
         finally:
             self._admission.release_held()
 
-    async def _look_for_orders(self) -> bool:
+    async def _deliver_stored_cancels(self) -> bool:
         """Whether there were any."""
         after: RunKey | None = None
         found = False
@@ -208,19 +208,19 @@ class Kin:
             while page := await self._log.instructions(after, BATCH_SIZE):
                 point("kin.order")
                 found = True
-                await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._ordered))
+                await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._cancel_sent))
                 after = page[-1].child
         except StoreUnavailable:
-            self._orders = True
+            self._has_cancels = True
             await self._sleep(AWAY_MS)
         return found
 
     async def _cancel(self, given: Instruction) -> None:
-        self._ordered.add(given.child)
+        self._cancel_sent.add(given.child)
         try:
-            await self._ask(given.child, CancelRequested(given.reason, given.parent))
+            await self._send_input(given.child, CancelRequested(given.reason, given.parent))
         except StoreUnavailable:
-            self._ordered.discard(given.child)
+            self._cancel_sent.discard(given.child)
             raise
         except Exception:
             # One that cannot be moved here keeps nobody else from it.

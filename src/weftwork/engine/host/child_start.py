@@ -23,31 +23,31 @@ from weftwork.protocol.run.header import Parent, RunHeader, RunKey
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
-TREES: Final = 1024
+MAX_CACHED_TREES: Final = 1024
 """Trees whose number of runs is kept in memory."""
-COMING_MS: Final = 60_000
+PENDING_MS: Final = 60_000
 """After that, a child that is not in the store has come to nothing."""
-FULL_MS: Final = 1_000
+FULL_RECHECK_MS: Final = 1_000
 """After that, a tree that was full is counted again: those who would make it fuller may be many."""
-OWN_OPTIONS: Final = frozenset({"recursionLimit", "runTimeoutMs", "maxLoopIterations"})
+PER_RUN_OPTIONS: Final = frozenset({"recursionLimit", "runTimeoutMs", "maxLoopIterations"})
 """kin-01: options that are of one run; all others are those of its children, too."""
 
-MAX_NAME: Final = 100
+MAX_SHOWN_ID: Final = 100
 """Characters of an id that a message shows."""
 
 
-class Tree(msgspec.Struct):
+class TreeSize(msgspec.Struct):
     """How many runs there are below a root."""
 
     count: int | None = None
     """At most: those that came to nothing are counted, too."""
-    coming: dict[str, int] = {}
+    pending: dict[str, int] = {}
     """Those among them that the store may not have yet, and since when."""
     full_at: int = -1_000_000
     """When it was last found to be full."""
 
 
-class Nursery:
+class ChildStarter:
     """Makes headers of child runs. Nothing is stored here: that is one commit with the parent's word of it."""
 
     def __init__(self, log: EventLog, clock: Clock, ids: Ids, limits: Limits, catalog: WorkflowCatalog) -> None:
@@ -56,35 +56,37 @@ class Nursery:
         self._ids = ids
         self._limits = limits
         self._catalog = catalog
-        self._trees: OrderedDict[RunKey, Tree] = OrderedDict()
+        self._tree_sizes: OrderedDict[RunKey, TreeSize] = OrderedDict()
         """By the run at the top."""
 
-    async def child(self, state: RunState, call: NodeCall, wanted: Wanted) -> NewChild | Failed:
+    async def prepare(self, state: RunState, call: NodeCall, wanted: Wanted) -> NewChild | Failed:
         """kin-01 (OpenWOP node-packs, core.subWorkflow): the child of a node, or why there can be none.
 
         Same tenant, same owner, the definition as it is now. Raises StoreUnavailable.
         """
         header = state.header
-        parent = _parent(header, call.node_id, wanted)
+        parent = _parent_of_child(header, call.node_id, wanted)
         if parent.depth > self._limits.max_run_depth:
             text = f"Child runs go at most {self._limits.max_run_depth} deep."
             return Failed("child_depth_exceeded", text, {"limit": self._limits.max_run_depth}, retryable=False)
         try:
             plan = await self._catalog.find_plan(header.owner.tenant, wanted.workflow_id)
         except ClientFault as fault:
-            name = wanted.workflow_id[:MAX_NAME]
-            return _unknown(wanted.workflow_id, f"The workflow {name} cannot be run in a child: {fault.message}")
+            name = wanted.workflow_id[:MAX_SHOWN_ID]
+            return _unknown_workflow(
+                wanted.workflow_id, f"The workflow {name} cannot be run in a child: {fault.message}"
+            )
         if plan is None:
-            return _unknown(wanted.workflow_id, f"There is no workflow {wanted.workflow_id[:MAX_NAME]}.")
+            return _unknown_workflow(wanted.workflow_id, f"There is no workflow {wanted.workflow_id[:MAX_SHOWN_ID]}.")
         inputs = dict(wanted.inputs)
         for name, source in wanted.mapping.items():
             if call.scope.has_variable(source):
                 inputs[name] = call.scope.variable(source)
-        if (wrong := _check(state, call.node_id, plan, wanted, inputs)) is not None:
+        if (wrong := _check_inputs(state, call.node_id, plan, wanted, inputs)) is not None:
             return wrong
         now = self._clock.now()
         run_id = self._ids.run_id(now)
-        if not await self._has_room(_root(header), run_id, now):
+        if not await self._has_room(_root_key(header), run_id, now):
             text = f"A tree of runs takes {self._limits.max_descendants:,} or fewer runs below its root."
             return Failed("child_limit_exceeded", text, {"limit": self._limits.max_descendants}, retryable=False)
         shown, hidden = hide_inputs(plan, inputs)
@@ -98,45 +100,45 @@ class Nursery:
             definition=plan.workflow.digest,
             created_at=now,
             inputs=shown,
-            configurable={name: value for name, value in header.configurable.items() if name not in OWN_OPTIONS},
+            configurable={name: value for name, value in header.configurable.items() if name not in PER_RUN_OPTIONS},
             traceparent=format_traceparent(trace_of(header).trace_id, span),
-            parent=msgspec.structs.replace(parent, untrusted=_untrusted(state, call.node_id, wanted, inputs)),
+            parent=msgspec.structs.replace(parent, untrusted=_untrusted_inputs(state, call.node_id, wanted, inputs)),
             assets=tuple(sorted(referenced_assets(encoded, header.partition))),
         )
         return NewChild(wanted.key, made, plan, inputs, hidden, len(encoded))
 
-    def started(self, new: NewChild) -> None:
+    def on_started(self, new: NewChild) -> None:
         """The child is stored now, and counted there."""
-        if (tree := self._trees.get(_root(new.header))) is not None:
-            tree.coming.pop(new.run_id, None)
+        if (tree := self._tree_sizes.get(_root_key(new.header))) is not None:
+            tree.pending.pop(new.run_id, None)
 
     async def _has_room(self, root: RunKey, run_id: str, now: int) -> bool:
         """lim-15 (host): whether the tree takes one run more, which is counted at once: others may be asking."""
         most = self._limits.max_descendants
-        tree = self._trees.setdefault(root, Tree())
-        self._trees.move_to_end(root)
-        if len(self._trees) > TREES:
-            self._trees.popitem(last=False)
-        if tree.full_at + FULL_MS > now:
+        tree = self._tree_sizes.setdefault(root, TreeSize())
+        self._tree_sizes.move_to_end(root)
+        if len(self._tree_sizes) > MAX_CACHED_TREES:
+            self._tree_sizes.popitem(last=False)
+        if tree.full_at + FULL_RECHECK_MS > now:
             return False
         if tree.count is None or tree.count >= most:
             # Some that were counted may not have come into being.
             stored = await self._log.descendants(root)
-            tree.coming = {each: at for each, at in tree.coming.items() if at > now - COMING_MS}
-            tree.count = stored + len(tree.coming)
+            tree.pending = {each: at for each, at in tree.pending.items() if at > now - PENDING_MS}
+            tree.count = stored + len(tree.pending)
         if tree.count >= most:
             tree.full_at = now
             return False
         tree.count += 1
-        tree.coming[run_id] = now
+        tree.pending[run_id] = now
         return True
 
 
-def _root(header: RunHeader) -> RunKey:
+def _root_key(header: RunHeader) -> RunKey:
     return RunKey(header.partition, header.parent.root if header.parent is not None else header.run_id)
 
 
-def _parent(header: RunHeader, node_id: str, wanted: Wanted) -> Parent:
+def _parent_of_child(header: RunHeader, node_id: str, wanted: Wanted) -> Parent:
     above = header.parent
     return Parent(
         run_id=header.run_id,
@@ -152,7 +154,7 @@ def _parent(header: RunHeader, node_id: str, wanted: Wanted) -> Parent:
     )
 
 
-def _untrusted(state: RunState, node_id: str, wanted: Wanted, inputs: dict[str, Any]) -> tuple[str, ...]:
+def _untrusted_inputs(state: RunState, node_id: str, wanted: Wanted, inputs: dict[str, Any]) -> tuple[str, ...]:
     """trust-05: what is mapped is as it is here; whatever else an untrusted node gives is untrusted."""
     if not wanted.untrusted and state.untrusted is None:
         return ()
@@ -164,17 +166,17 @@ def _untrusted(state: RunState, node_id: str, wanted: Wanted, inputs: dict[str, 
     )
 
 
-def _unknown(workflow_id: str, text: str) -> Failed:
+def _unknown_workflow(workflow_id: str, text: str) -> Failed:
     return Failed("unknown_child_workflow", text, {"workflowId": workflow_id}, retryable=False)
 
 
-def _shown(state: RunState) -> Callable[[Any], Any]:
+def _redaction_of(state: RunState) -> Callable[[Any], Any]:
     """A value as the log of this run shows it: also by accident, nothing that it hides."""
     redactor = redactor_of(state)
     return redactor.visible_value if redactor is not None else lambda value: value
 
 
-def _check(state: RunState, node_id: str, plan: Plan, wanted: Wanted, inputs: dict[str, Any]) -> Failed | None:
+def _check_inputs(state: RunState, node_id: str, plan: Plan, wanted: Wanted, inputs: dict[str, Any]) -> Failed | None:
     try:
         run_options.check_inputs(plan.workflow.variables, inputs, plan.workflow.channels)
     except ClientFault as fault:
@@ -182,7 +184,7 @@ def _check(state: RunState, node_id: str, plan: Plan, wanted: Wanted, inputs: di
         return Failed("child_inputs_invalid", text, fault.details, retryable=False)
     # hide-05: what this run hides, the child must hide as well. Of what is mapped it is known, of the rest it is not.
     hides = state.plan.nodes[node_id].hides_outputs
-    shown = _shown(state)
+    shown = _redaction_of(state)
     for name, value in inputs.items():
         hidden = wanted.mapping[name] in state.plan.sensitive_variables if name in wanted.mapping else hides
         if (hidden or shown(value) != value) and name not in plan.sensitive_variables:

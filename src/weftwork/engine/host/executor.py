@@ -20,17 +20,17 @@ from weftwork.engine.decide.inputs import CancelRequested, HostFailed, Input, St
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.host.child_messages import Kin
-from weftwork.engine.host.child_start import Nursery
+from weftwork.engine.host.child_messages import ChildMessages
+from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.host.run_loader import (
-    Loaded,
-    Loader,
-    Loading,
-    Recent,
-    load_patiently,
-    recover_all,
-    recovered,
-    why_not,
+    LoadedRun,
+    LoadsInProgress,
+    RecentRuns,
+    RunLoader,
+    load_with_retry,
+    recover_run,
+    recover_runs,
+    unloadable_error,
 )
 from weftwork.engine.run.live_run import LiveRun, Ties
 from weftwork.engine.run.pending_commit import Answer, MakeRecord, RunOver
@@ -48,7 +48,7 @@ from weftwork.protocol.workflow.plan import Plan
 T = TypeVar("T")
 
 
-class Census:
+class RunCounts:
     """Counts by partition. A partition without anybody in it costs nothing."""
 
     __slots__ = ("_counts", "total")
@@ -57,11 +57,11 @@ class Census:
         self._counts: dict[str, int] = {}
         self.total = 0
 
-    def enter(self, partition: str) -> None:
+    def add(self, partition: str) -> None:
         self.total += 1
         self._counts[partition] = self._counts.get(partition, 0) + 1
 
-    def leave(self, partition: str) -> None:
+    def remove(self, partition: str) -> None:
         self.total -= 1
         left = self._counts[partition] - 1
         if left:
@@ -69,27 +69,27 @@ class Census:
         else:
             del self._counts[partition]
 
-    def of(self, partition: str) -> int:
+    def count(self, partition: str) -> int:
         return self._counts.get(partition, 0)
 
 
-class Population(dict[RunKey, T]):
+class CountedRuns(dict[RunKey, T]):
     """Runs by key, with a census that cannot disagree with them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.census = Census()
+        self.counts = RunCounts()
 
     def __setitem__(self, run: RunKey, value: T) -> None:
         if run not in self:
-            self.census.enter(run.partition)
+            self.counts.add(run.partition)
         super().__setitem__(run, value)
 
     def __delitem__(self, run: RunKey) -> None:
         super().__delitem__(run)
-        self.census.leave(run.partition)
+        self.counts.remove(run.partition)
 
-    def drop(self, run: RunKey) -> None:
+    def discard(self, run: RunKey) -> None:
         """Remove a run if it is there."""
         if run in self:
             del self[run]
@@ -97,12 +97,12 @@ class Population(dict[RunKey, T]):
 
 log = logging.getLogger("weftwork.run")
 
-MOST: Final = 10_000
+MAX_UNCONFIRMED: Final = 10_000
 """Beyond this, what is doubtful is found at the next start."""
-LOOK_MS: Final = 1000
+CONFIRM_INTERVAL_MS: Final = 1000
 
 
-class Doubts:
+class UnconfirmedCreates:
     """One task for all of them; it ends when there is nothing left to look for."""
 
     def __init__(self, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
@@ -115,19 +115,19 @@ class Doubts:
     def add(self, run: RunKey) -> None:
         if self._closed:
             return
-        if len(self._runs) < MOST:
+        if len(self._runs) < MAX_UNCONFIRMED:
             self._runs[run] = None
         if self._task is None:
-            self._task = asyncio.create_task(self._look())
+            self._task = asyncio.create_task(self._confirm_all())
 
     def close(self) -> None:
         self._closed = True
         if self._task is not None:
             self._task.cancel()
 
-    async def _look(self) -> None:
+    async def _confirm_all(self) -> None:
         while self._runs:
-            await self._clock.sleep_until(self._clock.now() + LOOK_MS)
+            await self._clock.sleep_until(self._clock.now() + CONFIRM_INTERVAL_MS)
             for run in list(self._runs):
                 try:
                     await self._wake(run)
@@ -139,7 +139,7 @@ class Doubts:
         self._task = None
 
 
-def log_end(state: RunState) -> None:
+def log_run_end(state: RunState) -> None:
     """One line for the host's operator."""
     header, code = state.header, state.error["code"] if state.error else None
     known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
@@ -150,32 +150,34 @@ class Executor:
     """Runs runs. One per store, by right of the seat."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
-        self._nursery = Nursery(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
-        self._runtime = runtime = msgspec.structs.replace(runtime, nursery=self._nursery)
+        self._child_starter = ChildStarter(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
+        self._runtime = runtime = msgspec.structs.replace(runtime, nursery=self._child_starter)
         self._catalog = catalog
-        self._live: Population[LiveRun] = Population()
-        self._creating = Census()
+        self._live: CountedRuns[LiveRun] = CountedRuns()
+        self._creating = RunCounts()
         self._closed = False
-        self._wanted: Counter[RunKey] = Counter()
+        self._pending_requests: Counter[RunKey] = Counter()
         """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
-        self._doubts = Doubts(runtime.clock, self._wake)
-        self._alarm = Alarm(runtime.log, runtime.clock, self._roused, self._live.__contains__)
-        self._loading = Loading()
+        self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
+        self._alarm = Alarm(runtime.log, runtime.clock, self._wake_and_settle, self._live.__contains__)
+        self._loads = LoadsInProgress()
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
-        self._recent = Recent()
-        self._loader = Loader(runtime, catalog)
-        doubt, find, wanted = self._doubts.add, self._live.get, self._wanted.__contains__
-        kin = self._kin = Kin(runtime.log, runtime.clock, self.ask, self._start, doubt, find, self._admission)
-        self._ties = Ties(self._ended, self._broken, self._left, wanted, kin.related, kin.doubted)
+        self._recent_runs = RecentRuns()
+        self._loader = RunLoader(runtime, catalog)
+        doubt, find, wanted = self._unconfirmed.add, self._live.get, self._pending_requests.__contains__
+        kin = self._child_messages = ChildMessages(
+            runtime.log, runtime.clock, self.ask, self._start_child, doubt, find, self._admission
+        )
+        self._ties = Ties(self._on_completed, self._on_failed, self._on_parked, wanted, kin.related, kin.doubted)
 
     @property
     def live_count(self) -> int:
         """Runs that are executed, and those about to be."""
-        return self._live.census.total + self._creating.total
+        return self._live.counts.total + self._creating.total
 
     def live_in(self, partition: str) -> int:
         """Those of one partition."""
-        return self._live.census.of(partition) + self._creating.of(partition)
+        return self._live.counts.count(partition) + self._creating.count(partition)
 
     async def create(
         self,
@@ -188,7 +190,7 @@ class Executor:
     ) -> Created | Recorded | Active:
         """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
         live: LiveRun | None = None
-        self._creating.enter(header.partition)
+        self._creating.add(header.partition)
         try:
             live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
             created = await self._runtime.log.create(header, hidden, record, exclusive, first)
@@ -196,18 +198,18 @@ class Executor:
         except (StoreUnavailable, asyncio.CancelledError):
             if live is not None:
                 live.discard()
-                self._doubts.add(header.key)
+                self._unconfirmed.add(header.key)
             raise
         finally:
-            self._creating.leave(header.partition)
-        if not isinstance(created, Created) or not self._begin(live, first):
+            self._creating.remove(header.partition)
+        if not isinstance(created, Created) or not self._start_live(live, first):
             live.discard()
         return created
 
-    def _begin(self, live: LiveRun, first: Batch | None) -> bool:
+    def _start_live(self, live: LiveRun, first: Batch | None) -> bool:
         """Execute a run that is durable now, unless somebody found it in the store and was faster."""
-        if live.key in self._loading:
-            self._doubts.add(live.key)
+        if live.key in self._loads:
+            self._unconfirmed.add(live.key)
             return False
         if live.key in self._live or self._closed:
             return False
@@ -221,7 +223,7 @@ class Executor:
     async def _prepare(
         self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
     ) -> tuple[LiveRun, Batch | None]:
-        live = self._make(RunState(plan, header, inputs))
+        live = self._make_live(RunState(plan, header, inputs))
         try:
             return live, await live.prepare(is_new)
         except asyncio.CancelledError:
@@ -231,7 +233,7 @@ class Executor:
             live.discard()
             # An error of ours. It will come again when the run is there, and end in its log.
             log.exception("the host failed a run", extra={"runId": header.run_id})
-            return self._make(RunState(plan, header, inputs)), None
+            return self._make_live(RunState(plan, header, inputs)), None
 
     async def read_run(self, run: RunKey) -> StoredRun | None:
         """The committed view of a run, from memory where that is the same as from the store."""
@@ -239,7 +241,7 @@ class Executor:
         if live is not None:
             await live.settle(1.0)
             return live.stored()
-        return self._recent.get(run) or await self._runtime.log.read_run(run)
+        return self._recent_runs.get(run) or await self._runtime.log.read_run(run)
 
     async def projection(self, run: RunKey) -> Projection | None:
         """How a run stands; `stored` without what may be large."""
@@ -247,7 +249,7 @@ class Executor:
         if live is not None:
             await live.settle(1.0)
             return live.stored().projection
-        recent = self._recent.get(run)
+        recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
     async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
@@ -265,7 +267,7 @@ class Executor:
         None when there is no such run. Raises ClientFault if what is asked is refused.
         """
         woken = False
-        self._wanted[run] += 1
+        self._pending_requests[run] += 1
         try:
             while True:
                 live = self._live.get(run)
@@ -274,7 +276,7 @@ class Executor:
                     if stored is None or stored.projection.status in TERMINAL_STATUSES:
                         return stored
                     if woken:
-                        raise await why_not(self._catalog, stored)
+                        raise await unloadable_error(self._catalog, stored)
                     woken = True
                 if live is not None:
                     try:
@@ -282,44 +284,44 @@ class Executor:
                     except RunOver:
                         continue
         finally:
-            self._let_go(run)
+            self._release_request(run)
 
-    def _let_go(self, run: RunKey) -> None:
+    def _release_request(self, run: RunKey) -> None:
         """One fewer wants the run in memory."""
-        self._wanted[run] -= 1
-        if not self._wanted[run]:
-            del self._wanted[run]
+        self._pending_requests[run] -= 1
+        if not self._pending_requests[run]:
+            del self._pending_requests[run]
             if (live := self._live.get(run)) is not None:
                 live.rest()
 
     def forget(self, run: RunKey) -> bool:
         """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
-        if run in self._live or run in self._loading:
+        if run in self._live or run in self._loads:
             return False
-        self._recent.forget(run)
+        self._recent_runs.forget(run)
         self._loader.forget(run)
         self._runtime.feeds.end(run)
         return True
 
     async def recover(self) -> int:
         """Go on with every unfinished run that is not parked; returns how many went on. Raises StoreUnavailable."""
-        count = await recover_all(self._runtime.log, self._recovered)
-        await self._kin.recover()
+        count = await recover_runs(self._runtime.log, self._recover_run)
+        await self._child_messages.recover()
         self._alarm.start()
         return count
 
-    async def _recovered(self, run: RunKey) -> bool:
+    async def _recover_run(self, run: RunKey) -> bool:
         # Children may be more than there can be live runs.
-        crowded = self._live.census.total >= self._runtime.limits.max_live_runs
+        crowded = self._live.counts.total >= self._runtime.limits.max_live_runs
         if crowded and not self._admission.admit(run):
             return True
-        if not (woken := await recovered(self._wake, run)):
+        if not (woken := await recover_run(self._wake, run)):
             self._admission.free(run)
         return woken
 
-    async def _roused(self, run: RunKey) -> bool:
+    async def _wake_and_settle(self, run: RunKey) -> bool:
         """Wake a run; what it has to do now is done soon after, mostly before this returns."""
-        woken = await recovered(self._wake, run)
+        woken = await recover_run(self._wake, run)
         if (live := self._live.get(run)) is not None:
             await live.settle(1.0)
         return woken
@@ -327,8 +329,8 @@ class Executor:
     async def close(self) -> None:
         """Leave every run where its log says it is."""
         self._closed = True
-        self._doubts.close()
-        self._kin.close()
+        self._unconfirmed.close()
+        self._child_messages.close()
         self._admission.close()
         self._alarm.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
@@ -337,9 +339,9 @@ class Executor:
         """Load a run that is not in memory; loading twice at once gives the same live run."""
         if (live := self._live.get(run)) is not None:
             return live
-        loading = self._loading.get(run)
+        loading = self._loads.get(run)
         if loading is None:
-            loading = self._loading.begin(run, self._load(run))
+            loading = self._loads.begin(run, self._load(run))
         return await asyncio.shield(loading)
 
     async def _load(self, run: RunKey) -> LiveRun | None:
@@ -353,24 +355,24 @@ class Executor:
         live.resume(found.stored)
         return live
 
-    def _make(self, state: RunState) -> LiveRun:
+    def _make_live(self, state: RunState) -> LiveRun:
         return LiveRun(self._runtime, state, self._ties)
 
-    def _ended(self, live: LiveRun) -> None:
+    def _on_completed(self, live: LiveRun) -> None:
         point("run.ended")
         if self._live.get(live.key) is live:
             del self._live[live.key]
-        self._recent.keep(live.key, live.stored())
+        self._recent_runs.add(live.key, live.stored())
         self._admission.free(live.key)
-        log_end(live.state)
+        log_run_end(live.state)
 
-    def _broken(self, live: LiveRun) -> None:
+    def _on_failed(self, live: LiveRun) -> None:
         """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
-        self._live.drop(live.key)
-        self._loading.begin(live.key, self._fail(live.key))
+        self._live.discard(live.key)
+        self._loads.begin(live.key, self._fail_run(live.key))
 
-    async def _fail(self, run: RunKey) -> LiveRun | None:
-        state = await load_patiently(self._runtime, self._catalog, run)
+    async def _fail_run(self, run: RunKey) -> LiveRun | None:
+        state = await load_with_retry(self._runtime, self._catalog, run)
         if state is None:
             return None
         ties = msgspec.structs.replace(self._ties, broken=self._give_up)
@@ -378,26 +380,26 @@ class Executor:
         live.send(HostFailed())
         return live
 
-    def _left(self, live: LiveRun) -> None:
+    def _on_parked(self, live: LiveRun) -> None:
         """The run waits for people, or somebody else moves it: it is found in the store when it is wanted."""
         if self._live.get(live.key) is live:
-            self._live.drop(live.key)
+            self._live.discard(live.key)
         point("run.parked")
         if live.rests:
-            self._loader.keep(Loaded(live.state, live.stored(), live.weight, live.redactor))
+            self._loader.park(LoadedRun(live.state, live.stored(), live.weight, live.redactor))
         self._alarm.schedule(live.stored().projection.wake_at)
         self._admission.free(live.key)
 
-    def _start(self, new: NewChild) -> None:
+    def _start_child(self, new: NewChild) -> None:
         """Execute a child that is durable now, or as soon as there is room."""
-        self._nursery.started(new)
+        self._child_starter.on_started(new)
         if not self._admission.admit(new.header.key, new.weight, new.root):
             return
-        child = self._make(RunState(new.plan, new.header, new.inputs))
-        if not self._begin(child, None):
+        child = self._make_live(RunState(new.plan, new.header, new.inputs))
+        if not self._start_live(child, None):
             child.discard()
 
     def _give_up(self, live: LiveRun) -> None:
-        self._live.drop(live.key)
+        self._live.discard(live.key)
         self._admission.free(live.key)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})

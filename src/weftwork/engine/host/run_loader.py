@@ -28,7 +28,7 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.run.versions import ENGINE_VERSION
 
 
-class Loading(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
+class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
     """By run, while it lasts."""
 
     def begin(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
@@ -49,7 +49,7 @@ MAX_RECENT_RUN_BYTES: Final = 16_384
 """The largest that is."""
 
 
-class Recent:
+class RecentRuns:
     """The newest of them as the store has them, if they are small."""
 
     __slots__ = ("_runs",)
@@ -60,8 +60,8 @@ class Recent:
     def get(self, run: RunKey) -> StoredRun | None:
         return self._runs.get(run)
 
-    def keep(self, run: RunKey, stored: StoredRun) -> None:
-        if _size(stored) <= MAX_RECENT_RUN_BYTES:
+    def add(self, run: RunKey, stored: StoredRun) -> None:
+        if _memory_size(stored) <= MAX_RECENT_RUN_BYTES:
             self._runs[run] = stored
             if len(self._runs) > MAX_RECENT:
                 self._runs.popitem(last=False)
@@ -70,30 +70,30 @@ class Recent:
         self._runs.pop(run, None)
 
 
-def _size(run: StoredRun) -> int:
+def _memory_size(run: StoredRun) -> int:
     """About how much memory a kept run costs; inputs are counted as the variables they became."""
     options = run.header.configurable
     size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
     return size + (len(encode_stored(options)) if options else 0)
 
 
-RECOVERY_PAGE: Final = 100
+RECOVERY_BATCH: Final = 100
 """Runs that are woken together when the host starts."""
-UNMOVED_SECONDS: Final = 60
+UNLOADABLE_RETRY_S: Final = 60
 
 
-async def recover_all(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
+async def recover_runs(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
     """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
     count = 0
     after: RunKey | None = None
-    while page := await eventlog.unfinished(after, RECOVERY_PAGE):
+    while page := await eventlog.unfinished(after, RECOVERY_BATCH):
         # Together: one after the other, each would wait for the store alone.
         count += sum(await asyncio.gather(*map(wake, page)))
         after = page[-1]
     return count
 
 
-async def recovered(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
+async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
     """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
     try:
         point("recover.run")
@@ -105,17 +105,17 @@ async def recovered(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) ->
         return False
 
 
-async def why_not(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
+async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
     """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
     try:
         await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     except HostFault as fault:
         message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
-        return ClientFault("service_unavailable", message, {"retryAfter": UNMOVED_SECONDS})
+        return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
     return HostFault(f"the run {stored.header.run_id} cannot be woken")
 
 
-async def load_patiently(runtime: Runtime, catalog: WorkflowCatalog, run: RunKey) -> RunState | None:
+async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKey) -> RunState | None:
     """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
     while True:
         try:
@@ -132,13 +132,13 @@ log = logging.getLogger("weftwork.run")
 
 MAX_PARKED: Final = 64
 """Resting runs whose state is kept: a long conversation is not folded anew for each of its turns."""
-MOST_PARENTS: Final = 1024
+MAX_PARKED_PARENTS: Final = 1024
 """The same of runs that wait for children, which are sooner heard of again."""
 MAX_PARKED_BYTES: Final = 16 * 2**20
 """What their logs may weigh together, which is about what the states hold."""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedRun(msgspec.Struct, frozen=True):
     """A run as the store has it, and the fold of that."""
 
     state: RunState
@@ -149,37 +149,37 @@ class Loaded(msgspec.Struct, frozen=True):
     """What it has learnt to hide, if that is known."""
 
 
-class Loader:
+class RunLoader:
     """Whoever takes a run from here moves it; it is given back when it rests."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._runtime = runtime
         self._catalog = catalog
-        self._resting: dict[bool, OrderedDict[RunKey, Loaded]] = {True: OrderedDict(), False: OrderedDict()}
+        self._parked: dict[bool, OrderedDict[RunKey, LoadedRun]] = {True: OrderedDict(), False: OrderedDict()}
         """Those that wait for children apart from the others."""
-        self._weight = 0
+        self._parked_bytes = 0
 
-    def keep(self, loaded: Loaded) -> None:
+    def park(self, loaded: LoadedRun) -> None:
         """The run rests like this."""
         parents = bool(loaded.state.awaiting_children)
-        kept, most = self._resting[parents], MOST_PARENTS if parents else MAX_PARKED
+        kept, most = self._parked[parents], MAX_PARKED_PARENTS if parents else MAX_PARKED
         kept[loaded.state.header.key] = loaded
-        self._weight += loaded.weight
-        while kept and (len(kept) > most or self._weight > MAX_PARKED_BYTES):
-            self._weight -= kept.popitem(last=False)[1].weight
+        self._parked_bytes += loaded.weight
+        while kept and (len(kept) > most or self._parked_bytes > MAX_PARKED_BYTES):
+            self._parked_bytes -= kept.popitem(last=False)[1].weight
 
     def forget(self, run: RunKey) -> None:
-        self._taken(run)
+        self._pop(run)
 
-    def _taken(self, run: RunKey) -> Loaded | None:
-        known = self._resting[True].pop(run, None) or self._resting[False].pop(run, None)
+    def _pop(self, run: RunKey) -> LoadedRun | None:
+        known = self._parked[True].pop(run, None) or self._parked[False].pop(run, None)
         if known is not None:
-            self._weight -= known.weight
+            self._parked_bytes -= known.weight
         return known
 
-    async def load(self, run: RunKey) -> Loaded | None:
+    async def load(self, run: RunKey) -> LoadedRun | None:
         """The run, or None if it is over or not there, or cannot be moved by this host. Raises StoreUnavailable."""
-        if (known := self._taken(run)) is not None:
+        if (known := self._pop(run)) is not None:
             return known
         stored = await self._runtime.log.read_run(run)
         if stored is None or stored.projection.status in TERMINAL_STATUSES:
@@ -194,4 +194,4 @@ class Loader:
             return None
         weights: list[int] = []
         state = await load_state(self._runtime.log, header, plan, weights.append)
-        return Loaded(state, stored, sum(weights))
+        return LoadedRun(state, stored, sum(weights))

@@ -12,7 +12,7 @@ from weftwork.protocol.wire.idempotency import expired_before
 
 log = logging.getLogger("weftwork.sweeper")
 
-EVERY_MS: Final = 600_000
+SWEEP_INTERVAL_MS: Final = 600_000
 
 
 class Sweeper:
@@ -48,4 +48,4 @@ class Sweeper:
                     await chore()
             except StoreUnavailable:
                 log.warning("store unavailable, sweeping later")
-            await self._clock.sleep_until(self._clock.now() + EVERY_MS)
+            await self._clock.sleep_until(self._clock.now() + SWEEP_INTERVAL_MS)

@@ -17,15 +17,15 @@ from weftwork.ports.storage.blobs import Blobs
 
 log = logging.getLogger("weftwork.assets")
 
-SLICE: Final = 200
+MAX_PER_CALL: Final = 200
 """Assets that one call of `prune` deletes at most."""
-STRAY_MS: Final = 86_400_000
+STRAY_AGE_MS: Final = 86_400_000
 """How old bytes without a row must be: no writer takes so long."""
-LOOK_MS: Final = 86_400_000
+STRAY_SCAN_INTERVAL_MS: Final = 86_400_000
 """How often they are looked for; listing all blobs is costly."""
 
 
-class Swept(msgspec.Struct, frozen=True):
+class SweepResult(msgspec.Struct, frozen=True):
     """How far it came: assets deleted, their bytes, and whether there is more to do."""
 
     deleted: int
@@ -37,64 +37,64 @@ class AssetSweep:
     """media-80 (RFC 0055 C, retention): never takes what a run refers to."""
 
     def __init__(
-        self, rows: AssetRows, blobs: Blobs, clock: Clock, unsure: list[str] | None = None, stray_ms: int = STRAY_MS
+        self, rows: AssetRows, blobs: Blobs, clock: Clock, unsure: list[str] | None = None, stray_ms: int = STRAY_AGE_MS
     ) -> None:
         self._rows = rows
         self._blobs = blobs
         self._clock = clock
-        self._unsure = unsure if unsure is not None else []
+        self._unconfirmed_keys = unsure if unsure is not None else []
         self._stray_ms = stray_ms
-        self._looked_at: int | None = None
+        self._scanned_at: int | None = None
 
     async def count(self) -> Usage:
         """What `prune` would delete, strays apart."""
         return await self._rows.idle(self._clock.now())
 
-    async def prune(self, limit: int = SLICE) -> Swept:
+    async def prune(self, limit: int = MAX_PER_CALL) -> SweepResult:
         """Delete assets that nobody refers to or holds, at most `limit`. Call it again as long as there is more."""
-        await self._bury()
-        while keys := self._unsure[:SLICE]:
-            await self._drop(keys)
-            del self._unsure[: len(keys)]
+        await self._delete_tombstoned()
+        while keys := self._unconfirmed_keys[:MAX_PER_CALL]:
+            await self._delete_unknown(keys)
+            del self._unconfirmed_keys[: len(keys)]
         gone = await self._rows.doom(self._clock.now(), limit)
         if gone.count:
             point("asset.doomed")
-            await self._bury()
-        return Swept(gone.count, gone.size, gone.count >= limit)
+            await self._delete_tombstoned()
+        return SweepResult(gone.count, gone.size, gone.count >= limit)
 
     async def delete_strays(self) -> int:
         """Delete bytes that belong to no asset; how many there were."""
         found, keys = 0, list[str]()
         async for key in self._blobs.keys(self._clock.now() - self._stray_ms):
             keys.append(key)
-            if len(keys) == SLICE:
-                found += await self._drop(keys)
+            if len(keys) == MAX_PER_CALL:
+                found += await self._delete_unknown(keys)
                 keys = []
-        return found + await self._drop(keys)
+        return found + await self._delete_unknown(keys)
 
-    async def tidy(self) -> None:
+    async def sweep_all(self) -> None:
         """The chore: all that there is to do. Raises StoreUnavailable."""
         deleted, more = 0, True
         while more:
             swept = await self.prune()
             deleted, more = deleted + swept.deleted, swept.more
         now = self._clock.now()
-        if self._looked_at is None or now - self._looked_at >= LOOK_MS:
-            self._looked_at = now
+        if self._scanned_at is None or now - self._scanned_at >= STRAY_SCAN_INTERVAL_MS:
+            self._scanned_at = now
             if stray := await self.delete_strays():
                 log.info("bytes without an asset deleted", extra={"count": stray})
         if deleted:
             log.info("assets that nothing refers to deleted", extra={"count": deleted})
 
-    async def _bury(self) -> None:
-        while keys := await self._rows.doomed(SLICE):
+    async def _delete_tombstoned(self) -> None:
+        while keys := await self._rows.doomed(MAX_PER_CALL):
             for key in keys:
                 await self._blobs.delete(key)
                 point("asset.deleted")
             await self._rows.bury(keys)
             point("asset.buried")
 
-    async def _drop(self, keys: list[str]) -> int:
+    async def _delete_unknown(self, keys: list[str]) -> int:
         """Asked only after the keys were listed: what is being written now has no row yet, but is too young."""
         known = await self._rows.known(keys) if keys else set[str]()
         strays = [key for key in keys if key not in known]

@@ -27,24 +27,24 @@ from weftwork.protocol.media.media_types import SNIFF_BYTES, sniff_media_type
 log = logging.getLogger("weftwork.assets")
 
 DAY_MS: Final = 86_400_000
-EMISSION_MS: Final = 3_600_000
+DEFAULT_HOLD_MS: Final = 3_600_000
 """How long an asset stays for the commit that will name it."""
-SHOWN_MS: Final = 1_800_000
+LISTING_URL_MS: Final = 1_800_000
 """How long a URL lasts that comes with a listing."""
 
 
-Away = Callable[[], Awaitable[None]]
+WaitForStore = Callable[[], Awaitable[None]]
 
 
 class BytesMissing(StoreUnavailable):
     """There is a row and there are no bytes. Waiting does not help; the same bytes sent again do."""
 
 
-def too_many_bytes(cap: int) -> ClientFault:
+def upload_too_large(cap: int) -> ClientFault:
     return ClientFault("payload_too_large", f"At most {cap} bytes are taken here.", {"limit": cap})
 
 
-def no_asset() -> ClientFault:
+def asset_not_found() -> ClientFault:
     """media-04 (RFC 0055 C): the one answer for what is not there, is somebody else's, or was never made."""
     return ClientFault("not_found", "There is no such asset.")
 
@@ -61,16 +61,16 @@ class Assets:
         self._clock = clock
         self._limits = limits
         self.base = base
-        self.unsure: list[str] = []
+        self.unconfirmed_keys: list[str] = []
         """Keys of bytes of which nobody knows whether they have a row; the sweep looks."""
 
-    async def take(
+    async def put(
         self,
         partition: str,
         pieces: AsyncIterator[bytes] | bytes,
-        held_ms: int = EMISSION_MS,
+        held_ms: int = DEFAULT_HOLD_MS,
         cap: int | None = None,
-        away: Away | None = None,
+        away: WaitForStore | None = None,
     ) -> Asset:
         """Keep bytes, for at least so long. Durable on return; bytes that are there already are not kept twice.
 
@@ -80,9 +80,9 @@ class Assets:
         sink = await self._blobs.sink(partition)
         head = b""
         try:
-            async for piece in _each(pieces):
+            async for piece in _chunks_of(pieces):
                 if cap is not None and sink.size + len(piece) > cap:
-                    raise too_many_bytes(cap)
+                    raise upload_too_large(cap)
                 if len(head) < SNIFF_BYTES:
                     head += piece[: SNIFF_BYTES - len(head)]
                 await sink.write(piece)
@@ -90,9 +90,11 @@ class Assets:
         finally:
             await sink.drop()
         point("asset.kept")
-        return await self._written(partition, blob, sniff_media_type(head), held_ms, away)
+        return await self._write_row(partition, blob, sniff_media_type(head), held_ms, away)
 
-    async def _written(self, partition: str, blob: Blob, looks: str, held_ms: int, away: Away | None) -> Asset:
+    async def _write_row(
+        self, partition: str, blob: Blob, looks: str, held_ms: int, away: WaitForStore | None
+    ) -> Asset:
         """The row. While the store is away, those who can wait do: the bytes are there and need not come again."""
         while True:
             now = self._clock.now()
@@ -101,17 +103,17 @@ class Assets:
                 asset = await self._rows.keep(made, self._limits.max_asset_bytes_per_tenant)
             except QuotaReached as reached:
                 await self._blobs.delete(blob.key)
-                raise _no_room(reached) from None
+                raise _quota_reached(reached) from None
             except StoreUnavailable:
                 if away is None:
-                    self.unsure.append(blob.key)
+                    self.unconfirmed_keys.append(blob.key)
                     raise
                 await away()
                 continue
             point("asset.written")
-            return asset if asset.key == blob.key else await self._known(asset, blob)
+            return asset if asset.key == blob.key else await self._deduplicate(asset, blob)
 
-    async def _known(self, asset: Asset, blob: Blob) -> Asset:
+    async def _deduplicate(self, asset: Asset, blob: Blob) -> Asset:
         """The same bytes were there before, unless they were lost: then these take their place."""
         source = await self._blobs.source(asset.key)
         if source is None:
@@ -127,15 +129,15 @@ class Assets:
         found = await self._rows.find(partition, digest) if digest is not None else None
         return found.asset if found is not None else None
 
-    async def hold(self, asset: Asset, held_ms: int = EMISSION_MS) -> Asset | None:
+    async def hold(self, asset: Asset, held_ms: int = DEFAULT_HOLD_MS) -> Asset | None:
         """Keep an asset from being swept for at least so long; None if it is gone."""
         return await self._rows.hold(asset.partition, asset.sha256, self._clock.now() + held_ms)
 
-    def until(self, asset: Asset, held_ms: int) -> int:
+    def url_expiry(self, asset: Asset, held_ms: int) -> int:
         """When a URL ends that was made for so long: never later, though somebody else may hold the asset longer."""
         return min(asset.held_until, self._clock.now() + held_ms)
 
-    async def source(self, asset: Asset) -> BlobSource:
+    async def open(self, asset: Asset) -> BlobSource:
         """Its bytes. Raises StoreUnavailable if they are not where they should be."""
         found = await self._blobs.source(asset.key)
         if found is None:
@@ -145,7 +147,7 @@ class Assets:
 
     async def read(self, asset: Asset) -> bytes:
         """All of its bytes; ask for its size first."""
-        source = await self.source(asset)
+        source = await self.open(asset)
         try:
             return b"".join([piece async for piece in source.read(0, source.size)])
         finally:
@@ -162,9 +164,9 @@ class Assets:
     ) -> str:
         """media-03 (RFC 0055 C): an absolute URL that opens the asset. Without `expires_at` it does so as long as a run
         refers to the asset, and is the same each time that it is made."""
-        return self.base + prefix + self.token(asset, media_type, run_id, name, expires_at)
+        return self.base + prefix + self.make_token(asset, media_type, run_id, name, expires_at)
 
-    def token(
+    def make_token(
         self, asset: Asset, media_type: str, run_id: str = "", name: str = "", expires_at: int | None = None
     ) -> str:
         kid = self._signer.kid
@@ -176,15 +178,15 @@ class Assets:
 
         Raises ClientFault, the same one for each of them.
         """
-        token = self.verified(text)
+        token = self.verify_token(text)
         if token is None or token.is_expired(self._clock.now()):
-            raise no_asset()
+            raise asset_not_found()
         found = await self._rows.find(token.partition, token.sha256.hex())
         if found is None or (token.expires_at is None and not found.runs):
-            raise no_asset()
+            raise asset_not_found()
         return token, found.asset
 
-    def verified(self, text: str) -> AssetToken | None:
+    def verify_token(self, text: str) -> AssetToken | None:
         """What a token says, if the host has made it."""
         parts = decode_asset_token(text)
         if parts is None:
@@ -199,12 +201,12 @@ class Assets:
         return await self._rows.usage(partition)
 
 
-def _no_room(reached: QuotaReached) -> ClientFault:
+def _quota_reached(reached: QuotaReached) -> ClientFault:
     message = "The tenant's assets take up all the room it has. Delete runs that are not needed, and prune assets."
     return ClientFault("payload_too_large", message, {"quota": reached.quota, "used": reached.used})
 
 
-async def _each(pieces: AsyncIterator[bytes] | bytes) -> AsyncIterator[bytes]:
+async def _chunks_of(pieces: AsyncIterator[bytes] | bytes) -> AsyncIterator[bytes]:
     if isinstance(pieces, bytes):
         yield pieces
         return

@@ -33,12 +33,12 @@ from weftwork.protocol.envelopes.text.extraction import Extraction
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 
-REFUSED: Final = "The model refused to answer."
+REFUSAL_MESSAGE: Final = "The model refused to answer."
 
 Judgement = CompleteAnswer | RefusedAnswer | TruncatedAnswer | MismatchedAnswer
 
 
-class Wish(msgspec.Struct, frozen=True):
+class AnswerSpec(msgspec.Struct, frozen=True):
     """What is wanted of a model, and how an answer is read."""
 
     name: str
@@ -51,15 +51,15 @@ class Wish(msgspec.Struct, frozen=True):
     """What a model is told once that answers in plain words; empty: it is not asked for that."""
 
 
-class Attempts:
+class AnswerAttempts:
     """The attempts at one answer. Everything follows from the answers, so it comes out the same when they are read
     from their records."""
 
-    def __init__(self, context: NodeContext, node_id: str, wish: Wish, used: int = 0) -> None:
+    def __init__(self, context: NodeContext, node_id: str, wish: AnswerSpec, used: int = 0) -> None:
         """`used`: rounds that went before, for the same envelope."""
         self._context = context
         self._node_id = node_id
-        self._wish = wish
+        self._spec = wish
         limits = context.limits
         self._allowed = attempts_allowed(max(limits.schema_rounds - used, 0), limits.max_retry_attempts)
         self._last: tuple[ModelAnswer, Judgement] | None = None
@@ -71,45 +71,45 @@ class Attempts:
         asked, coerces = request, False
         while True:
             attempt = self.retries + 1
-            answer = await self._context.generate(asked, partial(self._along, request, attempt, coerces))
+            answer = await self._context.generate(asked, partial(self._events_of_answer, request, attempt, coerces))
             judged = self._judge(answer)
             if isinstance(judged, CompleteAnswer):
                 return judged, answer
             if isinstance(judged, RefusedAnswer):
-                return Failed("envelope_refusal", REFUSED, retryable=False)
-            if coerces or not self._goes_on(judged, attempt):
-                if not coerces and self._coerces(judged):
+                return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
+            if coerces or not self._may_retry(judged, attempt):
+                if not coerces and self._may_coerce(judged):
                     said = (*request.messages, Message("assistant", answer.text))
                     coerced = msgspec.structs.replace(request, messages=said)
-                    asked, coerces = _told(coerced, self._wish.coercion, asked.max_tokens), True
+                    asked, coerces = _with_instruction(coerced, self._spec.coercion, asked.max_tokens), True
                     continue
-                return self._exhausted(judged, attempt + coerces)
+                return self._out_of_attempts(judged, attempt + coerces)
             self.retries += 1
             if isinstance(judged, TruncatedAnswer):
                 # No word about what went before: it would not have been cut off for want of one.
                 budget = next_budget(asked.max_tokens, TRUNCATION_MULTIPLIER, None)
                 asked = msgspec.structs.replace(request, max_tokens=budget)
             else:
-                asked = _told(request, self._wish.corrective(judged), asked.max_tokens)
+                asked = _with_instruction(request, self._spec.corrective(judged), asked.max_tokens)
 
     def _judge(self, answer: ModelAnswer) -> Judgement:
-        wish = self._wish
+        wish = self._spec
         if self._last is None or self._last[0] != answer:
             self._last = answer, judge_answer(answer, wish.read, lambda each: wish.check(answer, each), wish.schema)
         return self._last[1]
 
-    def _goes_on(self, judged: Judgement, attempt: int) -> bool:
+    def _may_retry(self, judged: Judgement, attempt: int) -> bool:
         return attempt < self._allowed
 
-    def _coerces(self, judged: Judgement) -> bool:
-        return isinstance(judged, MismatchedAnswer) and judged.is_prose and bool(self._wish.coercion)
+    def _may_coerce(self, judged: Judgement) -> bool:
+        return isinstance(judged, MismatchedAnswer) and judged.is_prose and bool(self._spec.coercion)
 
-    def _along(
+    def _events_of_answer(
         self, request: ModelRequest, attempt: int, coerces: bool, answer: ModelAnswer
     ) -> tuple[EmitEvent | AppendLog, ...]:
         """rel-20 (RFC 0032 B): what the log says of an answer, in one commit with it; so nothing is said twice."""
         node_id, judged = self._node_id, self._judge(answer)
-        goes_on = not coerces and self._goes_on(judged, attempt)
+        goes_on = not coerces and self._may_retry(judged, attempt)
         events: list[EmitEvent] = []
         match judged:
             case CompleteAnswer(path=path, offset=offset):
@@ -128,13 +128,13 @@ class Attempts:
                 if goes_on:
                     again = retry_attempted_event(node_id, attempt + 1, reason, error)
                     events.append(EmitEvent("envelope.retry.attempted", again))
-                elif not coerces and self._coerces(judged):
+                elif not coerces and self._may_coerce(judged):
                     events.append(
-                        EmitEvent("envelope.nlToFormat.engaged", nl_to_format_event(node_id, self._wish.name))
+                        EmitEvent("envelope.nlToFormat.engaged", nl_to_format_event(node_id, self._spec.name))
                     )
         return tuple(events)
 
-    def _exhausted(self, judged: TruncatedAnswer | MismatchedAnswer, total: int) -> Failed:
+    def _out_of_attempts(self, judged: TruncatedAnswer | MismatchedAnswer, total: int) -> Failed:
         """rel-21 (RFC 0032 B.2, RFC 0033): the end of all attempts is said before the node fails."""
         rounds = self._context.limits.schema_rounds
         reason, error = ("truncation", None) if isinstance(judged, TruncatedAnswer) else (judged.reason, judged.error)
@@ -150,6 +150,6 @@ class Attempts:
         return Failed("envelope_invalid", message, {"attempts": total}, effects=effects)
 
 
-def _told(request: ModelRequest, fragment: str, max_tokens: int | None) -> ModelRequest:
+def _with_instruction(request: ModelRequest, fragment: str, max_tokens: int | None) -> ModelRequest:
     """The request with a word of the host at the end of its instructions, and no more room than before."""
     return msgspec.structs.replace(request, system=f"{request.system}\n\n{fragment}".strip(), max_tokens=max_tokens)

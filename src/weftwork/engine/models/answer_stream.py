@@ -13,24 +13,24 @@ from weftwork.protocol.models.answers import ModelAnswer, last_chunk_meta
 from weftwork.protocol.models.clean_text import SurrogateJoiner, clean_struct, clean_text, is_encodable
 from weftwork.protocol.privacy.hold_back import HoldBack
 
-MAX_ANSWER: Final = 1_048_576
+MAX_ANSWER_CHARS: Final = 1_048_576
 """model-02 (host): characters of one answer; a model that goes on is cut off there."""
-LEAST: Final = 16
+MIN_DELTA_CHARS: Final = 16
 """What a piece counts for at least, so that their number is bounded too."""
-MAX_WORD: Final = 256
+MAX_LABEL_CHARS: Final = 256
 """Characters of a name or a reason that a provider gives."""
-BURST: Final = 64
+DELTAS_PER_YIELD: Final = 64
 """Pieces after which others get a turn, however fast a provider is."""
 
 
-class Shows(Protocol):
+class ChunkSink(Protocol):
     """Whoever tells the readers of a run what a model says."""
 
-    def say_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None: ...
+    def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None: ...
 
-    def shown_name(self, name: str) -> str: ...
+    def redact_name(self, name: str) -> str: ...
 
-    def shown_tools(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]: ...
+    def redact_tool_calls(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]: ...
 
     @property
     def secrets(self) -> tuple[str, ...]: ...
@@ -40,53 +40,53 @@ class AnswerStream:
     """One answer on its way: its pieces as they are shown, and all of it."""
 
     __slots__ = (
-        *("_elider", "_halves", "_hold", "_meta", "_model", "_pending", "_provider", "_shows"),
-        *("_size", "_speech", "_stop", "_taken", "_texts"),
+        *("_elider", "_halves", "_hold", "_meta", "_model", "_pending", "_provider", "_is_streamed"),
+        *("_size", "_sink", "_stop", "_delta_count", "_texts"),
     )
 
-    def __init__(self, speech: Shows, provider: str, model: str, shown: bool) -> None:
-        self._speech = speech
+    def __init__(self, speech: ChunkSink, provider: str, model: str, shown: bool) -> None:
+        self._sink = speech
         self._provider = provider
         self._model = model
         self._meta = {"provider": provider, "model": model}
-        self._shows = shown
+        self._is_streamed = shown
         self._hold = HoldBack(speech.secrets)
         self._elider = Base64Elider()
         self._halves = SurrogateJoiner()
         self._texts: list[str] = []
-        self._size = self._taken = 0
+        self._size = self._delta_count = 0
         self._pending: str | None = None
         """The last piece, which waits for the reason of the end."""
         self._stop: Stop | None = None
 
-    async def take(self, piece: Delta | Stop) -> bool:
+    async def add(self, piece: Delta | Stop) -> bool:
         """True if this was the end."""
         if isinstance(piece, Stop):
             self._end(piece)
             return True
         if piece.model and piece.model != self._model:
-            self._model = clean_text(piece.model)[:MAX_WORD]
+            self._model = clean_text(piece.model)[:MAX_LABEL_CHARS]
             self._meta = {"provider": self._provider, "model": self._model}
-        room = MAX_ANSWER - self._size
+        room = MAX_ANSWER_CHARS - self._size
         text = self._halves.join(piece.text[:room], piece.last)
         self._texts.append(text)
-        self._size += max(len(piece.text), LEAST)
-        if self._size > MAX_ANSWER:
+        self._size += max(len(piece.text), MIN_DELTA_CHARS)
+        if self._size > MAX_ANSWER_CHARS:
             self._pending = text
             self._end(Stop("length", detail="length"))
             return True
-        if piece.last and self._shows:
+        if piece.last and self._is_streamed:
             self._pending = text
             return False
         self._show(text)
-        if self._taken % BURST == 0:
+        if self._delta_count % DELTAS_PER_YIELD == 0:
             await asyncio.sleep(0)
         return False
 
     def abandon(self) -> None:
         """No more of it will come."""
-        if self._shows and self._taken and self._stop is None:
-            self._speech.say_chunk("", True, self._meta)
+        if self._is_streamed and self._delta_count and self._stop is None:
+            self._sink.emit_chunk("", True, self._meta)
 
     def answer(self) -> ModelAnswer:
         if self._stop is None:
@@ -106,10 +106,10 @@ class AnswerStream:
         )
 
     def _show(self, text: str) -> None:
-        if self._shows:
-            self._hold.update_texts(self._speech.secrets)
-            self._speech.say_chunk(self._elider.feed(self._hold.release(text)), False, self._meta)
-        self._taken += 1
+        if self._is_streamed:
+            self._hold.update_texts(self._sink.secrets)
+            self._sink.emit_chunk(self._elider.feed(self._hold.release(text)), False, self._meta)
+        self._delta_count += 1
 
     def _end(self, stop: Stop) -> None:
         if stop.tool_calls and not is_encodable(stop.tool_calls):
@@ -117,20 +117,20 @@ class AnswerStream:
         if rest := self._halves.join("", last=True):
             self._texts.append(rest)
             self._pending = (self._pending or "") + rest
-        self._stop = stop = _short(clean_struct(stop))
+        self._stop = stop = _truncate_labels(clean_struct(stop))
         if stop.model:
-            self._model = self._speech.shown_name(stop.model)
-        if self._shows and (self._pending is not None or self._taken or stop.tool_calls):
+            self._model = self._sink.redact_name(stop.model)
+        if self._is_streamed and (self._pending is not None or self._delta_count or stop.tool_calls):
             text = self._elider.feed(self._hold.release(self._pending or "", last=True))
-            tools = self._speech.shown_tools(stop.tool_calls)
+            tools = self._sink.redact_tool_calls(stop.tool_calls)
             meta = last_chunk_meta(self._provider, self._model, stop.reason, stop.usage, tools)
-            self._speech.say_chunk(text, True, meta)
+            self._sink.emit_chunk(text, True, meta)
 
 
-def _short(stop: Stop) -> Stop:
+def _truncate_labels(stop: Stop) -> Stop:
     """What goes into the log beside the answer itself is a word or two, whatever a provider makes of it."""
-    category = stop.safety_category[:MAX_WORD] if stop.safety_category is not None else None
-    words = {"detail": stop.detail[:MAX_WORD], "model": stop.model[:MAX_WORD]}
+    category = stop.safety_category[:MAX_LABEL_CHARS] if stop.safety_category is not None else None
+    words = {"detail": stop.detail[:MAX_LABEL_CHARS], "model": stop.model[:MAX_LABEL_CHARS]}
     calls = tuple(
         map_texts(
             list(stop.tool_calls), lambda text: truncate_inline_media(text, MAX_ANSWER_INLINE_BYTES, everywhere=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.engine.node_events import unaskable
+from weftwork.engine.node_events import interrupt_failure
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
@@ -22,7 +22,7 @@ from weftwork.protocol.media.rendering import MAX_ALT, check_media_url, mirror_h
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.interrupts import Interrupt
 
-PIECE = Invalid(
+UNJOINED_PARTIAL = Invalid(
     "invalid_envelope_shape",
     "invalid_envelope_shape: a piece of an envelope came without the others",
     (
@@ -31,23 +31,23 @@ PIECE = Invalid(
         ),
     ),
 )
-TOO_LARGE = Invalid(
+PAYLOAD_TOO_LARGE = Invalid(
     "envelope_invalid", "The payload is too large.", (OutcomeDetail("/payload", "", "size", "is too large"),)
 )
 
 
-class Seen(msgspec.Struct, frozen=True):
+class GateResult(msgspec.Struct, frozen=True):
     """What the gate made of an envelope."""
 
     outcome: EnvelopeOutcome
     judged: JudgedEnvelope | None = None
     """What is to be recorded; None if there is nothing, or it was recorded before."""
-    question: Interrupt | None = None
+    interrupt: Interrupt | None = None
     clarifies: str | None = None
     """The correlation id of an accepted clarification."""
 
 
-class Gate:
+class EnvelopeGate:
     """Of one entry of a node, or of one item of a map."""
 
     __slots__ = (
@@ -74,7 +74,7 @@ class Gate:
         self._is_foreign = is_foreign
         self._clarified: set[str] = set()
 
-    def judge(self, document: Any, emission: Emission, records: bool = True) -> Seen:
+    def judge(self, document: Any, emission: Emission, records: bool = True) -> GateResult:
         """What becomes of an envelope, by the rules of the host, the node, and this moment. No consequence yet.
 
         Without `records` it is judged as if nothing had been sent before: the same whenever it is asked.
@@ -83,28 +83,28 @@ class Gate:
         if is_object(complete) and complete.get("type") in MEDIA_KINDS:
             complete = mirror_hint(complete)
         if is_partial(complete):
-            return Seen(PIECE)
+            return GateResult(UNJOINED_PARTIAL)
         if is_too_large(document):
-            return Seen(TOO_LARGE)
+            return GateResult(PAYLOAD_TOO_LARGE)
         rules = self._rules(emission)
         verdict = accept(complete, rules if records else msgspec.structs.replace(rules, known=no_record))
         outcome = verdict.outcome
         if isinstance(outcome, Invalid):
-            return Seen(outcome)
+            return GateResult(outcome)
         if verdict.type in MEDIA_KINDS and not verdict.repeated and (fault := self._media_fault(complete)) is not None:
-            return Seen(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
+            return GateResult(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
         correlation = verdict.correlation_id
         clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION_KIND else None
         question = clarification_interrupt(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
         if verdict.repeated:
-            return Seen(outcome, clarifies=clarifies)
+            return GateResult(outcome, clarifies=clarifies)
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than what they stand for.
-            return Seen(TOO_LARGE)
-        if question is not None and (wrong := unaskable(question)) is not None:
+            return GateResult(PAYLOAD_TOO_LARGE)
+        if question is not None and (wrong := interrupt_failure(question)) is not None:
             pointer = str((wrong.details or {}).get("pointer", ""))
             detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
-            return Seen(Invalid("envelope_invalid", wrong.message, (detail,)))
+            return GateResult(Invalid("envelope_invalid", wrong.message, (detail,)))
         judged = JudgedEnvelope(
             self._node_id,
             verdict.type,
@@ -112,13 +112,13 @@ class Gate:
             verdict.envelope_id,
             outcome,
             verdict.schema_version,
-            self._floor(verdict.type, emission),
+            self._kind_version(verdict.type, emission),
             self._rendering(complete, outcome) if verdict.type in MEDIA_KINDS else None,
         )
         # An item of a map waits by way of its map.
-        return Seen(outcome, judged, None if self._item else question, clarifies)
+        return GateResult(outcome, judged, None if self._item else question, clarifies)
 
-    def recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
+    def find_recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
         """What stands in the log for an envelope that names no id of its own."""
         complete = fill_defaults({"type": kind}, self._origin(emission))
         return self._state.envelopes.get(complete["correlationId"])
@@ -140,7 +140,7 @@ class Gate:
         shown = title if self._redactor is None else self._redactor.matcher.mask(title)
         return rendering_hint(outcome.type, outcome.payload, shown[:MAX_ALT])
 
-    def count(self, seen: Seen) -> None:
+    def count_clarification(self, seen: GateResult) -> None:
         """Let a clarification that this entry has come to count."""
         if seen.clarifies is not None:
             self._clarified.add(seen.clarifies)
@@ -151,7 +151,7 @@ class Gate:
         trust = "untrusted" if self._is_untrusted() else "trusted"
         return EnvelopeOrigin(self._call.run_id, self._node_id, turn, emission.index, node.first_started_at, trust)
 
-    def _floor(self, name: str, emission: Emission) -> int | None:
+    def _kind_version(self, name: str, emission: Emission) -> int | None:
         kind = self._kinds(emission).find(name)
         return kind.version if kind is not None else None
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.models.answer_attempts import REFUSED, Attempts, Wish
+from weftwork.engine.models.answer_attempts import REFUSAL_MESSAGE, AnswerAttempts, AnswerSpec
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
@@ -46,27 +46,27 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
-STRUCTURED: Final = "vendor.weftwork.structured-output"
+STRUCTURED_KIND: Final = "vendor.weftwork.structured-output"
 """The kind of a value that only one node knows the shape of."""
-MOST_TURNS: Final = 32
+MAX_TURNS: Final = 32
 """Answers for one envelope, whatever they hold."""
 
 
-class Spoken(msgspec.Struct, frozen=True):
+class GeneratedText(msgspec.Struct, frozen=True):
     """A text, and the envelopes that stood in it."""
 
     answer: ModelAnswer
     envelopes: tuple[Accepted, ...] = ()
 
 
-class Filled(msgspec.Struct, frozen=True):
+class GeneratedValue(msgspec.Struct, frozen=True):
     """A value of the wanted shape."""
 
     value: Any
     answer: ModelAnswer
 
 
-class Typed(msgspec.Struct, frozen=True):
+class GeneratedEnvelope(msgspec.Struct, frozen=True):
     """An envelope of the wanted kind, or the model's word that it could not make one."""
 
     accepted: Accepted
@@ -74,18 +74,18 @@ class Typed(msgspec.Struct, frozen=True):
     others: tuple[Accepted, ...] = ()
 
 
-async def say(
+async def generate_text(
     context: NodeContext, call: NodeCall, request: ModelRequest, said: tuple[EmitEvent | AppendLog, ...] = ()
-) -> Spoken | Failed:
+) -> GeneratedText | Failed:
     """A text. Envelopes in it go through the gate like any other; a question in it is asked, and the model goes on
     with its answer. `said` is told along with the first answer."""
     asked, found, rounds = request, list[Accepted](), 0
-    for number in range(MOST_TURNS):
+    for number in range(MAX_TURNS):
         told = said if not number else ()
-        answer = await context.generate(asked, partial(_told_along, call.node_id, request, told))
+        answer = await context.generate(asked, partial(_events_of_answer, call.node_id, request, told))
         if answer.stop == "content-filter":
-            return Failed("envelope_refusal", REFUSED, retryable=False)
-        turn = _Turn(context, call, call.contract, rounds)
+            return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
+        turn = _ModelTurn(context, call, call.contract, rounds)
         documents = find_envelopes(answer.text) if answer.stop == "stop" else None
         for document in documents.documents if documents is not None else ():
             known = context.kind(document["type"]) is not None
@@ -98,48 +98,48 @@ async def say(
         found += turn.others
         rounds = turn.rounds if turn.clarified or turn.rounds > rounds else rounds + 1
         if not turn.fragments or rounds > context.limits.schema_rounds:
-            return Spoken(answer, tuple(found))
-        asked = _continued(asked, answer, turn.fragments)
-    return _endless()
+            return GeneratedText(answer, tuple(found))
+        asked = _next_request(asked, answer, turn.fragments)
+    return _out_of_turns()
 
 
-async def fill(
+async def generate_value(
     context: NodeContext, call: NodeCall, request: ModelRequest, schema: dict[str, Any], name: str
-) -> Filled | Failed:
+) -> GeneratedValue | Failed:
     """A value that fits a schema, which has passed the check for callers' schemas."""
-    kind = KindDefinition(STRUCTURED, 1, schema)
-    contract = EnvelopeContract(frozenset({STRUCTURED}))
+    kind = KindDefinition(STRUCTURED_KIND, 1, schema)
+    contract = EnvelopeContract(frozenset({STRUCTURED_KIND}))
 
     def check(answer: ModelAnswer, document: Any) -> list[Violation]:
         return check_value(schema, document, "")
 
-    wish = Wish(
+    wish = AnswerSpec(
         name,
         partial(extract_value, clean=True),
         check,
-        partial(_correct, name, schema),
+        partial(_correction, name, schema),
         schema,
         coercion_instructions(name, schema),
     )
-    asked = _instructed(request, output_directive(schema))
-    result = await Attempts(context, call.node_id, wish).ask(asked)
+    asked = _with_directive(request, output_directive(schema))
+    result = await AnswerAttempts(context, call.node_id, wish).ask(asked)
     if isinstance(result, Failed):
         return result
     complete, answer = result
-    envelope = {"type": STRUCTURED, "schemaVersion": 1, "payload": complete.documents[0]}
+    envelope = {"type": STRUCTURED_KIND, "schemaVersion": 1, "payload": complete.documents[0]}
     outcome = await context.emit(envelope, Emission(answer.turn, 0, 0, contract, (kind,)))
     if isinstance(outcome, Accepted):
-        return Filled(outcome.payload, answer)
-    return _failed(outcome)
+        return GeneratedValue(outcome.payload, answer)
+    return _failure_of_outcome(outcome)
 
 
-async def typed(
+async def generate_envelope(
     context: NodeContext,
     call: NodeCall,
     request: ModelRequest,
     envelope_type: str,
     contract: EnvelopeContract,
-) -> Typed | Failed:
+) -> GeneratedEnvelope | Failed:
     """An envelope of a kind. Questions are asked, schemas given and mistakes sent back on the way there."""
     wanted = context.kind(envelope_type)
     if wanted is None:
@@ -148,39 +148,39 @@ async def typed(
     accepts = (contract.accepts or frozenset[str]()) | {wanted.name}
     contract = msgspec.structs.replace(contract, accepts=accepts)
     reasons = "reasoning" in wanted.schema.get("properties", {})
-    asked = _instructed(request, envelope_directive(wanted.name, wanted.version, wanted.schema, reasons))
+    asked = _with_directive(request, envelope_directive(wanted.name, wanted.version, wanted.schema, reasons))
     asked = msgspec.structs.replace(asked, payload_schema=wanted.schema)
     rounds, others = 0, list[Accepted]()
-    for _ in range(MOST_TURNS):
-        turn = _Turn(context, call, contract, rounds)
-        attempts = Attempts(context, call.node_id, turn.wish(wanted), rounds)
+    for _ in range(MAX_TURNS):
+        turn = _ModelTurn(context, call, contract, rounds)
+        attempts = AnswerAttempts(context, call.node_id, turn.answer_spec(wanted), rounds)
         result = await attempts.ask(asked)
         if isinstance(result, Failed):
             return result
         complete, answer = result
         rounds += attempts.retries
         for document in complete.documents:
-            failed = await turn.send(_enveloped(document, wanted), answer)
+            failed = await turn.send(_as_envelope(document, wanted), answer)
             if failed is not None and failed.code != CORRELATION_CONFLICT:
                 return failed
         if turn.clarified:
             # What the model sent beside its question it made without the answer.
             others += [each for each in turn.others if each.type not in (wanted.name, ERROR_KIND)]
-            asked = _continued(asked, answer, turn.fragments)
+            asked = _next_request(asked, answer, turn.fragments)
             continue
         others += turn.others
         known = next((each for each in others if each.type == wanted.name), None)
         known = known or next((each for each in others if each.type == ERROR_KIND), None)
         if known is not None:
-            return Typed(known, answer, tuple(each for each in others if each is not known))
+            return GeneratedEnvelope(known, answer, tuple(each for each in others if each is not known))
         rounds = turn.rounds if turn.rounds > rounds else rounds + 1
         if rounds > context.limits.schema_rounds:
-            return _unfinished(context, call.node_id, rounds)
-        asked = _continued(asked, answer, turn.fragments)
-    return _endless()
+            return _out_of_rounds(context, call.node_id, rounds)
+        asked = _next_request(asked, answer, turn.fragments)
+    return _out_of_turns()
 
 
-class _Turn:
+class _ModelTurn:
     """The envelopes of one answer, one after the other."""
 
     def __init__(self, context: NodeContext, call: NodeCall, contract: EnvelopeContract, rounds: int = 0) -> None:
@@ -197,13 +197,13 @@ class _Turn:
     def emission(self, answer: ModelAnswer) -> Emission:
         return Emission(answer.turn, self._sent, self.rounds, self._contract)
 
-    def wish(self, wanted: KindDefinition) -> Wish:
+    def answer_spec(self, wanted: KindDefinition) -> AnswerSpec:
         def check(answer: ModelAnswer, document: Any) -> list[Violation]:
-            outcome = self._context.judge(_enveloped(document, wanted), self.emission(answer))
+            outcome = self._context.judge(_as_envelope(document, wanted), self.emission(answer))
             return _violations(outcome) if isinstance(outcome, Invalid) else []
 
-        correct = partial(_correct, wanted.name, wanted.schema)
-        return Wish(
+        correct = partial(_correction, wanted.name, wanted.schema)
+        return AnswerSpec(
             wanted.name,
             self._read,
             check,
@@ -224,7 +224,7 @@ class _Turn:
         outcome = await self._context.emit(document, self.emission(answer))
         self._sent += 1
         if envelope_failure(outcome) is not None:
-            return _failed(outcome)
+            return _failure_of_outcome(outcome)
         if not isinstance(outcome, Accepted):
             if isinstance(outcome, Gated):
                 self.fragments.append(discarded_kind_text(outcome.type, outcome.allowed))
@@ -237,12 +237,12 @@ class _Turn:
             self.fragments.append(f"Answers to your questions, by id:\n{fenced}")
         elif outcome.type == SCHEMA_REQUEST_KIND:
             self.rounds += 1
-            self.fragments.append(self._schema(outcome.payload["envelopeType"]))
+            self.fragments.append(self._schema_fragment(outcome.payload["envelopeType"]))
         elif outcome.type == ERROR_KIND or outcome.type not in UNIVERSAL_KINDS:
             self.others.append(outcome)
         return None
 
-    def _schema(self, name: str) -> str:
+    def _schema_fragment(self, name: str) -> str:
         known = self._context.kind(name)
         return (
             schema_response_text(known.name, known.version, known.schema)
@@ -251,7 +251,7 @@ class _Turn:
         )
 
 
-def _enveloped(document: Any, wanted: KindDefinition) -> Any:
+def _as_envelope(document: Any, wanted: KindDefinition) -> Any:
     """A model may send the bare payload of what it was asked for."""
     if not looks_like_envelope(document):
         return {"type": wanted.name, "schemaVersion": wanted.version, "payload": document}
@@ -264,17 +264,17 @@ def _violations(outcome: Invalid) -> list[Violation]:
     return found or [Violation("", outcome.code, outcome.reason)]
 
 
-def _correct(name: str, schema: dict[str, Any], unfit: MismatchedAnswer) -> str:
+def _correction(name: str, schema: dict[str, Any], unfit: MismatchedAnswer) -> str:
     return correction(unfit.violations, name, schema) if unfit.violations else unreadable_correction(name)
 
 
-def _told_along(
+def _events_of_answer(
     node_id: str, request: ModelRequest, said: tuple[EmitEvent | AppendLog, ...], answer: ModelAnswer
 ) -> tuple[EmitEvent | AppendLog, ...]:
-    return (*said, *_refusal(node_id, request, answer))
+    return (*said, *_refusal_events(node_id, request, answer))
 
 
-def _refusal(node_id: str, request: ModelRequest, answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
+def _refusal_events(node_id: str, request: ModelRequest, answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
     if answer.stop != "content-filter":
         return ()
     prompts = [request.system, *(message.text for message in request.messages)]
@@ -282,12 +282,12 @@ def _refusal(node_id: str, request: ModelRequest, answer: ModelAnswer) -> tuple[
     return (EmitEvent("envelope.refusal", refusal_event(node_id, *known, prompts)),)
 
 
-def _instructed(request: ModelRequest, directive: str) -> ModelRequest:
+def _with_directive(request: ModelRequest, directive: str) -> ModelRequest:
     """env-27 (RFC 0021): what is to be an envelope is shown to nobody before the gate has judged it."""
     return msgspec.structs.replace(request, system=f"{request.system}\n\n{directive}".strip(), stream=False)
 
 
-def _continued(request: ModelRequest, answer: ModelAnswer, fragments: list[str]) -> ModelRequest:
+def _next_request(request: ModelRequest, answer: ModelAnswer, fragments: list[str]) -> ModelRequest:
     """The next turn: what the model said, and what the host has to say to it."""
     said = Message("assistant", answer.text)
     # As the user: what people answered has no more weight than what they asked for.
@@ -295,14 +295,14 @@ def _continued(request: ModelRequest, answer: ModelAnswer, fragments: list[str])
     return msgspec.structs.replace(request, messages=(*request.messages, said, told))
 
 
-def _failed(outcome: Any) -> Failed:
+def _failure_of_outcome(outcome: Any) -> Failed:
     failure = envelope_failure(outcome)
     if failure is None:
         return Failed("envelope_contract_violation", "The model sent nothing that this node takes.", retryable=False)
     return Failed(failure.code, failure.message, failure.details or None, cause=failure.cause)
 
 
-def _unfinished(context: NodeContext, node_id: str, rounds: int) -> Failed:
+def _out_of_rounds(context: NodeContext, node_id: str, rounds: int) -> Failed:
     limit = context.limits.schema_rounds
     breach = {"kind": "schema", "limit": limit, "observed": max(rounds, limit + 1), "nodeId": node_id}
     message = "The model sent no envelope of the wanted kind in as many turns as it has."
@@ -311,5 +311,5 @@ def _unfinished(context: NodeContext, node_id: str, rounds: int) -> Failed:
     return Failed("envelope_invalid", message, effects=effects)
 
 
-def _endless() -> Failed:
-    return Failed("envelope_invalid", f"The model came to no end in {MOST_TURNS} turns.", retryable=False)
+def _out_of_turns() -> Failed:
+    return Failed("envelope_invalid", f"The model came to no end in {MAX_TURNS} turns.", retryable=False)

@@ -38,50 +38,50 @@ from weftwork.protocol.media.message_parts import (
 
 T = TypeVar("T")
 
-CODES: Final = {"validation_error": "node_config_invalid", "payload_too_large": "media_too_large"}
+RUN_ERROR_CODES: Final = {"validation_error": "node_config_invalid", "payload_too_large": "media_too_large"}
 """Codes of the wire, and what a run says instead."""
-NO_ASSET: Final = "There is no such asset."
-LARGE: Final = 2**21
+ASSET_NOT_FOUND: Final = "There is no such asset."
+THREAD_PARSE_CHARS: Final = 2**21
 """Characters of base64 that are read in a thread."""
-_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may well succeed."""
 
 
-class Unseen(Message, frozen=True):
+class UnresolvedMessage(Message, frozen=True):
     """media-52 (host): a message whose parts nobody has looked at; `content` is the text in it. No provider ever gets
     one."""
 
     parts: tuple[Any, ...] = ()
-    seen: list[Message] = msgspec.field(default_factory=list[Message])
+    resolved: list[Message] = msgspec.field(default_factory=list[Message])
     """What it came to. Kept here, so that a model that is asked again is shown the same, and nothing outlives the
     request."""
 
 
-def given_message(role: Role, content: Any, wrap: Callable[[str], str] | None = None) -> Message:
+def make_message(role: Role, content: Any, wrap: Callable[[str], str] | None = None) -> Message:
     """ai-03 (RFC 0091, parts of messages): a message as its author gave it. `wrap` is put around each text."""
     text = plain_text(content)
     if text is not None:
         return Message(role, wrap(text) if wrap is not None else text)
-    parts = tuple(_wrapped(part, wrap) for part in content)
-    return Unseen(role, "\n".join(part["text"] for part in parts if _is_text(part)), parts)
+    parts = tuple(_wrap_text(part, wrap) for part in content)
+    return UnresolvedMessage(role, "\n".join(part["text"] for part in parts if _is_text(part)), parts)
 
 
-def with_media(message: Message, media: Sequence[Any]) -> Message:
+def add_media(message: Message, media: Sequence[Any]) -> Message:
     """The message with these parts behind it."""
     if not media:
         return message
-    known = message.parts if isinstance(message, Unseen) else ()
+    known = message.parts if isinstance(message, UnresolvedMessage) else ()
     texts = ({"type": "text", "text": message.text},) if not known and message.text else ()
-    return Unseen(message.role, message.text, (*known, *texts, *media))
+    return UnresolvedMessage(message.role, message.text, (*known, *texts, *media))
 
 
-def modalities_of(provider: ModelProvider, model: str) -> frozenset[Modality]:
+def input_modalities(provider: ModelProvider, model: str) -> frozenset[Modality]:
     """What the model takes beside text; one of a provider that does not say takes text alone."""
     asked: Any = getattr(provider, "modalities", None)
     return frozenset(cast("Iterable[Modality]", asked(model) if callable(asked) else ()))
 
 
-class Perception:
+class MessageMedia:
     """On behalf of one partition. `away` waits for a store that cannot be reached; without it, that is raised."""
 
     def __init__(
@@ -95,22 +95,22 @@ class Perception:
         self._assets = assets
         self._outbound = outbound
         self._partition = partition
-        self._most = most_bytes
-        self._away = away
+        self._max_part_bytes = most_bytes
+        self._wait_for_store = away
 
-    async def look(self, request: ModelRequest, offered: frozenset[Modality]) -> ModelRequest:
+    async def resolve(self, request: ModelRequest, offered: frozenset[Modality]) -> ModelRequest:
         """media-45 (RFC 0091, order of checks): the request with its parts as a model that takes `offered` is shown
         them. Raises StepFailed; the details say where the part stands."""
-        unseen = [(at, each) for at, each in enumerate(request.messages) if isinstance(each, Unseen)]
+        unseen = [(at, each) for at, each in enumerate(request.messages) if isinstance(each, UnresolvedMessage)]
         if not unseen:
             return request
-        if not all(message.seen for _, message in unseen):
+        if not all(message.resolved for _, message in unseen):
             contents = [(f"/messages/{at}/content", list(message.parts)) for at, message in unseen]
-            parsed = await self._parsed(contents, offered)
+            parsed = await self._parse(contents, offered)
             if isinstance(parsed, PartError):
-                raise StepFailed(failure_of(parsed))
-            known = await self._recognised(parsed, offered)
-            room = MAX_TOTAL_BYTES - sum(len(part.value) for part in _shown(parsed) if part.source == "data")
+                raise StepFailed(part_failure(parsed))
+            known = await self._identify_assets(parsed, offered)
+            room = MAX_TOTAL_BYTES - sum(len(part.value) for part in _media_parts(parsed) if part.source == "data")
             for (_, message), parts in zip(unseen, parsed, strict=True):
                 made: list[TextPart | MediaPart] = []
                 for part in parts:
@@ -118,26 +118,26 @@ class Perception:
                         made.append(TextPart(part.text))
                         continue
                     shown = known[part.pointer] if isinstance(part, AssetInput) else part
-                    seen = await self._seen(shown, room)
+                    seen = await self._resolve_part(shown, room)
                     room -= seen.size if shown.source != "data" else 0
                     if room < 0:
-                        raise _too_much(shown)
+                        raise _request_too_large(shown)
                     made.append(seen)
-                message.seen[:] = [Message(message.role, tuple(made))]
-        whole = [each.seen[0] if isinstance(each, Unseen) else each for each in request.messages]
+                message.resolved[:] = [Message(message.role, tuple(made))]
+        whole = [each.resolved[0] if isinstance(each, UnresolvedMessage) else each for each in request.messages]
         return msgspec.structs.replace(request, messages=tuple(whole))
 
-    async def _parsed(
+    async def _parse(
         self, contents: list[tuple[str, Any]], offered: frozenset[Modality]
     ) -> list[tuple[InputPart, ...]] | PartError:
         # To read megabytes of base64 takes a while, in which everybody else would wait.
         parts = (part for _, listed in contents for part in listed if is_object(part))
         texts = (part.get(name) for part in parts for name in ("data", "dataBase64"))
-        if sum(len(text) for text in texts if isinstance(text, str)) > LARGE:
-            return await asyncio.to_thread(parse_contents, contents, offered, self._most)
-        return parse_contents(contents, offered, self._most)
+        if sum(len(text) for text in texts if isinstance(text, str)) > THREAD_PARSE_CHARS:
+            return await asyncio.to_thread(parse_contents, contents, offered, self._max_part_bytes)
+        return parse_contents(contents, offered, self._max_part_bytes)
 
-    async def _recognised(
+    async def _identify_assets(
         self, parsed: list[tuple[InputPart, ...]], offered: frozenset[Modality]
     ) -> dict[str, MediaInput]:
         """media-50 (host): what assets are that were given by their names alone, by the places of their parts.
@@ -148,38 +148,40 @@ class Perception:
         found: dict[str, MediaInput] = {}
         failures: list[Failed] = []
         for part in (part for parts in parsed for part in parts if isinstance(part, AssetInput)):
-            asset = await self._find(part.media_ref)
+            asset = await self._find_asset(part.media_ref)
             shown = None if asset is None else resolve_asset_part(part, asset.media_type, offered)
             if isinstance(shown, MediaInput):
                 found[part.pointer] = shown
             else:
-                failures.append(failure_of(shown) if shown else _stopped("media_not_found", NO_ASSET, part).failure)
+                failures.append(
+                    part_failure(shown) if shown else _part_error("media_not_found", ASSET_NOT_FOUND, part).failure
+                )
         if failures:
             raise StepFailed(min(failures, key=lambda failure: failure.code != "unsupported_modality"))
         return found
 
-    async def _seen(self, part: MediaInput, room: int) -> MediaPart:
+    async def _resolve_part(self, part: MediaInput, room: int) -> MediaPart:
         if isinstance(part.value, bytes):
-            return _held(part, part.value)
+            return _loaded_part(part, part.value)
         if part.source == "url":
-            if (own := await self._own(part, part.value)) is not None:
+            if (own := await self._resolve_own_url(part, part.value)) is not None:
                 return own
-            return _held(part, await self._fetched(part, part.value, min(self._most, room)))
-        return await self._asset(part, part.value)
+            return _loaded_part(part, await self._fetch(part, part.value, min(self._max_part_bytes, room)))
+        return await self._resolve_asset(part, part.value)
 
-    async def _asset(self, part: MediaInput, ref: str) -> MediaPart:
+    async def _resolve_asset(self, part: MediaInput, ref: str) -> MediaPart:
         """media-46 (RFC 0091, mediaRef): an asset of the partition. What is not there and what is somebody else's are
         one answer."""
-        asset = await self._find(ref)
+        asset = await self._find_asset(ref)
         if self._assets is None or asset is None:
-            raise _stopped("media_not_found", NO_ASSET, part)
-        return await self._lazily(part, self._assets, asset)
+            raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
+        return await self._lazy_part(part, self._assets, asset)
 
-    async def _find(self, ref: str) -> Asset | None:
+    async def _find_asset(self, ref: str) -> Asset | None:
         assets = self._assets
-        return None if assets is None else await self._patiently(lambda: assets.find(self._partition, ref))
+        return None if assets is None else await self._retry_store(lambda: assets.find(self._partition, ref))
 
-    async def _own(self, part: MediaInput, url: str) -> MediaPart | None:
+    async def _resolve_own_url(self, part: MediaInput, url: str) -> MediaPart | None:
         """media-53 (RFC 0055 C, tenant scope): a URL of this host is not fetched: it opens what the partition has, and
         nothing of anybody else's, whoever has handed it on."""
         assets = self._assets
@@ -190,86 +192,86 @@ class Perception:
         if assets is None or place is None or not assets.base:
             return None
         try:
-            token, asset = await self._patiently(lambda: assets.open_token(url.removeprefix(assets.base + place)))
+            token, asset = await self._retry_store(lambda: assets.open_token(url.removeprefix(assets.base + place)))
         except ClientFault:
-            raise _stopped("media_not_found", NO_ASSET, part) from None
+            raise _part_error("media_not_found", ASSET_NOT_FOUND, part) from None
         if token.partition != self._partition:
-            raise _stopped("media_not_found", NO_ASSET, part)
-        return await self._lazily(part, assets, asset)
+            raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
+        return await self._lazy_part(part, assets, asset)
 
-    async def _lazily(self, part: MediaInput, assets: Assets, asset: Asset) -> MediaPart:
-        if asset.size > self._most:
-            message = f"At most {self._most} bytes are taken in one part."
-            raise _stopped("media_too_large", message, part, limit=self._most)
+    async def _lazy_part(self, part: MediaInput, assets: Assets, asset: Asset) -> MediaPart:
+        if asset.size > self._max_part_bytes:
+            message = f"At most {self._max_part_bytes} bytes are taken in one part."
+            raise _part_error("media_too_large", message, part, limit=self._max_part_bytes)
 
         # It stays until the provider has read it, and the record of the answer names it.
-        if await self._patiently(lambda: assets.hold(asset)) is None:
-            raise _stopped("media_not_found", NO_ASSET, part)
+        if await self._retry_store(lambda: assets.hold(asset)) is None:
+            raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
 
         async def read() -> bytes:
             try:
-                return await self._patiently(lambda: assets.read(asset))
+                return await self._retry_store(lambda: assets.read(asset))
             except BytesMissing:
-                raise _stopped("media_not_found", NO_ASSET, part) from None
+                raise _part_error("media_not_found", ASSET_NOT_FOUND, part) from None
 
         return MediaPart(part.modality, part.media_type, asset.size, asset.sha256, read, media_ref(asset.sha256))
 
-    async def _fetched(self, part: MediaInput, url: str, most: int) -> bytes:
+    async def _fetch(self, part: MediaInput, url: str, most: int) -> bytes:
         """media-47 (RFC 0091, url; RFC 0076 B): by the guarded client, and by nothing else."""
         if self._outbound is None:
-            raise _stopped("fetch_failed", "This host sends no requests.", part)
+            raise _part_error("fetch_failed", "This host sends no requests.", part)
         if most <= 0:
-            raise _too_much(part)
+            raise _request_too_large(part)
         wanted = Request(url, headers=(("Accept", f"{part.media_type}, */*;q=0.1"),), max_bytes=most)
         try:
             response = await self._outbound.fetch(wanted)
         except FetchRefused as refused:
-            raise _stopped("ssrf_blocked", str(refused), part, blocked=refused.blocked) from None
+            raise _part_error("ssrf_blocked", str(refused), part, blocked=refused.blocked) from None
         except FetchFailed as failed:
-            raise _stopped("fetch_failed", str(failed), part, retryable=True) from None
+            raise _part_error("fetch_failed", str(failed), part, retryable=True) from None
         status = response.status
         if not 200 <= status < 300 or not response.content:
             message = "There was nothing to show at the URL of a part."
-            raise _stopped("fetch_failed", message, part, retryable=status in _PASSING, status=status)
+            raise _part_error("fetch_failed", message, part, retryable=status in _RETRYABLE_STATUSES, status=status)
         return response.content
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_store(self, work: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await work()
             except BytesMissing:
                 raise
             except StoreUnavailable:
-                if self._away is None:
+                if self._wait_for_store is None:
                     raise
-                await self._away()
+                await self._wait_for_store()
 
 
-def failure_of(wrong: PartError) -> Failed:
+def part_failure(wrong: PartError) -> Failed:
     details = {"pointer": wrong.pointer, **wrong.details}
-    return Failed(CODES.get(wrong.code, wrong.code), wrong.message, details, retryable=False)
+    return Failed(RUN_ERROR_CODES.get(wrong.code, wrong.code), wrong.message, details, retryable=False)
 
 
-def _stopped(
+def _part_error(
     code: str, message: str, part: MediaInput | AssetInput, retryable: bool = False, **details: Any
 ) -> StepFailed:
     return StepFailed(Failed(code, message, {"pointer": part.pointer, **details}, retryable=retryable))
 
 
-def _too_much(part: MediaInput) -> StepFailed:
-    return _stopped(
+def _request_too_large(part: MediaInput) -> StepFailed:
+    return _part_error(
         "media_too_large", f"At most {MAX_TOTAL_BYTES} bytes are taken in one request.", part, limit=MAX_TOTAL_BYTES
     )
 
 
-def _held(part: MediaInput, data: bytes) -> MediaPart:
+def _loaded_part(part: MediaInput, data: bytes) -> MediaPart:
     async def read() -> bytes:
         return data
 
     return MediaPart(part.modality, part.media_type, len(data), hashlib.sha256(data).hexdigest(), read)
 
 
-def _shown(parsed: Iterable[tuple[InputPart, ...]]) -> Iterable[MediaInput]:
+def _media_parts(parsed: Iterable[tuple[InputPart, ...]]) -> Iterable[MediaInput]:
     return (part for parts in parsed for part in parts if isinstance(part, MediaInput))
 
 
@@ -277,5 +279,5 @@ def _is_text(part: Any) -> bool:
     return is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
-def _wrapped(part: Any, wrap: Callable[[str], str] | None) -> Any:
+def _wrap_text(part: Any, wrap: Callable[[str], str] | None) -> Any:
     return {**part, "text": wrap(part["text"])} if wrap is not None and _is_text(part) else part

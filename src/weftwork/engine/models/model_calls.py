@@ -18,11 +18,17 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.decide.inputs import EnvelopeEmitted, Input, ModelAnswered
-from weftwork.engine.media.node_media import Discarded, EntryMedia, media_of, sent_envelope, shown_media
-from weftwork.engine.models.answer_stream import MAX_WORD, AnswerStream
-from weftwork.engine.models.envelope_gate import Gate, Seen
-from weftwork.engine.models.message_media import Perception, modalities_of
-from weftwork.engine.node_events import Sayings, effect_drafts
+from weftwork.engine.media.node_media import (
+    EntryMediaStore,
+    MediaDiscarded,
+    emitted_media,
+    media_envelope,
+    media_of_record,
+)
+from weftwork.engine.models.answer_stream import MAX_LABEL_CHARS, AnswerStream
+from weftwork.engine.models.envelope_gate import EnvelopeGate, GateResult
+from weftwork.engine.models.message_media import MessageMedia, input_modalities
+from weftwork.engine.node_events import BufferedEvents, effect_events
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.media import Media, MediaContent, MediaSent
@@ -54,29 +60,31 @@ from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
 
-BROKEN: Final = Failed("provider_unavailable", "The provider of the model failed; the host's log has the details.")
-MAX_WORDS: Final = 2_000
+PROVIDER_FAILED: Final = Failed(
+    "provider_unavailable", "The provider of the model failed; the host's log has the details."
+)
+MAX_FAULT_CHARS: Final = 2_000
 """What a provider may say of a fault."""
-MOST_MADE: Final = 16
+MAX_GENERATED_MEDIA: Final = 16
 """Media that are taken of one answer."""
 NO_MODELS: Final = Failed("host_capability_missing", "This host has no model provider.", retryable=False)
 
-Along = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
+AnswerEvents = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
 
 
-class Speech:
+class EntryModelCalls:
     """Of one entry of a node, or of one item of a map; `node_id` is the node of the graph it belongs to."""
 
     __slots__ = (
         *("_call", "_calls", "_gate", "_media", "_node_id", "_prefix", "_redactor"),
-        *("_report", "_runtime", "_sayings", "_state", "_unfinished"),
+        *("_report", "_runtime", "_sayings", "_state", "_has_unfinished_stream"),
     )
 
     def __init__(
         self,
         runtime: Runtime,
         report: Callable[[Input], None],
-        sayings: Sayings,
+        sayings: BufferedEvents,
         state: RunState,
         call: NodeCall,
         place: tuple[str, str],
@@ -94,59 +102,59 @@ class Speech:
         self._prefix = f"{item}/{state.nodes[node_id].failures}."
         self._calls: Counter[str] = Counter()
         # Of items of a map nobody can tell whose stream it was.
-        self._unfinished = not item and state.nodes[node_id].streaming
-        self._media = EntryMedia(runtime, state, redactor)
-        self._gate = Gate(runtime, state, call, place, redactor, is_untrusted, self._media.is_foreign)
+        self._has_unfinished_stream = not item and state.nodes[node_id].streaming
+        self._media = EntryMediaStore(runtime, state, redactor)
+        self._gate = EnvelopeGate(runtime, state, call, place, redactor, is_untrusted, self._media.is_foreign)
 
-    async def generate(self, request: ModelRequest, along: Along) -> ModelAnswer:
+    async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
         """See ports.nodes.NodeContext."""
         turn = f"{request.voice}{self._calls[request.voice]}"
         self._calls[request.voice] += 1
         name = f"{self._prefix}{turn}"
         known = self._state.nodes[self._node_id].model_answers.get(name)
         if known is not None:
-            return _known(known, turn)
+            return _recorded_answer(known, turn)
         ids = {"node_id": self._node_id, "run_id": self._call.run_id, "partition": self._state.header.partition}
-        ids["key"] = self._key(name)
+        ids["key"] = self._call_key(name)
         try:
-            answer = await self._ask(msgspec.structs.replace(request, **ids))
+            answer = await self._call_provider(msgspec.structs.replace(request, **ids))
         except StepFailed as error:
             if not request.voice:
                 raise
             fault = ModelFault(error.failure.code, error.failure.message, error.failure.retryable)
-            return _known(await self._keep(fault_record(self._node_id, name, fault)), turn)
+            return _recorded_answer(await self._record(fault_record(self._node_id, name, fault)), turn)
         answer = msgspec.structs.replace(answer, turn=turn)
         drafts = [Draft("provider.usage", usage_event(self._node_id, answer), self._node_id)]
         for effect in along(answer):
-            made = effect_drafts(self._state, self._node_id, effect)
+            made = effect_events(self._state, self._node_id, effect)
             if isinstance(made, Failed):
                 raise StepFailed(made)
             drafts += made
-        return _known(await self._keep(answer_record(self._node_id, name, answer), drafts), turn)
+        return _recorded_answer(await self._record(answer_record(self._node_id, name, answer), drafts), turn)
 
-    def _key(self, name: str) -> str:
+    def _call_key(self, name: str) -> str:
         """The identity of a call, over all attempts to make it."""
         whole = f"{self._call.run_id}:{self._node_id}:{self._call.visit}:{name}"
         return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    async def _keep(self, record: dict[str, Any], along: Iterable[Draft] = ()) -> dict[str, Any]:
+    async def _record(self, record: dict[str, Any], along: Iterable[Draft] = ()) -> dict[str, Any]:
         """Record what a call came to, with what follows from it; the record that is there then."""
         durable: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._sayings.flush()
         self._report(ModelAnswered(self._node_id, record, tuple(along), durable, self._call.entry_sequence))
         return await durable
 
-    async def _ask(self, request: ModelRequest) -> ModelAnswer:
+    async def _call_provider(self, request: ModelRequest) -> ModelAnswer:
         """A whole answer, streamed on its way. Raises StepFailed."""
         if self._runtime.models is None:
             raise StepFailed(NO_MODELS)
-        if self._unfinished:
+        if self._has_unfinished_stream:
             # What was begun by a process that is gone: its readers see that no more of it will come.
-            self._unfinished = False
-            self.say_chunk("", True, {})
+            self._has_unfinished_stream = False
+            self.emit_chunk("", True, {})
         try:
             provider = self._runtime.models.find(request)
-            request = await self._perception.look(request, modalities_of(provider, request.model))
+            request = await self._message_media.resolve(request, input_modalities(provider, request.model))
             # Pieces of several items of a map could not be told apart.
             shows = request.stream and self._prefix.startswith("/")
             stream = AnswerStream(self, provider.name, request.model or provider.default_model, shows)
@@ -155,48 +163,48 @@ class Speech:
                 async with aclosing(provider.generate(request)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, MadeMedia):
-                            if len(made) < MOST_MADE:
-                                made.append(await self._media.made(piece))
-                        elif await stream.take(piece):
+                            if len(made) < MAX_GENERATED_MEDIA:
+                                made.append(await self._media.record_of_generated(piece))
+                        elif await stream.add(piece):
                             break
-                return await self._kept(stream.answer(), made, request)
+                return await self._recordable(stream.answer(), made, request)
             except BaseException:
                 stream.abandon()
                 raise
         except ProviderFault as fault:
-            code, message = clean_text(fault.code)[:MAX_WORD], clean_text(fault.message)[:MAX_WORDS]
+            code, message = clean_text(fault.code)[:MAX_LABEL_CHARS], clean_text(fault.message)[:MAX_FAULT_CHARS]
             raise StepFailed(Failed(code, message, retryable=fault.retryable)) from None
         except (StepFailed, asyncio.CancelledError):
             raise
         except Exception as error:
             # Not its words: they may hold what was sent, or a key.
-            where = f"{type(error).__name__} in {_place(error)}"
-            log.error("provider raised", extra={**self._named, "error": where})
-            raise StepFailed(BROKEN) from None
+            where = f"{type(error).__name__} in {_raised_at(error)}"
+            log.error("provider raised", extra={**self._log_fields, "error": where})
+            raise StepFailed(PROVIDER_FAILED) from None
 
     @property
-    def _perception(self) -> Perception:
+    def _message_media(self) -> MessageMedia:
         runtime, partition = self._runtime, self._state.header.partition
-        away = partial(_wait, runtime.clock)
-        return Perception(runtime.assets, runtime.outbound, partition, runtime.limits.max_bytes_per_part, away)
+        away = partial(_wait_for_store, runtime.clock)
+        return MessageMedia(runtime.assets, runtime.outbound, partition, runtime.limits.max_bytes_per_part, away)
 
-    async def _kept(self, answer: ModelAnswer, made: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:
+    async def _recordable(self, answer: ModelAnswer, made: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:
         """The answer as it may be recorded: media in it are assets by now, and assets that the model was shown are
         named, so that they stay."""
         parts = [part for message in request.messages for part in message.media]
         shown = tuple(dict.fromkeys(part.media_ref for part in parts if part.media_ref is not None))
-        text = await self._media.externalised(answer.text, answer.stop != "length")
+        text = await self._media.externalise(answer.text, answer.stop != "length")
         return msgspec.structs.replace(answer, text=text, media=tuple(made), shown=shown)
 
-    def say_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None:
+    def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None:
         payload = chunk_payload(self._node_id, self._call.run_id, text, last, meta)
-        self._sayings.tell(Draft("output.chunk", payload, self._node_id))
+        self._sayings.add(Draft("output.chunk", payload, self._node_id))
 
-    def shown_name(self, name: str) -> str:
+    def redact_name(self, name: str) -> str:
         """What a provider calls its model, without a secret in it."""
         return name if self._redactor is None else self._redactor.matcher.mask(name)
 
-    def shown_tools(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    def redact_tool_calls(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
         """Calls of tools as a chunk may show them: none of a node that hides what it makes, and no secret in any."""
         if self._state.plan.nodes[self._node_id].hides_outputs:
             return ()
@@ -208,7 +216,7 @@ class Speech:
         return self._redactor.matcher.learnt_texts if self._redactor is not None else ()
 
     @property
-    def _named(self) -> dict[str, str]:
+    def _log_fields(self) -> dict[str, str]:
         return {"runId": self._call.run_id, "nodeId": self._call.node_id}
 
     def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
@@ -219,21 +227,21 @@ class Speech:
         document = self._media.by_url(document)
         seen = self._gate.judge(document, emission)
         if seen.judged is not None and seen.judged.type in MEDIA_KINDS and isinstance(seen.outcome, Accepted):
-            seen = self._gate.judge(await self._media.converted(document), emission)
-        return await self._recorded(seen, emission)
+            seen = self._gate.judge(await self._media.store_inline(document), emission)
+        return await self._record_envelope(seen, emission)
 
-    async def _recorded(self, seen: Seen, emission: Emission) -> EnvelopeOutcome:
+    async def _record_envelope(self, seen: GateResult, emission: Emission) -> EnvelopeOutcome:
         """What is recorded under the id of an envelope by now."""
         if seen.judged is None:
-            self._gate.count(seen)
+            self._gate.count_clarification(seen)
             return seen.outcome
         recorded: asyncio.Future[RecordedOutcome] = asyncio.get_running_loop().create_future()
         sent = EnvelopeEmitted(
-            self._node_id, seen.judged, emission.contract, seen.question, recorded, self._call.entry_sequence
+            self._node_id, seen.judged, emission.contract, seen.interrupt, recorded, self._call.entry_sequence
         )
         self._report(sent)
         known = await recorded
-        self._gate.count(seen)
+        self._gate.count_clarification(seen)
         if known.type != seen.judged.type:
             # Somebody else was first.
             return Invalid("envelope_correlation_conflict", "envelope_correlation_conflict")
@@ -246,46 +254,46 @@ class Speech:
             self._calls["/media"] += 1
         emission = Emission(f"media/{turn}", 0, 0, contract)
         kind = f"media.{sent.kind}"
-        known = self._gate.recorded(kind, emission)
+        known = self._gate.find_recorded(kind, emission)
         outcome = known.outcome if known is not None else None
         if outcome is None:
-            payload = await self._media.sent(sent)
+            payload = await self._media.make_payload(sent)
             if sent.media_type and payload["mimeType"] == UNKNOWN_TYPE:
                 message = "Media do not look like what they are said to be, and are kept as plain bytes."
-                self._sayings.say(AppendLog("warn", message, {"type": kind}))
+                self._sayings.emit(AppendLog("warn", message, {"type": kind}))
                 self._sayings.flush()
-            document = sent_envelope(sent.kind, payload, sent.title)
-            outcome = await self._recorded(self._gate.judge(document, emission), emission)
+            document = media_envelope(sent.kind, payload, sent.title)
+            outcome = await self._record_envelope(self._gate.judge(document, emission), emission)
         if isinstance(outcome, Accepted):
-            return shown_media(outcome, self._state.header.partition, sent.title)
+            return emitted_media(outcome, self._state.header.partition, sent.title)
         if isinstance(outcome, Gated) and outcome.refusal_mode == "discard-and-warn":
-            raise Discarded
+            raise MediaDiscarded
         failure = envelope_failure(outcome)
         assert failure is not None, "what is not accepted fails"
         raise StepFailed(Failed(failure.code, failure.message, failure.details or None, retryable=False))
 
-    async def show(self, answer: ModelAnswer) -> None:
+    async def emit_generated_media(self, answer: ModelAnswer) -> None:
         """Send the envelopes of what a model has made beside its text, as far as its node takes them."""
         for place, each in enumerate(answer.media):
-            with suppress(Discarded):
-                await self.emit_media(media_of(each), f"{answer.turn}/{place}", self._call.contract)
+            with suppress(MediaDiscarded):
+                await self.emit_media(media_of_record(each), f"{answer.turn}/{place}", self._call.contract)
 
     async def read_media(self, ref: object, most: int) -> MediaContent:
         return await self._media.read(ref, most)
 
 
-def _known(record: dict[str, Any], turn: str) -> ModelAnswer:
+def _recorded_answer(record: dict[str, Any], turn: str) -> ModelAnswer:
     """What is recorded of a call. Raises StepFailed if that is a failure."""
     if (fault := fault_from_record(record)) is not None:
         raise StepFailed(Failed(fault.code, fault.message, retryable=fault.retryable))
     return answer_from_record(record, turn)
 
 
-async def _wait(clock: Clock) -> None:
+async def _wait_for_store(clock: Clock) -> None:
     await clock.sleep_until(clock.now() + AWAY_MS)
 
 
-def _place(error: BaseException) -> str:
+def _raised_at(error: BaseException) -> str:
     """Where in the code it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "nowhere"

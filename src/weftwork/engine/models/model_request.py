@@ -10,16 +10,23 @@ from weftwork.protocol.models.selection import select_model
 
 MAX_MESSAGES: Final = 1_000
 MAX_TOKENS: Final = 10_000_000
-MAX_NAME: Final = 256
-MAX_STOPS: Final = 16
-MAX_STOP: Final = 256
-BEGIN: Final = "Begin."
+MAX_MODEL_NAME: Final = 256
+MAX_STOP_SEQUENCES: Final = 16
+MAX_STOP_SEQUENCE_CHARS: Final = 256
+START_MESSAGE: Final = "Begin."
 """The message where all is said in the system prompt: no model answers to nothing."""
 
-_FINISHED: Final = {"stop": "stop", "length": "length", "content-filter": "content_filter", "tool-call": "tool_calls"}
+_FINISH_REASONS: Final = {
+    "stop": "stop",
+    "length": "length",
+    "content-filter": "content_filter",
+    "tool-call": "tool_calls",
+}
 
 
-def enquiry(call: NodeCall, given: Mapping[str, Any], messages: tuple[Message, ...], system: str) -> ModelRequest:
+def make_model_request(
+    call: NodeCall, given: Mapping[str, Any], messages: tuple[Message, ...], system: str
+) -> ModelRequest:
     """Who answers and how; what the run's options say wins over what the node was given."""
     choice = select_model(call.configurable, given)
     return ModelRequest(
@@ -38,4 +45,4 @@ def enquiry(call: NodeCall, given: Mapping[str, Any], messages: tuple[Message, .
 
 def finish_reason(stop: StopReason) -> str:
     """Why an answer ended, in the words of the wire."""
-    return _FINISHED.get(stop, "other")
+    return _FINISH_REASONS.get(stop, "other")

@@ -6,11 +6,11 @@ from collections import deque
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-Turn = tuple[tuple[str, int], ...]
+Slots = tuple[tuple[str, int], ...]
 """Names of what is limited, with the limits."""
 
 
-class Turns:
+class ConcurrencyLimiter:
     """First come, first served, for each thing that is limited. What a node holds while it waits for more is its
     tenant's own: so one tenant never keeps the type's turns from another by waiting."""
 
@@ -18,25 +18,25 @@ class Turns:
         self._busy: dict[str, int] = {}
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, turn: Turn) -> bool:
+    async def acquire(self, turn: Slots) -> bool:
         """Wait for the turn; returns whether there was a wait. Cancelled, it holds nothing."""
         waited = False
         taken: list[str] = []
         try:
             for name, most in turn:
-                waited = await self._take(name, most) or waited
+                waited = await self._acquire(name, most) or waited
                 taken.append(name)
         except BaseException:
             for name in taken:
-                self._give_back(name)
+                self._release(name)
             raise
         return waited
 
-    def give_back(self, turn: Turn) -> None:
+    def release(self, turn: Slots) -> None:
         for name, _ in turn:
-            self._give_back(name)
+            self._release(name)
 
-    async def _take(self, name: str, most: int) -> bool:
+    async def _acquire(self, name: str, most: int) -> bool:
         queue = self._waiting.get(name)
         if self._busy.get(name, 0) < most and not queue:
             self._busy[name] = self._busy.get(name, 0) + 1
@@ -48,13 +48,13 @@ class Turns:
         except asyncio.CancelledError:
             if mine.done() and not mine.cancelled():
                 # It had the turn already, handed over by somebody who left.
-                self._give_back(name)
+                self._release(name)
             else:
                 self._waiting[name].remove(mine)
             raise
         return True
 
-    def _give_back(self, name: str) -> None:
+    def _release(self, name: str) -> None:
         queue = self._waiting.get(name)
         while queue:
             waiting = queue.popleft()
@@ -68,16 +68,16 @@ class Turns:
             del self._busy[name]
 
 
-def turn_of(declaration: NodeDeclaration, partition: str, limits: Limits) -> Turn:
+def slots_for(declaration: NodeDeclaration, partition: str, limits: Limits) -> Slots:
     """lim-12 (host): what a node has to wait for. A node that only waits itself counts for no limit of its tenant."""
-    turn: Turn = ()
+    turn: Slots = ()
     if limits.max_nodes_per_tenant and not declaration.resumes_after_crash:
         turn += ((f"tenant:{partition}", limits.max_nodes_per_tenant),)
     if declaration.concurrency:
         turn += ((f"type:{declaration.type_id}", declaration.concurrency),)
-    return turn + thread_turn(limits) if declaration.holds_thread else turn
+    return turn + thread_slots(limits) if declaration.holds_thread else turn
 
 
-def thread_turn(limits: Limits) -> Turn:
+def thread_slots(limits: Limits) -> Slots:
     """lim-12: what a plain function has to wait for, before anything is claimed for it."""
     return (("threads", limits.max_node_threads),)

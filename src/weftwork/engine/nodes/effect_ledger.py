@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
-from weftwork.engine.node_events import TOO_LARGE
+from weftwork.engine.node_events import OUTPUT_TOO_LARGE
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import Asking, Completed, Failed, NotDone, Outcome, StepFailed, Suspended
 from weftwork.ports.nodes import NodeCall
@@ -30,12 +30,12 @@ from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
 
-MOST_STEPS: Final = 10_000
-MOST_BYTES: Final = 64 * 2**20
+MAX_STEPS: Final = 10_000
+MAX_STEP_BYTES: Final = 64 * 2**20
 """What the steps of one entry may leave behind: it is kept until the node ends."""
 
 
-class Effects:
+class EffectLedger:
     """What a node, or an item of a map, does to the world. `node_id` is the node of the graph it belongs to."""
 
     __slots__ = (
@@ -96,13 +96,15 @@ class Effects:
         place = EffectRef(WHOLE_NODE, self._item)
         known = self._node.effects.get(place) or EffectState()
         if known.status == "failed":
-            raise StepFailed(_failed(known))
+            raise StepFailed(_recorded_failure(known))
         if known.status == "open":
-            answer = self._answer(place, known, lambda said: bool(check_inline(wanted, _outputs(said), "/output")))
+            answer = self._answer(
+                place, known, lambda said: bool(check_inline(wanted, _reported_outputs(said), "/output"))
+            )
             if answer["outcome"] == "done":
-                return Completed(_outputs(answer))
+                return Completed(_reported_outputs(answer))
             if answer["outcome"] == "failed":
-                return _SAID_FAILED
+                return _REPORTED_FAILED
             await self.end(place, {})
         await self._claim(place)
         return None
@@ -129,13 +131,13 @@ class Effects:
             message = f"A step has a name of 1 to {MAX_STEP_NAME} characters that no other step of the node has."
             raise StepFailed(Failed("node_misused", message, retryable=False))
         self._used.add(name)
-        if len(self._used) > MOST_STEPS or self._bytes > MOST_BYTES:
-            message = f"A node has at most {MOST_STEPS:,} steps with results of {MOST_BYTES:,} bytes in all."
+        if len(self._used) > MAX_STEPS or self._bytes > MAX_STEP_BYTES:
+            message = f"A node has at most {MAX_STEPS:,} steps with results of {MAX_STEP_BYTES:,} bytes in all."
             raise StepFailed(Failed("node_output_too_large", message, retryable=False))
         place = EffectRef(name, self._item)
         known = self._node.effects.get(place) or EffectState()
         if known.status == "open" and effect == "once":
-            known = await self.end(place, _said(self._answer(place, known)))
+            known = await self.end(place, _record_of_report(self._answer(place, known)))
         if known.status in ("free", "open"):
             # One that is sent again is claimed again: whoever is first sends it.
             await self._claim(place, known.claim if known.status == "open" else "")
@@ -143,7 +145,7 @@ class Effects:
         self.now = max(self.now, known.recorded_at)
         self._bytes += len(encode_stored(known.output))
         if known.status == "failed":
-            raise StepFailed(_failed(known))
+            raise StepFailed(_recorded_failure(known))
         # A copy: what the node does with it must not reach the state of the run.
         return deepcopy(known.output)
 
@@ -157,7 +159,7 @@ class Effects:
         """Do it and record it. What it raises is recorded too, and raised by whoever reads the record."""
         try:
             output = await run()
-            failure = TOO_LARGE if is_too_large(output) else None
+            failure = OUTPUT_TOO_LARGE if is_too_large(output) else None
         except NotDone:
             await self.end(place, {})
             raise
@@ -196,22 +198,26 @@ class Effects:
         raise AssertionError("there is always another number")
 
 
-_SAID_FAILED = Failed("effect_failed", "Somebody has said that this failed.", retryable=False)
+_REPORTED_FAILED = Failed("effect_failed", "Somebody has said that this failed.", retryable=False)
 
 
-def _outputs(answer: dict[str, Any]) -> dict[str, Any]:
+def _reported_outputs(answer: dict[str, Any]) -> dict[str, Any]:
     """The outputs that somebody says a node gave."""
     output = answer.get("output")
     return output if is_object(output) else {} if output is None else {"output": output}
 
 
-def _said(answer: dict[str, Any]) -> dict[str, Any]:
+def _record_of_report(answer: dict[str, Any]) -> dict[str, Any]:
     """What is recorded when somebody has said what became of an effect; nothing if it did not happen."""
     if answer["outcome"] == "done":
         return {"output": answer.get("output")}
-    return {"error": error_object(_SAID_FAILED.code, _SAID_FAILED.message)} if answer["outcome"] == "failed" else {}
+    return (
+        {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
+        if answer["outcome"] == "failed"
+        else {}
+    )
 
 
-def _failed(known: EffectState) -> Failed:
+def _recorded_failure(known: EffectState) -> Failed:
     found = known.error or {}
     return Failed(found["code"], found["message"], found.get("details"), retryable=False)

@@ -4,7 +4,7 @@ import logging
 from typing import Any, Final
 
 from weftwork.engine.decide.inputs import Input, NodeAwaitsChildren, NodeCompleted, NodeFailed, NodeSuspended
-from weftwork.engine.node_events import TOO_LARGE, effect_drafts, unaskable
+from weftwork.engine.node_events import OUTPUT_TOO_LARGE, effect_events, interrupt_failure
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import (
     Awaits,
@@ -98,7 +98,7 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
     match outcome:
         case Completed(outputs, effects):
             if is_too_large(outputs):
-                return outcome_input(runtime, state, call, TOO_LARGE)
+                return outcome_input(runtime, state, call, OUTPUT_TOO_LARGE)
             wanted = _drafts(state, node_id, effects)
             if isinstance(wanted, Failed):
                 return outcome_input(runtime, state, call, wanted)
@@ -111,7 +111,7 @@ def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Ou
                 return outcome_input(runtime, state, call, wanted)
             return NodeAwaitsChildren(node_id, wanted, entered, call.last_child_event)
         case Suspended(interrupt, said):
-            wanted = unaskable(interrupt) or _drafts(state, node_id, said)
+            wanted = interrupt_failure(interrupt) or _drafts(state, node_id, said)
             if isinstance(wanted, Failed):
                 return outcome_input(runtime, state, call, wanted)
             return NodeSuspended(node_id, interrupt, entered, wanted)
@@ -128,7 +128,7 @@ def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> t
         return ()
     drafts: list[Draft] = []
     for effect in effects:
-        wanted = effect_drafts(state, node_id, effect)
+        wanted = effect_events(state, node_id, effect)
         if isinstance(wanted, Failed):
             return wanted
         drafts += wanted

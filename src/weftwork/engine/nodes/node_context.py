@@ -13,11 +13,11 @@ import msgspec
 from msgspec import UNSET
 
 from weftwork.engine.decide.inputs import Input, InterruptPassed, ItemsRecorded, VersionRequested
-from weftwork.engine.models.message_media import Unseen
-from weftwork.engine.models.model_calls import Along, Speech
-from weftwork.engine.node_events import TOO_LARGE, Sayings, unaskable
-from weftwork.engine.nodes.concurrency import thread_turn, turn_of
-from weftwork.engine.nodes.effect_ledger import Effects
+from weftwork.engine.models.message_media import UnresolvedMessage
+from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
+from weftwork.engine.node_events import OUTPUT_TOO_LARGE, BufferedEvents, interrupt_failure
+from weftwork.engine.nodes.concurrency import slots_for, thread_slots
+from weftwork.engine.nodes.effect_ledger import EffectLedger
 from weftwork.engine.nodes.node_call import RAISED, part_call, wrong_inputs
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import Media, MediaContent, MediaSent
@@ -116,12 +116,12 @@ class Context:
         self._state = state
         self._call = call
         self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
-        self._effects = Effects(runtime, report, call, node, state.header.owner.tenant, node_id, item)
+        self._effects = EffectLedger(runtime, report, call, node, state.header.owner.tenant, node_id, item)
         self._redactor = redactor
-        self._speech: Speech | None = None
+        self._speech: EntryModelCalls | None = None
         self._place = node_id, item
         self._records = ItemRecords(report, call.node_id, call.entry_sequence)
-        self._sayings = Sayings(report, state, node_id, call.entry_sequence)
+        self._sayings = BufferedEvents(report, state, node_id, call.entry_sequence)
         self._distrusts = False
         self.started_at = self._node.started_at
 
@@ -150,12 +150,12 @@ class Context:
         else:
             part = Context(self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor)
             outcome = await part.take_part(node_type, self._state.header.partition)
-        return TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
+        return OUTPUT_TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
     async def take_part(self, node_type: WaitingNode, partition: str) -> Outcome:
         """Run as an item of a map, whose end the map records."""
-        turn = turn_of(node_type.declaration, partition, self._runtime.limits)
-        await self._runtime.turns.take(turn)
+        turn = slots_for(node_type.declaration, partition, self._runtime.limits)
+        await self._runtime.turns.acquire(turn)
         once = node_type.declaration.effect == "once"
         try:
             outcome = await self.run(node_type)
@@ -165,7 +165,7 @@ class Context:
             log.exception("node raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
             outcome = Failed("node_failed", RAISED, retryable=not once)
         finally:
-            self._runtime.turns.give_back(turn)
+            self._runtime.turns.release(turn)
         if once:
             await self._effects.ended(outcome)
         return outcome
@@ -202,17 +202,17 @@ class Context:
         self._sayings.flush()
         if not plain:
             return await self._effects.step(name, effect, run)
-        turn = thread_turn(self._runtime.limits)
-        await self._runtime.turns.take(turn)
+        turn = thread_slots(self._runtime.limits)
+        await self._runtime.turns.acquire(turn)
         try:
             return await self._effects.step(name, effect, run)
         finally:
-            self._runtime.turns.give_back(turn)
+            self._runtime.turns.release(turn)
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         known = self._call.answers.get(interrupt.key)
         if known is None:
-            if (wrong := unaskable(interrupt)) is not None:
+            if (wrong := interrupt_failure(interrupt)) is not None:
                 raise StepFailed(wrong)
             if interrupt.kind not in NON_BLOCKING_KINDS and instead is UNSET:
                 raise Asking(interrupt)
@@ -253,7 +253,7 @@ class Context:
         )
         while True:
             try:
-                return await self._runtime.nursery.child(self._state, self._call, wanted)
+                return await self._runtime.nursery.prepare(self._state, self._call, wanted)
             except StoreUnavailable:
                 # No fault of the node: it waits, as its run does.
                 await self.sleep_until(self._runtime.clock.now() + AWAY_MS)
@@ -266,7 +266,7 @@ class Context:
         """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
         if source or not self.untrusted:
             told = {"nodeId": self._node_id, **(source or {})}
-            self._sayings.tell(Draft(EXTERNAL_CONTENT, told, self._node_id, content_trust="untrusted"))
+            self._sayings.add(Draft(EXTERNAL_CONTENT, told, self._node_id, content_trust="untrusted"))
             self._sayings.flush()
         self._distrusts = True
 
@@ -275,21 +275,21 @@ class Context:
         return self._runtime.limits
 
     @property
-    def _spoken(self) -> Speech:
+    def _spoken(self) -> EntryModelCalls:
         """Made when it is first needed: few nodes speak to models."""
         if self._speech is None:
             here = self._runtime, self._report, self._sayings, self._state, self._call
-            self._speech = Speech(*here, self._place, self._redactor, lambda: self.untrusted)
+            self._speech = EntryModelCalls(*here, self._place, self._redactor, lambda: self.untrusted)
         return self._speech
 
-    async def generate(self, request: ModelRequest, along: Along) -> ModelAnswer:
+    async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
         # What was said before it stands before it.
         self._sayings.flush()
-        if any(isinstance(message, Unseen) for message in request.messages):
+        if any(isinstance(message, UnresolvedMessage) for message in request.messages):
             # media-49 (RFC 0091, trust): before a model is asked, and whether or not it will be.
             self.distrust()
         answer = await self._spoken.generate(request, along)
-        await self._spoken.show(answer)
+        await self._spoken.emit_generated_media(answer)
         return answer
 
     def kind(self, name: str) -> KindDefinition | None:
@@ -316,7 +316,7 @@ class Context:
         return self._runtime.ids.event_ids(1)[0]
 
     def say(self, effect: AppendLog | EmitEvent) -> None:
-        self._sayings.say(effect)
+        self._sayings.emit(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
         self._sayings.flush()

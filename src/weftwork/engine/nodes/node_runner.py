@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.decide.inputs import Input, NodeFailed, NodeStopped
-from weftwork.engine.nodes.concurrency import Turn, turn_of
+from weftwork.engine.nodes.concurrency import Slots, slots_for
 from weftwork.engine.nodes.node_call import is_once, make_call, outcome_input, raised
 from weftwork.engine.nodes.node_context import Context
 from weftwork.engine.runtime import Runtime
@@ -75,7 +75,7 @@ class _Voice:
         self.silent = False
         self.stopped = False
         """The run told it to end."""
-        self.held: Turn = ()
+        self.held: Slots = ()
 
     def __call__(self, given: Input) -> None:
         if not self.silent:
@@ -163,7 +163,7 @@ class Performer:
     def _give_back(self, voice: _Voice) -> None:
         turn, voice.held = voice.held, ()
         if turn:
-            self._runtime.turns.give_back(turn)
+            self._runtime.turns.release(turn)
 
     def holds(self, node_id: str, entered: int) -> bool:
         """Whether that entry of a node runs here and has not reported its end."""
@@ -199,9 +199,9 @@ class Performer:
         """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
-        turn = turn_of(node_type.declaration, state.header.partition, runtime.limits)
+        turn = slots_for(node_type.declaration, state.header.partition, runtime.limits)
         if turn:
-            if await runtime.turns.take(turn):
+            if await runtime.turns.acquire(turn):
                 began = runtime.clock.now()
             voice.held = turn
         try:

@@ -217,7 +217,7 @@ def test_every_token_that_opens_nothing_is_told_the_same() -> None:
             ]
             nobody = await told(inside, NO_TOKEN)
             assert [await told(inside, url) for url in wrong] == [nobody] * len(wrong)
-            token = assets.token(asset, "text/plain", expires_at=now + 60_000)
+            token = assets.make_token(asset, "text/plain", expires_at=now + 60_000)
             as_question = await inside.call("GET", f"/v1/interrupts/{token}", key="none")
             assert as_question.document["error"] == "interrupt_not_found"
 

@@ -68,8 +68,8 @@ def watch(served: Served, good: int | None = None) -> list[str]:
 
 
 async def large(served: Served) -> str:
-    asset = await served.host.assets.take("live:acme", LARGE, 60_000)
-    return ASSET_PREFIX + served.host.assets.token(asset, "text/plain", expires_at=asset.held_until)
+    asset = await served.host.assets.put("live:acme", LARGE, 60_000)
+    return ASSET_PREFIX + served.host.assets.make_token(asset, "text/plain", expires_at=asset.held_until)
 
 
 def read(port: int, path: str) -> bytes:
@@ -153,7 +153,7 @@ def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: py
     async def work() -> str:
         async with open_inside() as inside:
             url = (await inside.call("POST", UPLOADS, {"a": 1})).document["url"]
-            inside.host.assets.source = fail  # type: ignore[method-assign]
+            inside.host.assets.open = fail  # type: ignore[method-assign]
             answer = await inside.call("GET", path_of(url))
             assert answer.status == 500
             assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
@@ -227,12 +227,12 @@ async def kept(data: bytes, query: str = "", **settings: Any) -> tuple[int, int]
 def test_without_the_cap_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"x" * 300_000
     assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (413, 0)
-    honest: Any = Assets.take
+    honest: Any = Assets.put
 
     async def take(self: Any, partition: str, pieces: Any, held_ms: int, cap: int | None) -> Any:
         return await honest(self, partition, pieces, held_ms, None)
 
-    monkeypatch.setattr(Assets, "take", take)
+    monkeypatch.setattr(Assets, "put", take)
     assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (201, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.definitions import edge, node, plan_of, variable, workflow
 from tests.live import Inside, open_inside
 from weftwork.adapters.nodes.conformance import mock_ai
-from weftwork.engine.models.generation import say
+from weftwork.engine.models.generation import generate_text
 from weftwork.protocol.expressions.reads import References
 from weftwork.protocol.json import schema
 from weftwork.protocol.workflow import node_config
@@ -192,9 +192,9 @@ def test_said_at_once_it_would_be_told_twice(prompts: str, monkeypatch: pytest.M
     async def hasty(context: Any, call: Any, request: Any, said: Any = ()) -> Any:
         for each in said:
             context.say(each)
-        return await say(context, call, request)
+        return await generate_text(context, call, request)
 
-    monkeypatch.setattr(mock_ai, "say", hasty)
+    monkeypatch.setattr(mock_ai, "generate_text", hasty)
     assert len(told(entered_twice(prompts, MOCK_AI), "prompt.composed")) == 2
 
 

@@ -28,7 +28,7 @@ SUPPORTED = "host.aiEnvelope.supported"
 def test_the_seam_judges_and_projects_with_the_live_functions() -> None:
     assert accept is accept is acceptor.accept
     assert outcome_events is handling.outcome_events
-    assert "accept(" in inspect.getsource(envelope_gate.Gate.judge)
+    assert "accept(" in inspect.getsource(envelope_gate.EnvelopeGate.judge)
 
 
 def ask(documents: list[Any], toggled: bool | None = None, **body: Any) -> list[Any]:

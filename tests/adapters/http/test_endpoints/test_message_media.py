@@ -9,7 +9,7 @@ import pytest
 
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Inside, open_inside
 from weftwork.engine.media.assets import Assets
-from weftwork.engine.models.message_media import Perception
+from weftwork.engine.models.message_media import MessageMedia
 from weftwork.protocol.json import schema
 from weftwork.protocol.media.asset_references import media_ref
 
@@ -29,7 +29,7 @@ async def shown(inside: Inside, *parts: Any, key: str = KEY, **more: Any) -> Ans
 
 async def kept(inside: Inside, key: str = KEY, data: bytes = PNG) -> str:
     partition = inside.host.keyring.authenticate(key).partition
-    return media_ref((await inside.host.assets.take(partition, data)).sha256)
+    return media_ref((await inside.host.assets.put(partition, data)).sha256)
 
 
 @pytest.mark.rule("media-51")
@@ -159,7 +159,7 @@ def test_a_url_of_the_host_opens_what_the_caller_has(place: str) -> None:
 
             async def own(key: str) -> Any:
                 partition = inside.host.keyring.authenticate(key).partition
-                asset = await assets.take(partition, PNG + key.encode())
+                asset = await assets.put(partition, PNG + key.encode())
                 url = assets.url(asset, "image/png", expires_at=2**45, prefix=place)
                 assert url.startswith("https://host.example/")
                 return {**IMAGE, "url": url}
@@ -245,7 +245,7 @@ def test_without_the_look_at_the_token_urls_of_others_would_open(monkeypatch: py
         _, asset = await self._assets.opened(url.rpartition("/")[2])
         return await self._lazily(part, self._assets, asset)
 
-    monkeypatch.setattr(Perception, "_own", own)  # sabotage
+    monkeypatch.setattr(MessageMedia, "_resolve_own_url", own)  # sabotage
     with pytest.raises(AssertionError):
         test_a_url_of_the_host_opens_what_the_caller_has("/v1/host/weftwork/assets/")
 
@@ -253,13 +253,13 @@ def test_without_the_look_at_the_token_urls_of_others_would_open(monkeypatch: py
 def test_the_seam_and_nodes_look_with_the_same_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a copy: what is broken in one is broken in the other."""
     seen: list[str] = []
-    look = Perception.look
+    look = MessageMedia.resolve
 
     async def watched(self: Any, request: Any, offered: Any) -> Any:
         seen.append(request.node_id)
         return await look(self, request, offered)
 
-    monkeypatch.setattr(Perception, "look", watched)
+    monkeypatch.setattr(MessageMedia, "resolve", watched)
 
     async def work() -> None:
         part = {**IMAGE, "data": base64.b64encode(PNG).decode()}

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import FAULT, TYPES, RunScope, Scope, call, outcome
 from weftwork.adapters.nodes.ai import call_prompt, chat_completion, generate_envelope, model_request, structured_output
-from weftwork.engine.models.generation import Filled, Spoken, Typed
-from weftwork.engine.models.message_media import Unseen
-from weftwork.engine.models.model_request import BEGIN
+from weftwork.engine.models.generation import GeneratedEnvelope, GeneratedText, GeneratedValue
+from weftwork.engine.models.message_media import UnresolvedMessage
+from weftwork.engine.models.model_request import START_MESSAGE
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall
@@ -40,10 +40,10 @@ class Asked:
         self.given: list[tuple[Any, ...]] = []
         self.failure: Failed | None = None
         answers: list[tuple[Any, str, Any]] = [
-            (call_prompt, "say", Spoken(ANSWER, ())),
-            (chat_completion, "say", Spoken(ANSWER, ())),
-            (structured_output, "fill", Filled({"valid": True}, ANSWER)),
-            (generate_envelope, "typed", Typed(ACCEPTED, ANSWER, ())),
+            (call_prompt, "generate_text", GeneratedText(ANSWER, ())),
+            (chat_completion, "generate_text", GeneratedText(ANSWER, ())),
+            (structured_output, "generate_value", GeneratedValue({"valid": True}, ANSWER)),
+            (generate_envelope, "generate_envelope", GeneratedEnvelope(ACCEPTED, ANSWER, ())),
         ]
         for module, name, answer in answers:
             monkeypatch.setattr(module, name, self._answering(answer))
@@ -203,7 +203,7 @@ def test_what_is_no_text_is_never_left_out_in_silence(asked: Asked, kind: str, p
     assert isinstance(ran(kind, {"outputSchema": {}}, {"messages": messages}), Completed)
     first, second = asked.request.messages
     assert first == Message("user", "Hello")
-    assert isinstance(second, Unseen)
+    assert isinstance(second, UnresolvedMessage)
     assert (second.text, second.parts) == ("See", tuple(content))
 
 
@@ -235,7 +235,7 @@ def test_media_stand_beside_what_is_asked(asked: Asked, kind: str, config: Any, 
     for said in ({"input": "Hello"}, {}):
         ran(kind, {**base, "media": config}, {**said, **inputs})
         (message,) = asked.given.pop()[0].messages
-        assert isinstance(message, Unseen)
+        assert isinstance(message, UnresolvedMessage)
         text = [{"type": "text", "text": "Hello"}] if said else []
         assert list(message.parts) == [*text, *parts]
         assert message.text == said.get("input", "")
@@ -251,7 +251,7 @@ def test_media_go_to_the_end_of_a_conversation(asked: Asked) -> None:
         ran("chatCompletion", {}, {"messages": messages, "media": MEDIA})
         found = asked.given.pop()[0].messages
         assert [each.role for each in found] == roles
-        assert [isinstance(each, Unseen) for each in found] == [False] * (len(roles) - 1) + [True]
+        assert [isinstance(each, UnresolvedMessage) for each in found] == [False] * (len(roles) - 1) + [True]
 
 
 def test_a_schema_is_filled(asked: Asked) -> None:
@@ -287,7 +287,7 @@ def test_an_envelope_is_generated(asked: Asked) -> None:
 def test_a_system_prompt_alone_is_enough_for_an_envelope(asked: Asked) -> None:
     ran("generateEnvelope", {"envelopeType": "error", "systemPrompt": "Fail."})
     ((request, kind, _),) = asked.given
-    assert (request.system, request.messages) == ("Fail.", (Message("user", BEGIN),))
+    assert (request.system, request.messages) == ("Fail.", (Message("user", START_MESSAGE),))
     assert kind == "error"
 
 

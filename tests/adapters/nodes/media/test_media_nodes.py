@@ -11,7 +11,7 @@ from tests.adapters.nodes.fake_context import TYPES, Context, RunScope, call, ou
 from tests.harness.definitions import edge, node, workflow
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.nodes.conformance.conformance_nodes import LEAST_MEDIA, media_bytes
-from weftwork.engine.models.model_calls import Speech
+from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.ports.media import MediaSent
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.limits import Limits
@@ -212,12 +212,12 @@ def test_a_crash_anywhere_shows_nothing_twice() -> None:
 
 
 def test_without_its_record_a_crash_shows_something_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    emit, count = Speech.emit_media, iter(range(10**6))
+    emit, count = EntryModelCalls.emit_media, iter(range(10**6))
 
     async def forgetful(self: Any, sent: MediaSent, turn: str, *more: Any) -> Any:
         return await emit(self, sent, f"{next(count)}", *more)
 
-    monkeypatch.setattr(Speech, "emit_media", forgetful)
+    monkeypatch.setattr(EntryModelCalls, "emit_media", forgetful)
     assert any(len(each) > 2 for each in shown_in_crashes())
 
 

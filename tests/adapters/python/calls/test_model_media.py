@@ -6,7 +6,7 @@ import pytest
 
 import weftwork
 from tests.harness.definitions import node, workflow
-from weftwork.engine.models.model_calls import Speech
+from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.ports.models import MediaPart, ModelRequest
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.testing import Asset, FakeModel, FakeOutbound, UnexpectedRequest, crash_everywhere, run_node
@@ -124,13 +124,13 @@ def test_a_recorded_answer_survives_the_end_of_the_picture() -> None:
 
 
 def test_if_replays_looked_too_the_picture_would_have_to_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    generate = Speech.generate
+    generate = EntryModelCalls.generate
 
     async def looking(self: Any, request: ModelRequest, along: Any) -> Any:
         await self._perception.look(request, ALL)
         return await generate(self, request, along)
 
-    monkeypatch.setattr(Speech, "generate", looking)  # sabotage
+    monkeypatch.setattr(EntryModelCalls, "generate", looking)  # sabotage
     with pytest.raises((AssertionError, UnexpectedRequest, RuntimeError)):
         test_a_recorded_answer_survives_the_end_of_the_picture()
 

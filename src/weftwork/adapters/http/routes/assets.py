@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.engine.media.assets import DAY_MS, SHOWN_MS, Assets, too_many_bytes
+from weftwork.engine.media.assets import DAY_MS, LISTING_URL_MS, Assets, upload_too_large
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset
 from weftwork.ports.storage.blobs import BlobSource
@@ -81,7 +81,7 @@ class AssetRoutes:
         self, request: Request, asset: Asset, headers: Headers, status: int, part: ByteRange, only_head: bool
     ) -> None:
         """media-31 (host): at the pace of the client, whole or broken off; the bytes are let go of in every case."""
-        source = await self._assets.source(asset)
+        source = await self._assets.open(asset)
         try:
             length = part.stop - part.start
             await request.out.start(status, [*headers, (b"content-length", b"%d" % length)])
@@ -122,7 +122,7 @@ class AssetRoutes:
             "createdAt": iso(asset.created_at),
             "heldUntil": iso(asset.held_until),
             "runs": found.runs,
-            "url": self._assets.url(asset, asset.media_type, expires_at=self._clock.now() + SHOWN_MS),
+            "url": self._assets.url(asset, asset.media_type, expires_at=self._clock.now() + LISTING_URL_MS),
         }
 
 
@@ -171,7 +171,7 @@ class AssetUpload:
         expected = _expected(request)
         declared = request.headers.get(b"content-length")
         if declared is not None and int(declared) > request.cap:
-            raise too_many_bytes(request.cap)
+            raise upload_too_large(request.cap)
         partition = request.caller.partition
         if self._busy[partition] >= AT_ONCE:
             message = f"The tenant has {AT_ONCE} uploads under way."
@@ -179,13 +179,13 @@ class AssetUpload:
         self._busy[partition] += 1
         try:
             async with aclosing(_checked(request, expected)) as pieces:
-                asset = await self._assets.take(partition, pieces, days * DAY_MS, request.cap)
+                asset = await self._assets.put(partition, pieces, days * DAY_MS, request.cap)
         finally:
             self._busy[partition] -= 1
             if not self._busy[partition]:
                 del self._busy[partition]
         media_type = resolve_media_type(_declared(request), asset.media_type)
-        until = self._assets.until(asset, days * DAY_MS)
+        until = self._assets.url_expiry(asset, days * DAY_MS)
         url = self._assets.url(asset, media_type, name=name, expires_at=until)
         document: dict[str, Any] = {
             "mediaRef": media_ref(asset.sha256),

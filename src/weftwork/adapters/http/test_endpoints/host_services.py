@@ -15,7 +15,7 @@ import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.media.assets import Assets
-from weftwork.engine.models.message_media import CODES, Perception, given_message, modalities_of
+from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia, input_modalities, make_message
 from weftwork.ports import outbound
 from weftwork.ports.models import ModelRequest, Models, ProviderFault, TextPart
 from weftwork.ports.node_outcome import Failed, StepFailed
@@ -29,7 +29,7 @@ from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
 
-_WIRE: Final = {mine: wire for wire, mine in CODES.items()} | {"unsupported_modality": "unsupported_modality"}
+_WIRE: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {"unsupported_modality": "unsupported_modality"}
 
 
 class AiSeam:
@@ -45,12 +45,12 @@ class AiSeam:
         """media-51 (RFC 0091): what a model would take, and why it does not take the rest."""
         document = await request.document()
         schema.require("ai-call", document)
-        messages = tuple(given_message(each["role"], each["content"]) for each in document["messages"])
+        messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
         wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
-        perception = Perception(self._assets, self._outbound, request.caller.partition, self._most)
+        perception = MessageMedia(self._assets, self._outbound, request.caller.partition, self._most)
         try:
             provider = self._models.find(wanted)
-            seen = await perception.look(wanted, modalities_of(provider, wanted.model))
+            seen = await perception.resolve(wanted, input_modalities(provider, wanted.model))
         except ProviderFault as fault:
             raise invalid(fault.message, "/provider", code=fault.code) from None
         except StepFailed as failed:
@@ -131,10 +131,10 @@ class MediaSeam:
             raise invalid("contentBase64 is no base64.", "/contentBase64") from None
         # A whole number may be written with a fraction of zero.
         held_ms = int(document.get("ttlSeconds", TTL_SECONDS)) * 1000
-        asset = await self._assets.take(request.caller.partition, data, held_ms, self._limits.max_upload_bytes)
+        asset = await self._assets.put(request.caller.partition, data, held_ms, self._limits.max_upload_bytes)
         media_type = resolve_media_type(document["contentType"].split(";")[0].strip().lower(), asset.media_type)
-        until = self._assets.until(asset, held_ms)
-        token = self._assets.token(asset, media_type, expires_at=until)
+        until = self._assets.url_expiry(asset, held_ms)
+        token = self._assets.make_token(asset, media_type, expires_at=until)
         url = self._assets.base + SAMPLE_ASSET_PREFIX + token
         answer = {"url": url, "bytes": asset.size, "token": token, "expiresAt": iso(until)}
         return json_response(201, answer, [(b"location", url.encode())])

@@ -20,7 +20,7 @@ from weftwork.adapters.nodes.ai.model_request import (
 from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
 from weftwork.adapters.nodes.call_inputs import faulty
 from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports
-from weftwork.engine.models.generation import say
+from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -44,7 +44,7 @@ async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTe
         return UNMET
     messages = shown((Message("user", told.asked(prompt or "")),), media)
     request = request_of(call, messages, told.instructed(system))
-    spoken = await say(context, call, request, told.said)
+    spoken = await generate_text(context, call, request, told.said)
     if isinstance(spoken, Failed):
         return spoken
     text = spoken.answer.text

@@ -13,7 +13,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     asked,
 )
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports
-from weftwork.engine.models.generation import say
+from weftwork.engine.models.generation import generate_text
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -23,7 +23,7 @@ async def _chat(call: NodeCall, context: NodeContext) -> Outcome:
     request = asked(call)
     if isinstance(request, Failed):
         return request
-    spoken = await say(context, call, request)
+    spoken = await generate_text(context, call, request)
     if isinstance(spoken, Failed):
         return spoken
     text = spoken.answer.text

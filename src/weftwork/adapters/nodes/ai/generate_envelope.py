@@ -18,8 +18,8 @@ from weftwork.adapters.nodes.ai.model_request import (
 )
 from weftwork.adapters.nodes.call_inputs import faulty
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, name, notes, ports, template
-from weftwork.engine.models.generation import typed
-from weftwork.engine.models.model_request import BEGIN
+from weftwork.engine.models.generation import generate_envelope
+from weftwork.engine.models.model_request import START_MESSAGE
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -38,9 +38,9 @@ async def _generate(call: NodeCall, context: NodeContext) -> Outcome:
         return faulty(fault)
     if message is None and not system and not media:
         return UNMET
-    said = Message("user", message or ("" if media else BEGIN))
+    said = Message("user", message or ("" if media else START_MESSAGE))
     request = request_of(call, shown((said,), media), system)
-    made = await typed(context, call, request, call.config["envelopeType"], call.contract)
+    made = await generate_envelope(context, call, request, call.config["envelopeType"], call.contract)
     if isinstance(made, Failed):
         return made
     accepted = made.accepted

@@ -6,15 +6,15 @@ import msgspec
 
 from weftwork.adapters.nodes.call_inputs import faulty, render
 from weftwork.adapters.nodes.schemas import Schema, name, ports, template, whole
-from weftwork.engine.models.message_media import given_message, with_media
+from weftwork.engine.models.message_media import add_media, make_message
 from weftwork.engine.models.model_request import (
     MAX_MESSAGES,
-    MAX_NAME,
-    MAX_STOP,
-    MAX_STOPS,
+    MAX_MODEL_NAME,
+    MAX_STOP_SEQUENCE_CHARS,
+    MAX_STOP_SEQUENCES,
     MAX_TOKENS,
-    enquiry,
     finish_reason,
+    make_model_request,
 )
 from weftwork.ports.models import Message, ModelRequest, Role
 from weftwork.ports.node_outcome import Failed
@@ -29,13 +29,13 @@ _PART: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"
 
 MODEL: Final[dict[str, Schema]] = {
     "provider": name("Who answers; the host's first provider if nobody says."),
-    "model": name("The model; the provider's usual one if nobody says.", MAX_NAME),
+    "model": name("The model; the provider's usual one if nobody says.", MAX_MODEL_NAME),
     "temperature": {"type": "number", "minimum": 0, "maximum": 2, "description": "How freely it answers."},
     "maxTokens": whole(1, MAX_TOKENS, "The longest answer."),
     "stopSequences": {
         "type": "array",
-        "maxItems": MAX_STOPS,
-        "items": {"type": "string", "minLength": 1, "maxLength": MAX_STOP},
+        "maxItems": MAX_STOP_SEQUENCES,
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_STOP_SEQUENCE_CHARS},
         "description": "Texts at which an answer ends.",
     },
 }
@@ -144,7 +144,7 @@ def asked(call: NodeCall) -> ModelRequest | Failed:
 
 def request_of(call: NodeCall, messages: tuple[Message, ...], system: str) -> ModelRequest:
     """Who answers and how; what the run's options say wins over the node's config."""
-    return enquiry(call, call.config, messages, system)
+    return make_model_request(call, call.config, messages, system)
 
 
 def rendered(call: NodeCall, text: str) -> str:
@@ -208,8 +208,8 @@ def _fenced_part(part: Any) -> Any:
 def shown(messages: tuple[Message, ...], media: list[Any]) -> tuple[Message, ...]:
     """The conversation with these parts at its end, as said by the user."""
     if messages and messages[-1].role == "user":
-        return (*messages[:-1], with_media(messages[-1], media))
-    return (*messages, with_media(Message("user", ""), media)) if media else messages
+        return (*messages[:-1], add_media(messages[-1], media))
+    return (*messages, add_media(Message("user", ""), media)) if media else messages
 
 
 def messages_of(call: NodeCall) -> tuple[Message, ...] | Failed:
@@ -228,7 +228,7 @@ def messages_of(call: NodeCall) -> tuple[Message, ...] | Failed:
     for given in call.inputs["messages"]:
         # Nobody outside gives a model orders, whatever role they claim.
         role: Role = "user" if outside and given["role"] == "system" else given["role"]
-        found.append(given_message(role, given["content"], wrap))
+        found.append(make_message(role, given["content"], wrap))
     return shown(tuple(found), media)
 
 

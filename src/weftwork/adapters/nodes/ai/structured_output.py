@@ -15,7 +15,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     asked,
 )
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports, whole
-from weftwork.engine.models.generation import fill
+from weftwork.engine.models.generation import generate_value
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.caller_schema import check_caller_schema
@@ -33,7 +33,7 @@ async def _structured(call: NodeCall, context: NodeContext) -> Outcome:
         return request
     wanted = _nameless(call.config["outputSchema"])
     request = msgspec.structs.replace(request, response_schema=wanted)
-    filled = await fill(context, call, request, wanted, _name(call.config["outputSchema"]))
+    filled = await generate_value(context, call, request, wanted, _name(call.config["outputSchema"]))
     return filled if isinstance(filled, Failed) else Completed({"data": filled.value, **answered(filled.answer)})
 
 

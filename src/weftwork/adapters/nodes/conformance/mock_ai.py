@@ -5,7 +5,7 @@ from typing import Any, Final
 from weftwork.adapters.nodes.ai.model_request import fenced
 from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
 from weftwork.adapters.nodes.schemas import closed, fixed, notes
-from weftwork.engine.models.generation import say
+from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -35,7 +35,7 @@ async def _mock_ai(call: NodeCall, context: NodeContext, templates: PromptTempla
         run_id=call.run_id,
         mock=call.configurable.get("mockProvider"),
     )
-    spoken = await say(context, call, request, told.said)
+    spoken = await generate_text(context, call, request, told.said)
     if isinstance(spoken, Failed):
         return spoken
     return Completed({"text": spoken.answer.text, "output": spoken.answer.text})

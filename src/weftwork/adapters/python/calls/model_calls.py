@@ -15,8 +15,8 @@ from weftwork.adapters.python.calls.prompts import Prompt, Shape
 from weftwork.adapters.python.errors import NodeError, misused, node_error
 from weftwork.adapters.python.node_tasks import Branch, branch
 from weftwork.adapters.python.values import converted
-from weftwork.engine.models.generation import fill, say, typed
-from weftwork.engine.models.model_request import BEGIN, enquiry, finish_reason
+from weftwork.engine.models.generation import generate_envelope, generate_text, generate_value
+from weftwork.engine.models.model_request import START_MESSAGE, finish_reason, make_model_request
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Asking, Failed, NodeEffect, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
@@ -93,10 +93,12 @@ class Models:
         """A text, or a value of the shape. Raises NodeError or Asking."""
         request = msgspec.structs.replace(self._request(prompt), stream=stream)
         if shape is None:
-            spoken = await self._made(voice, lambda context: say(context, self._call, request))
+            spoken = await self._made(voice, lambda context: generate_text(context, self._call, request))
             return _answer(spoken.answer, None)
         request = msgspec.structs.replace(request, response_schema=shape.document)
-        filled = await self._made(voice, lambda context: fill(context, self._call, request, shape.document, shape.name))
+        filled = await self._made(
+            voice, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
+        )
         try:
             return _answer(filled.answer, converted(filled.value, shape.kind))
         except msgspec.ValidationError:
@@ -106,8 +108,8 @@ class Models:
         """An envelope of a kind. Raises NodeError or Asking."""
         call, request = self._call, self._request(prompt)
         if not prompt.messages:
-            request = msgspec.structs.replace(request, messages=(Message("user", BEGIN),))
-        made = await self._made(voice, lambda context: typed(context, call, request, kind, call.contract))
+            request = msgspec.structs.replace(request, messages=(Message("user", START_MESSAGE),))
+        made = await self._made(voice, lambda context: generate_envelope(context, call, request, kind, call.contract))
         accepted, answer = made.accepted, made.answer
         payload = converted(accepted.payload, Any)
         return Envelope(
@@ -120,7 +122,7 @@ class Models:
             task.cancel()
 
     def _request(self, prompt: Prompt) -> ModelRequest:
-        return enquiry(self._call, prompt.given, prompt.messages, prompt.system)
+        return make_model_request(self._call, prompt.given, prompt.messages, prompt.system)
 
     async def _made(self, voice: str, make: Callable[[NodeContext], Awaitable[T | Failed]]) -> T:
         self.check()

@@ -12,8 +12,14 @@ from weftwork.adapters.python.calls.media import Media, MediaContent
 from weftwork.adapters.python.declaration.type_schemas import is_record, object_of
 from weftwork.adapters.python.errors import misused
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
-from weftwork.engine.models.message_media import given_message, with_media
-from weftwork.engine.models.model_request import MAX_MESSAGES, MAX_NAME, MAX_STOP, MAX_STOPS, MAX_TOKENS
+from weftwork.engine.models.message_media import add_media, make_message
+from weftwork.engine.models.model_request import (
+    MAX_MESSAGES,
+    MAX_MODEL_NAME,
+    MAX_STOP_SEQUENCE_CHARS,
+    MAX_STOP_SEQUENCES,
+    MAX_TOKENS,
+)
 from weftwork.ports.models import Message, Role
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.values import is_object
@@ -99,7 +105,7 @@ def prompt_of(name: str, prompt: Any, messages: Any, system: Any, media: Any = (
     shown = parts_of(name, media)
     if shown:
         last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
-        listed.append(with_media(last, shown))
+        listed.append(add_media(last, shown))
     if len(listed) > MAX_MESSAGES:
         raise misused(f"{name} takes up to {MAX_MESSAGES:,} messages.")
     return Prompt(tuple(listed), told, _given(name, **wishes))
@@ -120,7 +126,7 @@ def _message(what: str, given: Any) -> Message:
         raise misused(f"{what} is no object with role and content.")
     if given["role"] not in ROLES:
         raise misused(f"{what} needs one of the roles {', '.join(ROLES)}.")
-    message = given_message(given["role"], content_of(what, given["content"]))
+    message = make_message(given["role"], content_of(what, given["content"]))
     _text(what, message.text)
     return message
 
@@ -137,8 +143,10 @@ def _given(
     name: str, provider: Any = None, model: Any = None, temperature: Any = None, max_tokens: Any = None, stop: Any = ()
 ) -> dict[str, Any]:
     for what, value in (("provider", provider), ("model", model)):
-        if value is not None and not (isinstance(value, str) and 0 < len(value) <= MAX_NAME and is_storable(value)):
-            raise misused(f"{name} takes {what} as a text of 1 to {MAX_NAME} characters.")
+        if value is not None and not (
+            isinstance(value, str) and 0 < len(value) <= MAX_MODEL_NAME and is_storable(value)
+        ):
+            raise misused(f"{name} takes {what} as a text of 1 to {MAX_MODEL_NAME} characters.")
     # Compared this way round, so that what is no number fails too.
     if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
         raise misused(f"{name} takes temperature as a number from 0 to 2.")
@@ -147,8 +155,12 @@ def _given(
     ):
         raise misused(f"{name} takes max_tokens as an integer from 1 to {MAX_TOKENS:,}.")
     stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
-    if len(stops) > MAX_STOPS or not all(isinstance(each, str) and 0 < len(each) <= MAX_STOP for each in stops):
-        raise misused(f"{name} takes stop as up to {MAX_STOPS} texts of 1 to {MAX_STOP} characters.")
+    if len(stops) > MAX_STOP_SEQUENCES or not all(
+        isinstance(each, str) and 0 < len(each) <= MAX_STOP_SEQUENCE_CHARS for each in stops
+    ):
+        raise misused(
+            f"{name} takes stop as up to {MAX_STOP_SEQUENCES} texts of 1 to {MAX_STOP_SEQUENCE_CHARS} characters."
+        )
     wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
     return {**{what: value for what, value in wishes.items() if value is not None}, "stopSequences": stops}
 
