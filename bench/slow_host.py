@@ -14,7 +14,7 @@ SLOWDOWN: Final = 50
 
 
 def stretch() -> None:
-    live_run.TURN_MS *= SLOWDOWN  # pyright: ignore[reportConstantRedefinition]
+    live_run.MAX_BATCH_MS *= SLOWDOWN  # pyright: ignore[reportConstantRedefinition]
     sys.setswitchinterval(sys.getswitchinterval() * SLOWDOWN)
 
 

@@ -16,7 +16,7 @@ from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.system import faults
 from weftwork.cli.main import main
 from weftwork.engine.host.executor import Executor
-from weftwork.engine.nodes.node_context import Context
+from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.run import activity, live_run
 from weftwork.ports.storage.event_log import Created
 from weftwork.protocol.wire.streams import Cursor
@@ -63,13 +63,13 @@ def repeating() -> None:
 
 def tardy() -> None:
     """A wait begins anew when its node is entered again."""
-    begin = Context.__init__
+    begin = EntryContext.__init__
 
     def anew(self: Any, runtime: Any, *rest: Any, **named: Any) -> None:
         begin(self, runtime, *rest, **named)
         self.started_at = runtime.clock.now()
 
-    Context.__init__ = anew  # type: ignore[method-assign]
+    EntryContext.__init__ = anew  # type: ignore[method-assign]
 
 
 def restless() -> None:

@@ -231,7 +231,7 @@ class Bench:
     ) -> Any:
         """How the run stands once somebody has answered; the run itself if it is over."""
         given = AnswerReceived(node_id, value, by, self.clock.now(), interrupt_id)
-        return await self.executor.ask(key, given, None)
+        return await self.executor.request(key, given, None)
 
     async def cancel(self, key: RunKey, reason: str | None = None) -> Any:
         return await self.executor.cancel(key, reason, None)

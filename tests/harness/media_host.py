@@ -91,7 +91,9 @@ def sending(*documents: Any) -> WaitingNode:
     """A node whose model sends these envelopes."""
 
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
-        found = [outcome_document(await context.emit(each, Emission("0", at))) for at, each in enumerate(documents)]
+        found = [
+            outcome_document(await context.emit_envelope(each, Emission("0", at))) for at, each in enumerate(documents)
+        ]
         return Completed({"shown": found})
 
     return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)

@@ -183,7 +183,7 @@ def test_many_that_wait_are_in_nobodys_memory(tmp_path: Path) -> None:
 
 
 def test_a_host_that_keeps_them_in_memory_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LiveRun, "rest", lambda self: None)
+    monkeypatch.setattr(LiveRun, "park_if_idle", lambda self: None)
     with pytest.raises(AssertionError, match="200 runs are in memory"):
         waiting(tmp_path / "data", 200)
 

@@ -15,7 +15,7 @@ from weftwork.adapters.sqlite.definitions import _get as get_definition
 from weftwork.adapters.sqlite.idempotency import recall
 from weftwork.adapters.sqlite.run_queries import find_run, list_runs, read_events, read_hidden
 from weftwork.engine.api.runs import RunOutcome
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.fold.state import RunState
@@ -147,7 +147,7 @@ def _folded(state: RunState, events: list[Event]) -> tuple[Projection, list[Stat
     if redactor is not None:
         redactor.learn_inputs(state.inputs)
         redactor.learn_state(state)
-    made = Append(state, redactor, 0).batch(SequentialIds(), None)
+    made = BatchBuilder(state, redactor, 0).build(SequentialIds(), None)
     last = msgspec.json.decode(events[-1].payload) if state.is_terminal else {}
     shown = {name: encode_stored(last[name]) for name in ("error", "outputs") if name in last}
     return msgspec.structs.replace(made.projection, **shown), sorted(made.rows, key=repr)

@@ -207,7 +207,7 @@ async def through(folder: Path, disk: Disk, working: int) -> tuple[int, dict[str
     ("guard", "without"),
     [
         ("weftwork.adapters.sqlite.database.writer.OUTAGES", ()),
-        ("weftwork.engine.run.live_run.LiveRun._rewind", None),
+        ("weftwork.engine.run.live_run.LiveRun._reload", None),
     ],
 )
 def test_without_a_guard_a_failing_disk_is_felt(

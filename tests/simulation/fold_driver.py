@@ -13,7 +13,7 @@ from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.engine.decide.decision import RunBounds
 from weftwork.engine.decide.inputs import AnswerReceived, Input, NodeFailed, RetryDue, Step
 from weftwork.engine.decide.transitions import decide
-from weftwork.engine.nodes.node_call import make_call, outcome_input
+from weftwork.engine.nodes.node_call import input_of_outcome, make_call
 from weftwork.ports.nodes import InstantNode
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
@@ -44,7 +44,7 @@ def outcome(state: RunState, node_id: str) -> Input:
         failures = state.nodes[node_id].failures
         call = msgspec.structs.replace(call, inputs={**call.inputs, "failures": failures})
     runtime: Any = _Ids
-    return outcome_input(runtime, state, call, RUN[type_id](call))
+    return input_of_outcome(runtime, state, call, RUN[type_id](call))
 
 
 def answer_to(node_id: str) -> Any:

@@ -171,7 +171,7 @@ class Gated:
 
     async def ask(self, given: Input) -> None:
         """Ask something of the run. Whatever the answer is, the log tells what came of it."""
-        asked = asyncio.create_task(self.bench.executor.ask(self.key, given, None))
+        asked = asyncio.create_task(self.bench.executor.request(self.key, given, None))
         asked.add_done_callback(_heard)
         await quiet()
 

@@ -116,7 +116,7 @@ def lose_answers(document: dict[str, Any]) -> None:
 def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a node says of an entry that is over is taken for the present one."""
     lose_answers(COUNTING)
-    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
+    monkeypatch.setattr(Inbox, "drop_stale", lambda self, state: None)
     monkeypatch.setattr(transitions, "is_running", lambda state, node_id, entered: node_id in state.running)
     with pytest.raises(AssertionError):
         lose_answers(COUNTING)
@@ -125,8 +125,10 @@ def test_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 def test_a_host_that_waits_for_word_of_an_older_round_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Word of an entry that is over counts as word of the present one, so nobody enters the node again."""
     kinds = NodeCompleted | NodeFailed
-    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
-    monkeypatch.setattr(Inbox, "reported", lambda self, state: {i.node_id for i in self._items if isinstance(i, kinds)})
+    monkeypatch.setattr(Inbox, "drop_stale", lambda self, state: None)
+    monkeypatch.setattr(
+        Inbox, "reported_nodes", lambda self, state: {i.node_id for i in self._items if isinstance(i, kinds)}
+    )
     with pytest.raises(AssertionError):
         lose_answers(COUNTING)
 
@@ -135,7 +137,7 @@ def test_a_host_that_forgot_what_ran_would_be_seen(monkeypatch: pytest.MonkeyPat
     expected = expected_of(LOOP)
     check_crashes(LOOP, expected, 3)
     monkeypatch.setattr(
-        "weftwork.engine.run.activity.Activity.enter", lambda self, state, reported, cold, orphans: True
+        "weftwork.engine.run.activity.Activity.take_up", lambda self, state, reported, cold, orphans: True
     )
     with pytest.raises(AssertionError):
         check_crashes(LOOP, expected, 3)

@@ -92,11 +92,11 @@ def test_a_live_run_that_left_its_log_would_be_seen(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_row_that_was_not_written_again_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = append.Append._rows
+    honest = append.BatchBuilder._rows
 
-    def rows(self: append.Append) -> Any:
+    def rows(self: append.BatchBuilder) -> Any:
         return tuple(row for row in honest(self) if row.name != "b")
 
-    monkeypatch.setattr(append.Append, "_rows", rows)
+    monkeypatch.setattr(append.BatchBuilder, "_rows", rows)
     with pytest.raises(AssertionError):
         run(lambda: check_run(LOOP, 1))

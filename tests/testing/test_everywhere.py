@@ -92,7 +92,9 @@ def test_one_crash_anywhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_host_that_repeats_without_asking_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effect_ledger.EffectLedger, "_answer", lambda self, place, known: {"outcome": "again"})
+    monkeypatch.setattr(
+        effect_ledger.EffectLedger, "_reported_outcome", lambda self, place, known: {"outcome": "again"}
+    )
     document, wanted = GRAPHS[name]
     tried = [dict(TOUCHED) for _ in crash_everywhere(document, nodes=NODES, fresh=TOUCHED.clear)]
     assert any(touched != wanted for touched in tried)

@@ -92,7 +92,9 @@ def test_a_counter_beside_the_step_is_noticed() -> None:
 
 
 def test_a_host_that_repeats_without_asking_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effect_ledger.EffectLedger, "_answer", lambda self, place, known: {"outcome": "again"})
+    monkeypatch.setattr(
+        effect_ledger.EffectLedger, "_reported_outcome", lambda self, place, known: {"outcome": "again"}
+    )
     assert max(inside for _, inside, _ in everywhere(charge)) > 1
 
 

@@ -133,13 +133,13 @@ MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
 class BufferedEvents:
     """Committed soon: all that is said in one turn of the loop goes into one append."""
 
-    __slots__ = ("_buffer", "_bytes", "_count", "_entered", "_node_id", "_report", "_state")
+    __slots__ = ("_buffer", "_bytes", "_count", "_entry_sequence", "_node_id", "_report", "_state")
 
     def __init__(self, report: Callable[[Input], None], state: RunState, node_id: str, entered: int) -> None:
         self._report = report
         self._state = state
         self._node_id = node_id
-        self._entered = entered
+        self._entry_sequence = entered
         self._buffer: list[Draft] = []
         self._count = 0
         self._bytes = 0
@@ -167,4 +167,4 @@ class BufferedEvents:
         """Whatever comes next stands after what was said so far."""
         if self._buffer:
             said, self._buffer = tuple(self._buffer), []
-            self._report(NodeEmitted(self._node_id, said, self._entered))
+            self._report(NodeEmitted(self._node_id, said, self._entry_sequence))

@@ -168,11 +168,11 @@ class NodeContext(Protocol):
         """
         ...
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         """Something for those who follow the run: committed soon, in order, and before the node's end."""
         ...
 
-    async def child(
+    async def prepare_child(
         self,
         key: str,
         workflow_id: str,
@@ -192,7 +192,7 @@ class NodeContext(Protocol):
         """
         ...
 
-    def event_id(self) -> str:
+    def new_event_id(self) -> str:
         """A fresh id for an event that others point at."""
         ...
 
@@ -204,7 +204,7 @@ class NodeContext(Protocol):
         """Whether this entry has been given content from outside, or something made of it: then all it makes is too."""
         ...
 
-    def distrust(self) -> None:
+    def mark_untrusted(self) -> None:
         """Content from outside has come into this entry: all that it makes from here on is untrusted."""
         ...
 
@@ -218,15 +218,15 @@ class NodeContext(Protocol):
         """
         ...
 
-    def kind(self, name: str) -> KindDefinition | None:
+    def envelope_kind(self, name: str) -> KindDefinition | None:
         """A kind of envelope that this host, or this workflow, knows."""
         ...
 
-    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         """What `emit` would say, without any consequence."""
         ...
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         """Send an envelope of a model through the gate: the one way for any of them.
 
         Its outcome is recorded under its correlation id, in one commit with all that its handler does; sent again, in
@@ -254,15 +254,15 @@ class NodeContext(Protocol):
         ...
 
     @property
-    def items(self) -> Mapping[int, Any]:
+    def recorded_items(self) -> Mapping[int, Any]:
         """Items of this node that are recorded already, by index."""
         ...
 
-    async def record(self, index: int, output: Any) -> None:
+    async def record_item(self, index: int, output: Any) -> None:
         """Record an item; returns when it is durable. Items of one turn of the loop share a commit."""
         ...
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
         """Run another node type as a part of this node; `item` tells such calls apart."""
         ...
 

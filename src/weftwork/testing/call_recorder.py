@@ -127,8 +127,8 @@ class _Watching:
         return self._host.now
 
     @property
-    def items(self) -> Mapping[int, Any]:
-        return self._host.items
+    def recorded_items(self) -> Mapping[int, Any]:
+        return self._host.recorded_items
 
     async def sleep_until(self, when: int) -> None:
         self._living.check()
@@ -161,17 +161,17 @@ class _Watching:
         self._living.check()
         return await self._host.ask(interrupt, instead)
 
-    async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
+    async def prepare_child(self, *given: Any, **more: Any) -> NewChild | Failed:
         self._living.check()
-        return await self._host.child(*given, **more)
+        return await self._host.prepare_child(*given, **more)
 
     @property
     def untrusted(self) -> bool:
         return self._host.untrusted
 
-    def distrust(self) -> None:
+    def mark_untrusted(self) -> None:
         self._living.check()
-        self._host.distrust()
+        self._host.mark_untrusted()
 
     @property
     def limits(self) -> Limits:
@@ -181,15 +181,15 @@ class _Watching:
         self._living.check()
         return await self._host.generate(request, along)
 
-    def kind(self, name: str) -> KindDefinition | None:
-        return self._host.kind(name)
+    def envelope_kind(self, name: str) -> KindDefinition | None:
+        return self._host.envelope_kind(name)
 
-    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        return self._host.judge(document, emission)
+    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        return self._host.judge_envelope(document, emission)
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         self._living.check()
-        return await self._host.emit(document, emission)
+        return await self._host.emit_envelope(document, emission)
 
     async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
         self._living.check()
@@ -199,21 +199,21 @@ class _Watching:
         self._living.check()
         return await self._host.read_media(ref, most)
 
-    def event_id(self) -> str:
-        return self._host.event_id()
+    def new_event_id(self) -> str:
+        return self._host.new_event_id()
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         self._living.check()
-        self._host.say(effect)
+        self._host.emit_event(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
         self._living.check()
         return await self._host.pin_version(change_id, version)
 
-    async def record(self, index: int, output: Any) -> None:
+    async def record_item(self, index: int, output: Any) -> None:
         self._living.check()
-        await self._host.record(index, output)
+        await self._host.record_item(index, output)
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
         self._living.check()
-        return await self._host.perform(type_id, inputs, config, item)
+        return await self._host.run_part(type_id, inputs, config, item)

@@ -16,7 +16,7 @@ from weftwork.engine.models.model_calls import EntryModelCalls
 
 def repeated() -> None:
     """A record that is there is made again."""
-    send, judge = envelopes.record_envelope, EntryModelCalls.emit
+    send, judge = envelopes.record_envelope, EntryModelCalls.emit_envelope
 
     def trusting(state: Any, given: Any) -> Any:
         known, state.envelopes = state.envelopes, {}
@@ -32,7 +32,7 @@ def repeated() -> None:
         return await judge(self, document, emission)
 
     transitions.send = trusting
-    EntryModelCalls.emit = emit  # type: ignore[method-assign]
+    EntryModelCalls.emit_envelope = emit  # type: ignore[method-assign]
 
 
 class _Forgetting:

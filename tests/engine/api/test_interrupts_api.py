@@ -78,7 +78,7 @@ def test_without_the_look_at_the_approvers_it_would_be(monkeypatch: pytest.Monke
 @pytest.mark.rule("appr-03")
 def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Answerer] = []
-    real = Executor.ask
+    real = Executor.request
 
     async def noted(self: Executor, key: Any, asked: Any, record: Any) -> Any:
         given.append(asked.by)
@@ -87,7 +87,7 @@ def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
     async def work() -> None:
         bench, interrupts = await opened(ASKS)
-        monkeypatch.setattr(Executor, "ask", noted)
+        monkeypatch.setattr(Executor, "request", noted)
         body = {"resumeValue": 1}
         await interrupts.resolve(CALLER, await waiting(bench, "facade"), "ask", body)
         await interrupts.resolve(PLAIN, await waiting(bench, "facade"), "ask", body)

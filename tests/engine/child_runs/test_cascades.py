@@ -11,7 +11,7 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import transitions
 from weftwork.engine.host.child_messages import ChildMessages
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, NewChild, Outcome, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.interrupts import Interrupt
@@ -39,7 +39,7 @@ def test_a_cancelled_run_takes_all_below_it_along(monkeypatch: pytest.MonkeyPatc
         assert all(each["parentRunId"].startswith("run-") for each in said[1:])
         statuses, said = await _cancelled(propagateCancellation=False)
         assert statuses == ["cancelled", "waiting-approval", "waiting-approval"]
-        monkeypatch.setattr(Append, "_cascade", lambda append: None)
+        monkeypatch.setattr(BatchBuilder, "_cascade", lambda append: None)
         statuses, said = await _cancelled()
         assert statuses == ["cancelled", "waiting-approval", "waiting-approval"]
 
@@ -99,7 +99,7 @@ def racer(*ids: str) -> WaitingNode:
 
     async def race(call: NodeCall, context: NodeContext) -> Outcome:
         if not call.children:
-            new = [await context.child(str(at), name, {}) for at, name in enumerate(ids)]
+            new = [await context.prepare_child(str(at), name, {}) for at, name in enumerate(ids)]
             return Awaits(tuple(StartChild(each) for each in new if isinstance(each, NewChild)))
         done = [key for key, child in call.children.items() if child.status == "completed"]
         if done and call.open_children:
@@ -148,7 +148,7 @@ def test_a_node_that_ends_before_its_child_has_it_cancelled(monkeypatch: pytest.
     assert run(_out_of_time) == "cancelled"
     monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
     # The run fails as well, and that is another reason.
-    monkeypatch.setattr(Append, "_cascade", lambda append: None)
+    monkeypatch.setattr(BatchBuilder, "_cascade", lambda append: None)
     assert run(_out_of_time) == "waiting-approval"
 
 
@@ -156,7 +156,7 @@ def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_childre
     async def asks_first(call: NodeCall, context: NodeContext) -> Outcome:
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         if not call.children:
-            new = await context.child("a", "gate", {})
+            new = await context.prepare_child("a", "gate", {})
             return Awaits((StartChild(new),)) if isinstance(new, NewChild) else new
         return Awaits() if call.open_children else Completed({})
 

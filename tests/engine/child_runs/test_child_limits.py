@@ -117,7 +117,7 @@ def test_an_unknown_child_fails_the_node_that_wants_it() -> None:
 
 def test_a_part_of_a_map_starts_no_children() -> None:
     async def tries(call: NodeCall, context: NodeContext) -> Outcome:
-        new = await context.child("x", "quick", {})
+        new = await context.prepare_child("x", "quick", {})
         return new if isinstance(new, Failed) else Completed({})
 
     part = WaitingNode(NodeDeclaration("test.part", "Wants a child.", instant=False), tries)

@@ -11,19 +11,19 @@ from tests.harness.crash_log import ending, restarted
 from tests.harness.engine_harness import run
 from weftwork.engine.decide.inputs import NodeCompleted, PauseRequested, ResumeRequested
 from weftwork.engine.decide.transitions import decide
-from weftwork.engine.run.live_run import LiveRun, bounds_of
+from weftwork.engine.run.live_run import LiveRun, run_bounds
 from weftwork.protocol.fold import fold
 from weftwork.protocol.run.events import Fact
 
 
 async def _after_a_pause() -> str:
     bench, key = await begun(calls("held"), HELD, bench=ending("run.resumed"))
-    assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
+    assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
     bench.stage.release("h")
     await settled()
     await pass_time(bench, 1000)
     assert await bench.store.log.news(None, 10) == []
-    asking = asyncio.create_task(bench.executor.ask(key, ResumeRequested()))
+    asking = asyncio.create_task(bench.executor.request(key, ResumeRequested()))
     await settled()
     assert bench.log.reached
     asking.cancel()
@@ -47,8 +47,8 @@ def _without_debts() -> dict[str, Any]:
 def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
     async def work() -> None:
         bench, key = await begun(calls("held"), HELD)
-        assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
-        assert await bench.executor.ask(key, ResumeRequested()) == "running"
+        assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
+        assert await bench.executor.request(key, ResumeRequested()) == "running"
         await settled()
         assert key not in bench.executor._live
         assert (await bench.stored(key)).projection.parked
@@ -70,11 +70,11 @@ def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypa
 
     async def work() -> None:
         bench, key = await begun(document, HELD)
-        assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
+        assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         monkeypatch.setattr(LiveRun, "_drive", counted)
         await pass_time(bench, 6000)
         assert (await bench.status(key), turns) == ("paused", 0)
-        await bench.executor.ask(key, ResumeRequested())
+        await bench.executor.request(key, ResumeRequested())
         await settled()
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_timeout"
@@ -87,7 +87,7 @@ def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on(monkeypatch
     async def kinds() -> list[str]:
         bench, key = await begun(calls("held"), HELD)
         state = await bench.state(key)
-        bounds = bounds_of(bench.runtime, state)
+        bounds = run_bounds(bench.runtime, state)
         paused = decide(state, bounds, PauseRequested("immediate"))
         fold.apply(state, Fact(9, "run.paused", dict(paused.events[0].payload), 1))
         found = decide(state, bounds, NodeCompleted("call", {}, (), state.nodes["call"].entry_sequence))

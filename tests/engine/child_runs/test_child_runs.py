@@ -13,7 +13,7 @@ from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import ChildrenRecheck, ChildResultsReceived, PauseRequested, ResumeRequested
 from weftwork.engine.host.child_messages import ChildMessages
-from weftwork.engine.run.live_run import bounds_of
+from weftwork.engine.run.live_run import run_bounds
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.run.batch import Batch, ChildResult
 from weftwork.protocol.run.header import RunKey
@@ -192,7 +192,7 @@ async def _heard(*tells: Callable[[str], ChildResult]) -> tuple[list[str], int]:
     (child,) = await kids(bench, key)
     state = await bench.state(key)
     given = ChildResultsReceived("call", tuple(each(child.run_id) for each in tells))
-    decision = transitions.decide(state, bounds_of(bench.runtime, state), given)
+    decision = transitions.decide(state, run_bounds(bench.runtime, state), given)
     return [draft.type for draft in decision.events], decision.start == "call"
 
 
@@ -214,7 +214,7 @@ def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
         bench, key = await begun(calls("gate"), GATE)
         before = await bench.kinds(key)
         for _ in range(3):
-            await bench.executor.ask(key, ChildrenRecheck("call"))
+            await bench.executor.request(key, ChildrenRecheck("call"))
             await settled()
         assert await bench.kinds(key) == before
         assert not bench.executor._live
@@ -225,11 +225,11 @@ def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
 def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterwards() -> None:
     async def work() -> None:
         bench, key = await begun(calls("held"), HELD)
-        assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
+        assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         bench.stage.release("h")
         await settled()
         assert await bench.status(key) == "paused"
-        assert await bench.executor.ask(key, ResumeRequested()) in ("running", "completed")
+        assert await bench.executor.request(key, ResumeRequested()) in ("running", "completed")
         await settled()
         assert await bench.status(key) == "completed"
 

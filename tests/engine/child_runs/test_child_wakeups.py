@@ -42,7 +42,7 @@ SCRIPT = workflow([node("call", "test.script")], id="script")
 
 
 async def new(context: NodeContext, key: str, workflow_id: str = "gate", **more: Any) -> StartChild:
-    made = await context.child(key, workflow_id, {}, **more)
+    made = await context.prepare_child(key, workflow_id, {}, **more)
     assert isinstance(made, NewChild)
     return StartChild(made)
 
@@ -202,5 +202,5 @@ def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatc
         return (await after.kinds(key)).count("node.started")
 
     assert run(work) == 1
-    monkeypatch.setattr("weftwork.engine.run.activity.Activity._runs_again", lambda *_: True)
+    monkeypatch.setattr("weftwork.engine.run.activity.Activity._is_reexecuted", lambda *_: True)
     assert run(work) == 2

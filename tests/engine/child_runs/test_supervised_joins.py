@@ -78,11 +78,11 @@ def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
 def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second: str) -> None:
     async def work() -> None:
         bench, key = await begun(parallel("a", "b", joinMode="race"), *WORKERS)
-        assert await bench.executor.ask(key, PauseRequested("immediate")) == "paused"
+        assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         await let_go(bench, first, Failed("busy", "No."))
         await let_go(bench, second)
         assert await bench.status(key) == "paused"
-        await bench.executor.ask(key, ResumeRequested())
+        await bench.executor.request(key, ResumeRequested())
         await settled()
         assert await bench.status(key) == "failed"
         (failed,) = await bench.payloads(key, "node.failed")

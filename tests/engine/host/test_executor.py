@@ -168,7 +168,7 @@ def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
 
 
 def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "MAX_BATCH", 5)
+    monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
 
     async def work() -> None:
         bench = Bench(wrap=Counting)

@@ -8,7 +8,7 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from weftwork.engine.host.executor import Executor
-from weftwork.engine.nodes.node_runner import Performer
+from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 
@@ -123,12 +123,12 @@ def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.Mon
     async def work() -> None:
         bench = Bench()
         if not woken:
-            monkeypatch.setattr(Performer, "launch", broken)
+            monkeypatch.setattr(NodeRunner, "launch", broken)
         key = await bench.start(GATE)
         if woken:
             await bench.crash()
             bench = bench.again()
-            monkeypatch.setattr(Performer, "launch", broken)
+            monkeypatch.setattr(NodeRunner, "launch", broken)
             await bench.executor.recover()
         await bench.end(key)
         (failed,) = await bench.payloads(key, "run.failed")

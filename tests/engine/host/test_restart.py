@@ -110,7 +110,7 @@ def test_a_run_that_was_only_created_is_started() -> None:
 
 @pytest.mark.parametrize("appends", range(1, 10))
 def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
-    monkeypatch.setattr(live_run, "MAX_BATCH", 2)
+    monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
 
@@ -201,7 +201,7 @@ def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
 
 
 def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
 
     async def work() -> None:
         bench = Bench()

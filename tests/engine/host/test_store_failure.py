@@ -96,7 +96,7 @@ def test_a_run_ends_right_whichever_append_fails(
     monkeypatch: pytest.MonkeyPatch, name: str, fate: str, at_once: bool
 ) -> None:
     if name == "in pieces":
-        monkeypatch.setattr(live_run, "MAX_BATCH", 2)
+        monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
 
     async def work() -> None:
         bench = Bench(wrap=Flaky)

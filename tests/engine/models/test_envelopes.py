@@ -39,7 +39,7 @@ def sending(
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
         outcomes: list[Any] = []
         for index, document in enumerate(documents):
-            outcome = await context.emit(document, Emission("0", index, 0, contract, (PLAN,)))
+            outcome = await context.emit_envelope(document, Emission("0", index, 0, contract, (PLAN,)))
             outcomes.append(outcome_document(outcome))
             if isinstance(outcome, Accepted) and outcome.type == "clarification.request":
                 outcomes.append((await context.ask(clarification_interrupt(outcome))).value)
@@ -195,7 +195,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
             state.envelopes = known
 
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
-        await asyncio.gather(*(context.emit(ERROR, Emission()) for _ in range(3)))
+        await asyncio.gather(*(context.emit_envelope(ERROR, Emission()) for _ in range(3)))
         return Completed({})
 
     async def work() -> int:

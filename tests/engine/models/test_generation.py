@@ -163,12 +163,12 @@ def test_a_process_that_dies_anywhere_changes_nothing() -> None:
 
 @pytest.mark.rule("env-26")
 def test_without_the_records_handlers_would_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = model_calls.EntryModelCalls.emit
+    emit = model_calls.EntryModelCalls.emit_envelope
 
     async def forgetful(self: Any, document: Any, emission: Any) -> Any:
         self._state.envelopes.clear()
         return await emit(self, document, emission)
 
     expected = undisturbed()
-    monkeypatch.setattr(model_calls.EntryModelCalls, "emit", forgetful)
+    monkeypatch.setattr(model_calls.EntryModelCalls, "emit_envelope", forgetful)
     assert changed(*expected) != []

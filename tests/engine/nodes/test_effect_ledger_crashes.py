@@ -98,7 +98,9 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(effect_ledger.EffectLedger, "_claim", nothing)
     else:
-        monkeypatch.setattr(effect_ledger.EffectLedger, "_answer", lambda self, place, known: {"outcome": "again"})
+        monkeypatch.setattr(
+            effect_ledger.EffectLedger, "_reported_outcome", lambda self, place, known: {"outcome": "again"}
+        )
     failed = 0
     for at, written in CASES:
         for whole in (True, False):

@@ -9,7 +9,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from tests.harness.external_system import World, answer, working
 from weftwork.engine.decide import transitions
-from weftwork.engine.nodes.node_runner import STOP_GRACE
+from weftwork.engine.nodes.node_runner import STOP_GRACE_S
 from weftwork.ports.node_outcome import Completed, Failed, Outcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
@@ -234,8 +234,8 @@ def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
         await bench.cancel(first)
         loop = asyncio.get_running_loop()
         # The grace is of real time, so it is not waited for.
-        performer: Any = next(iter(bench.executor._live.values()))._activity._performer
-        assert performer._grace.when() - loop.time() <= STOP_GRACE
+        performer: Any = next(iter(bench.executor._live.values()))._activity._runner
+        assert performer._grace.when() - loop.time() <= STOP_GRACE_S
         performer._abandon()
         await until(lambda: len(entered) == 2)
         gate.set()

@@ -122,7 +122,7 @@ class Stubborn:
 def test_a_node_that_does_not_stop_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
     stubborn = Stubborn()
 
     async def work() -> None:

@@ -166,10 +166,10 @@ def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
         gate = asyncio.Event()
 
         async def body(call: NodeCall, context: NodeContext) -> Outcome:
-            context.say(AppendLog("info", "first"))
-            context.say(EmitEvent("acme.progress", {"part": 1}))
+            context.emit_event(AppendLog("info", "first"))
+            context.emit_event(EmitEvent("acme.progress", {"part": 1}))
             await gate.wait()
-            context.say(AppendLog("warn", "last", {"n": 2}))
+            context.emit_event(AppendLog("warn", "last", {"n": 2}))
             return Completed({})
 
         bench = Bench(working("test.body", body))
@@ -188,7 +188,7 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
     async def work() -> str:
         async def body(call: NodeCall, context: NodeContext) -> Outcome:
             for number in range(20):
-                context.say(EmitEvent("acme.progress", {"part": number}))
+                context.emit_event(EmitEvent("acme.progress", {"part": number}))
             return Completed({})
 
         bench = Bench(working("test.body", body))

@@ -11,7 +11,7 @@ from tests.harness.untrusted_content import WAIT, chain, mix, outside, told, tru
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.adapters.nodes.net.http_request import http_nodes
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.node_outcome import AppendLog, Completed, Outcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
 from weftwork.protocol.fold.state import RunState
@@ -49,12 +49,12 @@ def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
 @pytest.mark.rule("trust-04")
 def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -> None:
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
-        context.say(AppendLog("info", "before"))
+        context.emit_event(AppendLog("info", "before"))
         assert not context.untrusted
-        context.distrust()
-        context.distrust()
+        context.mark_untrusted()
+        context.mark_untrusted()
         assert context.untrusted
-        context.say(AppendLog("info", "after"))
+        context.emit_event(AppendLog("info", "after"))
         done = await context.step("read", "idempotent", lambda: _soon(OUT))
         return Completed({"output": [done]})
 
@@ -80,7 +80,7 @@ async def _soon(value: Any) -> Any:
 @pytest.mark.parametrize("body", ["test.plain", "test.fetches", "core.identity"])
 def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
     async def fetches(call: NodeCall, context: NodeContext) -> Outcome:
-        context.distrust()
+        context.mark_untrusted()
         return Completed({"output": OUT})
 
     async def scenario() -> None:
@@ -165,14 +165,14 @@ def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
 def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
     plan = plan_of(workflow([node("a")]))
     state = RunState(plan, header_of(plan), {})
-    append = Append(state, None, 5)
+    append = BatchBuilder(state, None, 5)
     append.add(Draft("run.started", {"workflowId": "w", "inputs": {}, "owner": {}}))
     append.add(Draft("node.started", {"nodeId": "a", "typeId": "core.noop", "attempt": 1}, "a"))
     if tainted:
         append.add(Draft(EXTERNAL_CONTENT, {"nodeId": "a"}, "a", content_trust="untrusted"))
     append.add(Draft("log.appended", {"level": "info", "message": "m", "nodeId": "a"}, "a", content_trust=said))
     append.add(Draft("node.completed", {"nodeId": "a", "outputs": {}}, "a"))
-    *_, event, last = append.batch(SequentialIds(), None).events
+    *_, event, last = append.build(SequentialIds(), None).events
     assert event.content_trust == wanted
     assert last.content_trust == ("untrusted" if wanted == "untrusted" else None)
 

@@ -107,7 +107,7 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
     )
 
     async def body(call: NodeCall, context: NodeContext) -> Outcome:
-        context.distrust()
+        context.mark_untrusted()
         answer = await context.ask(Interrupt(kind, "k", data), instead={"action": "accept", "proceed": True})
         return Completed({"output": answer.value})
 
@@ -139,7 +139,7 @@ def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
 def test_variables_from_outside_move_no_gate() -> None:
     async def scenario() -> None:
         bench, key = await waiting(gated())
-        await bench.executor.ask(key, VariablesOverwritten({"a": [OUT, {"action": "accept"}]}))
+        await bench.executor.request(key, VariablesOverwritten({"a": [OUT, {"action": "accept"}]}))
         await quiet()
         assert await bench.status(key) == "waiting-approval"
 

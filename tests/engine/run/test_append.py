@@ -4,7 +4,7 @@ import pytest
 
 from tests.harness.definitions import node, plan_of, workflow
 from weftwork.engine.run import append as module
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import Draft
@@ -13,8 +13,8 @@ from weftwork.protocol.run.header import Owner, RunHeader
 HEADER = RunHeader("run-1", "live:acme", Owner("acme", "key_1"), "sample", "digest", 1)
 
 
-def batch_of_invented() -> Append:
-    append = Append(RunState(plan_of(workflow([node("a")])), HEADER, {}), None, 1)
+def batch_of_invented() -> BatchBuilder:
+    append = BatchBuilder(RunState(plan_of(workflow([node("a")])), HEADER, {}), None, 1)
     append.add(Draft("run.invented", {}))
     return append
 

@@ -158,7 +158,7 @@ def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
 
 
 def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_runner, "STOP_GRACE", 1_000.0)
+    monkeypatch.setattr(node_runner, "STOP_GRACE_S", 1_000.0)
 
     async def work() -> None:
         bench = Bench()
@@ -196,7 +196,7 @@ def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
         bench.stage.release("a")
         await bench.end(key)
         with pytest.raises(RunOver):
-            await live.ask(CancelRequested(), None)
+            await live.request(CancelRequested(), None)
 
     run(work)
 

@@ -236,7 +236,7 @@ def test_caches_hold_at_every_append_of_a_run() -> None:
 
 
 def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append.Append, "_rows", lambda self: ())
+    monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
 
     async def work() -> None:
         bench = Bench()

@@ -210,7 +210,7 @@ def test_a_long_turn_gives_way_to_others() -> None:
     async def work() -> None:
         bench = Bench()
         honest = bench.clock.now
-        moved = iter(range(0, 10**9, live_run.TURN_MS + 1))
+        moved = iter(range(0, 10**9, live_run.MAX_BATCH_MS + 1))
         bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
         names = [f"n{i}" for i in range(9)]
         edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007

@@ -26,7 +26,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
     def make(executor: Executor, state: Any) -> LiveRun:
         made = honest(executor, state)
-        references.extend((ref(made), ref(made._activity._performer)))
+        references.extend((ref(made), ref(made._activity._runner)))
         return made
 
     monkeypatch.setattr(Executor, "_make_live", make)
@@ -85,7 +85,7 @@ async def left(bench: Bench, story: Any, made: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("story", STORIES)
 def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_runner, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
 
     async def work() -> None:
         assert await left(Bench(), story, made) == []
@@ -94,7 +94,7 @@ def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pyt
 
 
 def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "weakly", lambda send: send)
+    monkeypatch.setattr(live_run, "weak_reporter", lambda send: send)
 
     async def work() -> None:
         assert await left(Bench(), completed, made) != []

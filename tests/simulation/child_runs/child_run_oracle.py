@@ -8,7 +8,7 @@ import msgspec
 
 from tests.simulation.child_runs.child_run_workflows import BEGAN, DROPPED, FAMILIES, Family
 from tests.simulation.run_driver import SLOTS as ALL
-from weftwork.engine.run.live_run import bounds_of
+from weftwork.engine.run.live_run import run_bounds
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import Batch
@@ -50,7 +50,7 @@ async def check_quiet(storm: "KinLife") -> None:
         state = await storm.folded(each)
         if storm.threads and await _has_moved(storm, each, state):
             continue
-        limit = bounds_of(bench.runtime, state).duration
+        limit = run_bounds(bench.runtime, state).duration
         parked = projection.parked
         assert projection.status == state.status, "the cache is not the fold"
         assert is_parked(state) == parked or (parked and is_idle(state)), "the cache is not the fold"
@@ -106,7 +106,7 @@ async def check_rest(storm: "KinLife") -> None:
             assert live is None, "an ended run stays in memory"
             continue
         assert live is not None or is_idle(state), f"{run_id} was left though it could go on"
-        if live is None or not live.looks:
+        if live is None or not live.is_rechecking:
             _check_owed(state)
         _check_mirror(state, states)
         _check_above(state, states)

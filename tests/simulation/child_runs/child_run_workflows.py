@@ -127,7 +127,7 @@ class Village:
                 effects += [EmitEvent(DROPPED, {"childRunId": call.children[key].run_id}), CancelChild(key)]
             return Awaits(tuple(effects))
         for each in family.starts:
-            child = await context.child(
+            child = await context.prepare_child(
                 each["key"],
                 each["workflow"],
                 {"n": "n"},

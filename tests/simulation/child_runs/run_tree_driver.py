@@ -215,7 +215,7 @@ class KinLife:
     # What may happen.
 
     def _asks(self, key: RunKey, given: Input) -> asyncio.Task[Any]:
-        task = asyncio.create_task(self.bench.executor.ask(key, given, None))
+        task = asyncio.create_task(self.bench.executor.request(key, given, None))
         task.add_done_callback(heard)
         self.asking.add(task)
         return task

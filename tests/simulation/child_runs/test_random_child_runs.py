@@ -22,7 +22,7 @@ from weftwork.engine.decide.inputs import ChildResultsReceived, NodeAwaitsChildr
 from weftwork.engine.host import executor
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.run import activity, inbox
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.protocol.fold import fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -167,7 +167,7 @@ def test_orders_that_nobody_follows_are_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_cancellation_that_stays_at_the_top_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Append, "_cascade", lambda self: None)
+    monkeypatch.setattr(BatchBuilder, "_cascade", lambda self: None)
     with pytest.raises(AssertionError, match=r"outlives its parent|is open though"):
         storms(moves=SMALL)
 
@@ -242,7 +242,7 @@ def test_an_end_of_an_older_entry_that_counts_is_seen(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(transitions, "is_running", trusting)
     monkeypatch.setattr(children, "is_running", trusting)
-    monkeypatch.setattr(inbox, "_is_lost", lambda item, running: False)
+    monkeypatch.setattr(inbox, "_is_stale", lambda item, running: False)
     with pytest.raises(AssertionError, match="ended with"):
         storms(300, SMALL, fates={"lost": 0.3}, documents=a_family())
 

@@ -95,7 +95,9 @@ def test_an_effect_without_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_effect_that_nobody_is_asked_about_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effect_ledger.EffectLedger, "_answer", lambda self, place, known: {"outcome": "again"})
+    monkeypatch.setattr(
+        effect_ledger.EffectLedger, "_reported_outcome", lambda self, place, known: {"outcome": "again"}
+    )
     with pytest.raises(AssertionError, match=TWICE):
         storms()
 
@@ -109,7 +111,7 @@ def test_a_pause_that_cuts_an_effect_off_is_seen(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "EFFECT_SECONDS", 0.0)
+    monkeypatch.setattr(live_run, "SHUTDOWN_EFFECT_GRACE_S", 0.0)
     with pytest.raises(AssertionError, match="a host went away and left"):
         storms()
 
@@ -117,7 +119,7 @@ def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.Mon
 def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node runs before its start is durable; if that is lost, the next entry has the same number."""
     storms(LINE)
-    monkeypatch.setattr(Inbox, "forget_lost", lambda self, state: None)
+    monkeypatch.setattr(Inbox, "drop_stale", lambda self, state: None)
     with pytest.raises(AssertionError, match=f"the run stands still|{IN_VAIN}"):
         storms(LINE)
 

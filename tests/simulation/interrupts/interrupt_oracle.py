@@ -10,7 +10,7 @@ import msgspec
 from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.run_driver import SLOTS
 from weftwork.engine.decide.inputs import AnswerReceived
-from weftwork.engine.run.live_run import bounds_of
+from weftwork.engine.run.live_run import run_bounds
 from weftwork.ports.storage.event_log import AWAY_MS, InterruptQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
@@ -50,7 +50,7 @@ async def check_quiet(storm: "WaitingStorm") -> None:
     bench, key = storm.bench, storm.key
     stored, state = await bench.stored(key), await storm.folded()
     assert not storm.office.wrong, storm.office.wrong
-    limit = bounds_of(bench.runtime, state).duration
+    limit = run_bounds(bench.runtime, state).duration
     parked = is_parked(state)
     projection = stored.projection
     assert (projection.parked, projection.status) == (parked, state.status)

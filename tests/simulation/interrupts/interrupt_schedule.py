@@ -152,7 +152,7 @@ class WaitingStorm(Gated):
         said.task = self._asks(given)
 
     def _asks(self, given: Input) -> asyncio.Task[Any]:
-        task = asyncio.create_task(self.bench.executor.ask(self.key, given, None))
+        task = asyncio.create_task(self.bench.executor.request(self.key, given, None))
         task.add_done_callback(heard)
         self.asking.add(task)
         return task

@@ -16,7 +16,7 @@ from tests.simulation.interrupts.interrupt_workflows import HOUR, a_document, se
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.run import append
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.pending_commit import Work
 from weftwork.ports.node_outcome import Completed, Outcome
@@ -143,9 +143,9 @@ def test_an_alarm_that_skips_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_votes_that_only_memory_holds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    add = Append.add
+    add = BatchBuilder.add
 
-    def forgetful(self: Append, draft: Draft) -> None:
+    def forgetful(self: BatchBuilder, draft: Draft) -> None:
         if draft.type not in ("approval.granted", "approval.rejected"):
             add(self, draft)
             return
@@ -153,7 +153,7 @@ def test_votes_that_only_memory_holds_are_seen(monkeypatch: pytest.MonkeyPatch) 
         action = "accept" if draft.type == "approval.granted" else "reject"
         found.votes = {**found.votes, draft.payload["principal"]: action}
 
-    monkeypatch.setattr(Append, "add", forgetful)
+    monkeypatch.setattr(BatchBuilder, "add", forgetful)
     with pytest.raises(AssertionError, match=r"is not the fold|was taken, and is lost|votes"):
         storms()
 
@@ -172,7 +172,7 @@ def test_an_answer_that_is_acknowledged_too_early_is_seen(monkeypatch: pytest.Mo
 
 
 def test_a_run_that_rests_too_late_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LiveRun, "rest", lambda self: None)
+    monkeypatch.setattr(LiveRun, "park_if_idle", lambda self: None)
     with pytest.raises(AssertionError, match="stays in memory"):
         storms()
 
@@ -190,12 +190,12 @@ def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
         bench = Bench(working("test.send", body, "once"))
         key = await bench.start(workflow([node("send", "test.send"), node("end")]))
         await quiet()
-        await bench.executor.ask(key, PauseRequested("immediate"), None)
+        await bench.executor.request(key, PauseRequested("immediate"), None)
         held.set_result(None)
         for _ in range(10):
             await quiet()
         assert await bench.status(key) == "paused"
-        await bench.executor.ask(key, ResumeRequested(), None)
+        await bench.executor.request(key, ResumeRequested(), None)
         await bench.end(key)
 
     run(work)

@@ -162,7 +162,7 @@ def _say(entry: Entry) -> None:
     """The same where the end of the node has no place for it: with an error of its own, and in a part of a map."""
     for effect in entry.models.unsaid:
         if isinstance(effect, AppendLog | EmitEvent):
-            entry.host.say(effect)
+            entry.host.emit_event(effect)
 
 
 async def _heard(entry: Entry, work: Coroutine[Any, Any, Outcome], limit: float | None) -> Outcome:

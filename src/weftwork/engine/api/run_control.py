@@ -50,7 +50,7 @@ async def apply_control(
         return msgspec.structs.replace(outcome, status=outcome.status or status)
 
     try:
-        answer = await executor.ask(run, given, claim.record_maker(answered))
+        answer = await executor.request(run, given, claim.record_maker(answered))
         if answer is None:
             raise ClientFault("not_found", "There is no such run.")
         if isinstance(answer, StoredRun):
@@ -100,7 +100,7 @@ class RunControl:
     async def set_variables(self, principal: Principal, run_id: str, document: Any) -> str:
         """seam-01: the status of the run, once the variables are durable."""
         schema.require("set-variables", document)
-        answer = await self._executor.ask(principal.run(run_id), VariablesOverwritten(document["variables"]))
+        answer = await self._executor.request(principal.run(run_id), VariablesOverwritten(document["variables"]))
         if answer is None:
             raise ClientFault("not_found", "There is no such run.")
         if isinstance(answer, StoredRun):

@@ -175,7 +175,7 @@ class ChildMessages:
             await self._sleep(AWAY_MS)
 
     def _is_rechecking(self, run: RunKey) -> bool:
-        return (live := self._find_live(run)) is not None and live.looks
+        return (live := self._find_live(run)) is not None and live.is_rechecking
 
     async def _acknowledge(self) -> None:
         while self._delivered and not self._closed:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.run.append import hide_inputs, redactor_of
+from weftwork.engine.run.append import hide_inputs, make_redactor
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import Failed, NewChild, Wanted
@@ -172,7 +172,7 @@ def _unknown_workflow(workflow_id: str, text: str) -> Failed:
 
 def _redaction_of(state: RunState) -> Callable[[Any], Any]:
     """A value as the log of this run shows it: also by accident, nothing that it hides."""
-    redactor = redactor_of(state)
+    redactor = make_redactor(state)
     return redactor.visible_value if redactor is not None else lambda value: value
 
 

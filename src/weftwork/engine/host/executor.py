@@ -32,7 +32,7 @@ from weftwork.engine.host.run_loader import (
     recover_runs,
     unloadable_error,
 )
-from weftwork.engine.run.live_run import LiveRun, Ties
+from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import Answer, MakeRecord, RunOver
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
@@ -166,9 +166,11 @@ class Executor:
         self._loader = RunLoader(runtime, catalog)
         doubt, find, wanted = self._unconfirmed.add, self._live.get, self._pending_requests.__contains__
         kin = self._child_messages = ChildMessages(
-            runtime.log, runtime.clock, self.ask, self._start_child, doubt, find, self._admission
+            runtime.log, runtime.clock, self.request, self._start_child, doubt, find, self._admission
         )
-        self._ties = Ties(self._on_completed, self._on_failed, self._on_parked, wanted, kin.related, kin.doubted)
+        self._callbacks = RunCallbacks(
+            self._on_completed, self._on_failed, self._on_parked, wanted, kin.related, kin.doubted
+        )
 
     @property
     def live_count(self) -> int:
@@ -215,7 +217,7 @@ class Executor:
             return False
         self._live[live.key] = live
         if first is not None:
-            live.begin(first)
+            live.start(first)
         else:
             live.send(Step())
         return True
@@ -240,7 +242,7 @@ class Executor:
         live = self._live.get(run)
         if live is not None:
             await live.settle(1.0)
-            return live.stored()
+            return live.committed_run()
         return self._recent_runs.get(run) or await self._runtime.log.read_run(run)
 
     async def projection(self, run: RunKey) -> Projection | None:
@@ -248,20 +250,20 @@ class Executor:
         live = self._live.get(run)
         if live is not None:
             await live.settle(1.0)
-            return live.stored().projection
+            return live.committed_run().projection
         recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
     async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
-        answer = await self.ask(run, CancelRequested(reason), record)
+        answer = await self.request(run, CancelRequested(reason), record)
         if isinstance(answer, StoredRun):
             status = answer.projection.status
             taken = await self._runtime.log.remember(record(status)) if record else None
             return taken or status
         return answer
 
-    async def ask(self, run: RunKey, given: Input, record: MakeRecord | None = None) -> Answer:
+    async def request(self, run: RunKey, given: Input, record: MakeRecord | None = None) -> Answer:
         """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.
 
         None when there is no such run. Raises ClientFault if what is asked is refused.
@@ -280,7 +282,7 @@ class Executor:
                     woken = True
                 if live is not None:
                     try:
-                        return await live.ask(given, record)
+                        return await live.request(given, record)
                     except RunOver:
                         continue
         finally:
@@ -292,7 +294,7 @@ class Executor:
         if not self._pending_requests[run]:
             del self._pending_requests[run]
             if (live := self._live.get(run)) is not None:
-                live.rest()
+                live.park_if_idle()
 
     def forget(self, run: RunKey) -> bool:
         """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
@@ -341,7 +343,7 @@ class Executor:
             return live
         loading = self._loads.get(run)
         if loading is None:
-            loading = self._loads.begin(run, self._load(run))
+            loading = self._loads.start(run, self._load(run))
         return await asyncio.shield(loading)
 
     async def _load(self, run: RunKey) -> LiveRun | None:
@@ -350,32 +352,32 @@ class Executor:
             return None
         if self._closed:
             raise StoreUnavailable("the host is shutting down")
-        live = self._live[run] = LiveRun(self._runtime, found.state, self._ties, found.redactor)
-        live.weight = found.weight
+        live = self._live[run] = LiveRun(self._runtime, found.state, self._callbacks, found.redactor)
+        live.log_bytes = found.log_bytes
         live.resume(found.stored)
         return live
 
     def _make_live(self, state: RunState) -> LiveRun:
-        return LiveRun(self._runtime, state, self._ties)
+        return LiveRun(self._runtime, state, self._callbacks)
 
     def _on_completed(self, live: LiveRun) -> None:
         point("run.ended")
         if self._live.get(live.key) is live:
             del self._live[live.key]
-        self._recent_runs.add(live.key, live.stored())
+        self._recent_runs.add(live.key, live.committed_run())
         self._admission.free(live.key)
         log_run_end(live.state)
 
     def _on_failed(self, live: LiveRun) -> None:
         """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
         self._live.discard(live.key)
-        self._loads.begin(live.key, self._fail_run(live.key))
+        self._loads.start(live.key, self._fail_run(live.key))
 
     async def _fail_run(self, run: RunKey) -> LiveRun | None:
         state = await load_with_retry(self._runtime, self._catalog, run)
         if state is None:
             return None
-        ties = msgspec.structs.replace(self._ties, broken=self._give_up)
+        ties = msgspec.structs.replace(self._callbacks, broken=self._give_up)
         live = self._live[run] = LiveRun(self._runtime, state, ties)
         live.send(HostFailed())
         return live
@@ -385,9 +387,9 @@ class Executor:
         if self._live.get(live.key) is live:
             self._live.discard(live.key)
         point("run.parked")
-        if live.rests:
-            self._loader.park(LoadedRun(live.state, live.stored(), live.weight, live.redactor))
-        self._alarm.schedule(live.stored().projection.wake_at)
+        if live.parked:
+            self._loader.park(LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
+        self._alarm.schedule(live.committed_run().projection.wake_at)
         self._admission.free(live.key)
 
     def _start_child(self, new: NewChild) -> None:

@@ -31,7 +31,7 @@ from weftwork.protocol.run.versions import ENGINE_VERSION
 class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
     """By run, while it lasts."""
 
-    def begin(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
+    def start(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
         """Take the place of whatever is under way."""
         task = self[run] = asyncio.create_task(work)
 
@@ -143,7 +143,7 @@ class LoadedRun(msgspec.Struct, frozen=True):
 
     state: RunState
     stored: StoredRun
-    weight: int
+    log_bytes: int
     """Of its log."""
     redactor: Redactor | None = None
     """What it has learnt to hide, if that is known."""
@@ -164,9 +164,9 @@ class RunLoader:
         parents = bool(loaded.state.awaiting_children)
         kept, most = self._parked[parents], MAX_PARKED_PARENTS if parents else MAX_PARKED
         kept[loaded.state.header.key] = loaded
-        self._parked_bytes += loaded.weight
+        self._parked_bytes += loaded.log_bytes
         while kept and (len(kept) > most or self._parked_bytes > MAX_PARKED_BYTES):
-            self._parked_bytes -= kept.popitem(last=False)[1].weight
+            self._parked_bytes -= kept.popitem(last=False)[1].log_bytes
 
     def forget(self, run: RunKey) -> None:
         self._pop(run)
@@ -174,7 +174,7 @@ class RunLoader:
     def _pop(self, run: RunKey) -> LoadedRun | None:
         known = self._parked[True].pop(run, None) or self._parked[False].pop(run, None)
         if known is not None:
-            self._parked_bytes -= known.weight
+            self._parked_bytes -= known.log_bytes
         return known
 
     async def load(self, run: RunKey) -> LoadedRun | None:

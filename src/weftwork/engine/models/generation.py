@@ -88,8 +88,8 @@ async def generate_text(
         turn = _ModelTurn(context, call, call.contract, rounds)
         documents = find_envelopes(answer.text) if answer.stop == "stop" else None
         for document in documents.documents if documents is not None else ():
-            known = context.kind(document["type"]) is not None
-            if not known or isinstance(context.judge(document, turn.emission(answer)), Invalid):
+            known = context.envelope_kind(document["type"]) is not None
+            if not known or isinstance(context.judge_envelope(document, turn.emission(answer)), Invalid):
                 # It only looks like one: text is text.
                 continue
             failed = await turn.send(document, answer)
@@ -127,7 +127,7 @@ async def generate_value(
         return result
     complete, answer = result
     envelope = {"type": STRUCTURED_KIND, "schemaVersion": 1, "payload": complete.documents[0]}
-    outcome = await context.emit(envelope, Emission(answer.turn, 0, 0, contract, (kind,)))
+    outcome = await context.emit_envelope(envelope, Emission(answer.turn, 0, 0, contract, (kind,)))
     if isinstance(outcome, Accepted):
         return GeneratedValue(outcome.payload, answer)
     return _failure_of_outcome(outcome)
@@ -141,7 +141,7 @@ async def generate_envelope(
     contract: EnvelopeContract,
 ) -> GeneratedEnvelope | Failed:
     """An envelope of a kind. Questions are asked, schemas given and mistakes sent back on the way there."""
-    wanted = context.kind(envelope_type)
+    wanted = context.envelope_kind(envelope_type)
     if wanted is None:
         message = "This host does not know the kind of envelope that the node wants."
         return Failed("unknown_envelope_kind", message, {"envelopeType": envelope_type}, retryable=False)
@@ -199,7 +199,7 @@ class _ModelTurn:
 
     def answer_spec(self, wanted: KindDefinition) -> AnswerSpec:
         def check(answer: ModelAnswer, document: Any) -> list[Violation]:
-            outcome = self._context.judge(_as_envelope(document, wanted), self.emission(answer))
+            outcome = self._context.judge_envelope(_as_envelope(document, wanted), self.emission(answer))
             return _violations(outcome) if isinstance(outcome, Invalid) else []
 
         correct = partial(_correction, wanted.name, wanted.schema)
@@ -221,7 +221,7 @@ class _ModelTurn:
 
     async def send(self, document: Any, answer: ModelAnswer) -> Failed | None:
         """Send an envelope through the gate and do what its kind asks for; or why the node fails by it."""
-        outcome = await self._context.emit(document, self.emission(answer))
+        outcome = await self._context.emit_envelope(document, self.emission(answer))
         self._sent += 1
         if envelope_failure(outcome) is not None:
             return _failure_of_outcome(outcome)
@@ -243,7 +243,7 @@ class _ModelTurn:
         return None
 
     def _schema_fragment(self, name: str) -> str:
-        known = self._context.kind(name)
+        known = self._context.envelope_kind(name)
         return (
             schema_response_text(known.name, known.version, known.schema)
             if known is not None

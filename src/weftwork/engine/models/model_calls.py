@@ -77,7 +77,7 @@ class EntryModelCalls:
 
     __slots__ = (
         *("_call", "_calls", "_gate", "_media", "_node_id", "_prefix", "_redactor"),
-        *("_report", "_runtime", "_sayings", "_state", "_has_unfinished_stream"),
+        *("_report", "_runtime", "_buffered", "_state", "_has_unfinished_stream"),
     )
 
     def __init__(
@@ -94,7 +94,7 @@ class EntryModelCalls:
         node_id, item = place
         self._runtime = runtime
         self._report = report
-        self._sayings = sayings
+        self._buffered = sayings
         self._state = state
         self._call = call
         self._node_id = node_id
@@ -140,7 +140,7 @@ class EntryModelCalls:
     async def _record(self, record: dict[str, Any], along: Iterable[Draft] = ()) -> dict[str, Any]:
         """Record what a call came to, with what follows from it; the record that is there then."""
         durable: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._sayings.flush()
+        self._buffered.flush()
         self._report(ModelAnswered(self._node_id, record, tuple(along), durable, self._call.entry_sequence))
         return await durable
 
@@ -198,7 +198,7 @@ class EntryModelCalls:
 
     def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None:
         payload = chunk_payload(self._node_id, self._call.run_id, text, last, meta)
-        self._sayings.add(Draft("output.chunk", payload, self._node_id))
+        self._buffered.add(Draft("output.chunk", payload, self._node_id))
 
     def redact_name(self, name: str) -> str:
         """What a provider calls its model, without a secret in it."""
@@ -219,10 +219,10 @@ class EntryModelCalls:
     def _log_fields(self) -> dict[str, str]:
         return {"runId": self._call.run_id, "nodeId": self._call.node_id}
 
-    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         return self._gate.judge(self._media.by_url(document), emission, records=False).outcome
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         """See ports.nodes.NodeContext."""
         document = self._media.by_url(document)
         seen = self._gate.judge(document, emission)
@@ -260,8 +260,8 @@ class EntryModelCalls:
             payload = await self._media.make_payload(sent)
             if sent.media_type and payload["mimeType"] == UNKNOWN_TYPE:
                 message = "Media do not look like what they are said to be, and are kept as plain bytes."
-                self._sayings.emit(AppendLog("warn", message, {"type": kind}))
-                self._sayings.flush()
+                self._buffered.emit(AppendLog("warn", message, {"type": kind}))
+                self._buffered.flush()
             document = media_envelope(sent.kind, payload, sent.title)
             outcome = await self._record_envelope(self._gate.judge(document, emission), emission)
         if isinstance(outcome, Accepted):

@@ -48,7 +48,7 @@ class EffectLedger:
         "_report",
         "_runtime",
         "_tenant",
-        "_unbegun",
+        "_unstarted",
         "_used",
         "now",
     )
@@ -72,7 +72,7 @@ class EffectLedger:
         self._item = item
         self._used: set[str] = set()
         self._bytes = 0
-        self._unbegun: set[EffectRef] = set()
+        self._unstarted: set[EffectRef] = set()
         self._closed = False
         self.now = node.first_started_at
 
@@ -82,13 +82,13 @@ class EffectLedger:
         return effect_key(self._tenant, call.run_id, call.node_id, call.visit, f"step:{step}" if step else "node")
 
     @property
-    def was_begun(self) -> bool:
+    def has_unknown_outcome(self) -> bool:
         """Whether the node was claimed before and nobody knows what became of it, whatever it is declared now."""
         return (
             known := self._node.effects.get(EffectRef(WHOLE_NODE, self._item))
         ) is not None and known.status == "open"
 
-    async def begin(self, wanted: dict[str, Any]) -> Outcome | None:
+    async def claim_node(self, wanted: dict[str, Any]) -> Outcome | None:
         """Claim the node itself. An outcome if somebody has said what became of it. Raises Asking.
 
         wanted: the schema of its outputs; an answer that does not fit it is asked for again.
@@ -98,32 +98,32 @@ class EffectLedger:
         if known.status == "failed":
             raise StepFailed(_recorded_failure(known))
         if known.status == "open":
-            answer = self._answer(
+            answer = self._reported_outcome(
                 place, known, lambda said: bool(check_inline(wanted, _reported_outputs(said), "/output"))
             )
             if answer["outcome"] == "done":
                 return Completed(_reported_outputs(answer))
             if answer["outcome"] == "failed":
                 return _REPORTED_FAILED
-            await self.end(place, {})
+            await self.record(place, {})
         await self._claim(place)
         return None
 
     def close(self) -> None:
         """The entry is over. What was claimed and never begun did not happen, and nobody knows that better."""
-        unbegun, self._unbegun, self._closed = self._unbegun, set[EffectRef](), True
+        unbegun, self._unstarted, self._closed = self._unstarted, set[EffectRef](), True
         for place in unbegun:
             nobody: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
             self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entry_sequence))
 
-    async def ended(self, outcome: Outcome) -> None:
+    async def record_node_end(self, outcome: Outcome) -> None:
         """Record how the node itself ended, where its own end does not say so: an item of a map."""
         place = EffectRef(WHOLE_NODE, self._item)
         if isinstance(outcome, Failed):
             failure = error_object(outcome.code, outcome.message, outcome.details)
-            await self.end(place, {} if outcome.retryable else {"error": failure})
+            await self.record(place, {} if outcome.retryable else {"error": failure})
         elif isinstance(outcome, Suspended) and not is_node_outcome_interrupt(outcome.interrupt.data):
-            await self.end(place, {})
+            await self.record(place, {})
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]]) -> Any:
         """See ports.nodes.NodeContext."""
@@ -137,7 +137,7 @@ class EffectLedger:
         place = EffectRef(name, self._item)
         known = self._node.effects.get(place) or EffectState()
         if known.status == "open" and effect == "once":
-            known = await self.end(place, _record_of_report(self._answer(place, known)))
+            known = await self.record(place, _record_of_report(self._reported_outcome(place, known)))
         if known.status in ("free", "open"):
             # One that is sent again is claimed again: whoever is first sends it.
             await self._claim(place, known.claim if known.status == "open" else "")
@@ -149,7 +149,7 @@ class EffectLedger:
         # A copy: what the node does with it must not reach the state of the run.
         return deepcopy(known.output)
 
-    async def end(self, place: EffectRef, outcome: dict[str, Any]) -> EffectState:
+    async def record(self, place: EffectRef, outcome: dict[str, Any]) -> EffectState:
         """Record what became of an effect, and return that when it is durable."""
         durable: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
         self._report(EffectEnded(self._node_id, place, outcome, durable, self._call.entry_sequence))
@@ -161,30 +161,30 @@ class EffectLedger:
             output = await run()
             failure = OUTPUT_TOO_LARGE if is_too_large(output) else None
         except NotDone:
-            await self.end(place, {})
+            await self.record(place, {})
             raise
         except StepFailed as failed:
             output, failure = None, failed.failure
-            await self.end(place, {"error": error_object(failure.code, failure.message, failure.details)})
+            await self.record(place, {"error": error_object(failure.code, failure.message, failure.details)})
             raise
         except Exception:
             log.exception("step raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
             output, failure = None, Failed("step_failed", "The step raised an error; the host's log has the details.")
         if failure is not None:
-            return await self.end(place, {"error": error_object(failure.code, failure.message, failure.details)})
-        return await self.end(place, {"output": output})
+            return await self.record(place, {"error": error_object(failure.code, failure.message, failure.details)})
+        return await self.record(place, {"output": output})
 
     async def _claim(self, place: EffectRef, instead: str = "") -> None:
         claim = self._runtime.ids.event_ids(1)[0]
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._report(EffectClaimed(self._node_id, place, claim, granted, self._call.entry_sequence, instead))
-        self._unbegun.add(place)
+        self._unstarted.add(place)
         if not await granted or self._closed:
             # Somebody else moves this run, or the entry is over. It is let go of here, and this task with it.
             await asyncio.get_running_loop().create_future()
-        self._unbegun.discard(place)
+        self._unstarted.discard(place)
 
-    def _answer(
+    def _reported_outcome(
         self, place: EffectRef, known: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
     ) -> dict[str, Any]:
         """What somebody said about an effect whose outcome nobody here knows. Raises Asking."""

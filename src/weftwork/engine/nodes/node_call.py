@@ -30,8 +30,10 @@ from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
 
-LEFT_ALONE: Final = Failed("node_misused", "A node that completes waits for no child run.", retryable=False)
-RAISED: Final = "The node raised an error; the host's log has the details."
+COMPLETED_WITH_AWAITED_CHILD: Final = Failed(
+    "node_misused", "A node that completes waits for no child run.", retryable=False
+)
+RAISED_MESSAGE: Final = "The node raised an error; the host's log has the details."
 
 
 def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
@@ -48,7 +50,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entry_sequence=entered)
     known = state.nodes[node_id]
     # One that has children was called before, with the same.
-    wrong = wrong_inputs(declaration.inputs, inputs) if not known.children else None
+    wrong = check_node_inputs(declaration.inputs, inputs) if not known.children else None
     if wrong is not None:
         return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entry_sequence=entered)
     untrusted = untrusted_inputs(state, node_id)
@@ -59,7 +61,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         node.config,
         NodeScope(state, node_id, inputs, declaration.instant, untrusted),
         state.loop_rounds.get(place.counted_loop, 0) if place.counted_loop is not None else 0,
-        _arrivals(state, node_id) if declaration.gathers_edges else (),
+        _make_arrivals(state, node_id) if declaration.gathers_edges else (),
         state.resolutions,
         known.visits,
         known.attempt,
@@ -78,7 +80,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     )
 
 
-def wrong_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:
+def check_node_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:
     """A failure if the inputs do not fit what the node type declares."""
     violations = schema.check_inline(wanted, inputs, "/inputs")
     if not violations:
@@ -87,43 +89,43 @@ def wrong_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | Non
     return Failed("node_config_invalid", message, {"pointer": violations[0].pointer}, retryable=False)
 
 
-def _arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
+def _make_arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
     return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in edge_values(state, node_id))
 
 
-def outcome_input(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:
+def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:
     """The outcome as the run takes it in. Effects that are not allowed make a failure of it."""
     # Of the call, because the state may have gone on to the next attempt.
     node_id, entered = call.node_id, call.entry_sequence
     match outcome:
         case Completed(outputs, effects):
             if is_too_large(outputs):
-                return outcome_input(runtime, state, call, OUTPUT_TOO_LARGE)
-            wanted = _drafts(state, node_id, effects)
+                return input_of_outcome(runtime, state, call, OUTPUT_TOO_LARGE)
+            wanted = _all_effect_events(state, node_id, effects)
             if isinstance(wanted, Failed):
-                return outcome_input(runtime, state, call, wanted)
+                return input_of_outcome(runtime, state, call, wanted)
             if wanted and any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
-                return outcome_input(runtime, state, call, LEFT_ALONE)
+                return input_of_outcome(runtime, state, call, COMPLETED_WITH_AWAITED_CHILD)
             return NodeCompleted(node_id, outputs, wanted, entered)
         case Awaits(effects):
-            wanted = _drafts(state, node_id, effects)
+            wanted = _all_effect_events(state, node_id, effects)
             if isinstance(wanted, Failed):
-                return outcome_input(runtime, state, call, wanted)
+                return input_of_outcome(runtime, state, call, wanted)
             return NodeAwaitsChildren(node_id, wanted, entered, call.last_child_event)
         case Suspended(interrupt, said):
-            wanted = interrupt_failure(interrupt) or _drafts(state, node_id, said)
+            wanted = interrupt_failure(interrupt) or _all_effect_events(state, node_id, said)
             if isinstance(wanted, Failed):
-                return outcome_input(runtime, state, call, wanted)
+                return input_of_outcome(runtime, state, call, wanted)
             return NodeSuspended(node_id, interrupt, entered, wanted)
         case Failed(code, message, details, retryable, said, cause):
             chance = runtime.ids.fraction()
-            wanted = _drafts(state, node_id, said)
+            wanted = _all_effect_events(state, node_id, said)
             if isinstance(wanted, Failed):
-                return outcome_input(runtime, state, call, wanted)
+                return input_of_outcome(runtime, state, call, wanted)
             return NodeFailed(node_id, code, message, details, retryable, chance, entered, wanted, cause)
 
 
-def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:
+def _all_effect_events(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:
     if not effects:
         return ()
     drafts: list[Draft] = []
@@ -135,21 +137,25 @@ def _drafts(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> t
     return tuple(drafts)
 
 
-def raised(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
+def input_of_exception(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
     """What a node raised goes to the log file; the wire learns only that it failed.
 
     Whether the effect of a `once` node happened before that is not known, so it is not tried again.
     """
     log.exception("node raised", extra={"runId": call.run_id, "nodeId": call.node_id})
-    return outcome_input(runtime, state, call, Failed("node_failed", RAISED, retryable=not is_once(state, call)))
+    return input_of_outcome(
+        runtime, state, call, Failed("node_failed", RAISED_MESSAGE, retryable=not is_once_node(state, call))
+    )
 
 
-def is_once(state: RunState, call: NodeCall) -> bool:
+def is_once_node(state: RunState, call: NodeCall) -> bool:
     """Whether the node as a whole must not happen twice."""
     return state.plan.nodes[call.node_id].node.declaration.effect == "once"
 
 
-def part_call(whole: NodeCall, inputs: dict[str, Any], config: dict[str, Any], item: str, untrusted: bool) -> NodeCall:
+def make_part_call(
+    whole: NodeCall, inputs: dict[str, Any], config: dict[str, Any], item: str, untrusted: bool
+) -> NodeCall:
     """What another node type is called with that runs as a part of this one."""
     return NodeCall(
         whole.run_id,

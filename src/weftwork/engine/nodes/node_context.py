@@ -18,7 +18,7 @@ from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, BufferedEvents, interrupt_failure
 from weftwork.engine.nodes.concurrency import slots_for, thread_slots
 from weftwork.engine.nodes.effect_ledger import EffectLedger
-from weftwork.engine.nodes.node_call import RAISED, part_call, wrong_inputs
+from weftwork.engine.nodes.node_call import RAISED_MESSAGE, check_node_inputs, make_part_call
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import Media, MediaContent, MediaSent
 from weftwork.ports.models import ModelRequest
@@ -51,19 +51,19 @@ from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.workflow.node_types import Effect
 
-MOST_ITEMS: Final = 128
+MAX_ITEMS_PER_COMMIT: Final = 128
 """Items of a node that go into one append."""
 
 
 class ItemRecords:
     """Of one entry of a node."""
 
-    __slots__ = ("_durable", "_entered", "_items", "_node_id", "_report")
+    __slots__ = ("_durable", "_entry_sequence", "_items", "_node_id", "_report")
 
     def __init__(self, report: Callable[[Input], None], node_id: str, entered: int) -> None:
         self._report = report
         self._node_id = node_id
-        self._entered = entered
+        self._entry_sequence = entered
         self._items: list[tuple[int, Any]] = []
         self._durable: asyncio.Future[None] | None = None
 
@@ -75,7 +75,7 @@ class ItemRecords:
             loop.call_soon(self._flush, self._durable)
         durable = self._durable
         self._items.append((index, output))
-        if len(self._items) >= MOST_ITEMS:
+        if len(self._items) >= MAX_ITEMS_PER_COMMIT:
             self._flush(durable)
         # Shielded: others wait for the same commit.
         await asyncio.shield(durable)
@@ -83,20 +83,20 @@ class ItemRecords:
     def _flush(self, durable: asyncio.Future[None]) -> None:
         if self._durable is durable:
             items, self._items, self._durable = tuple(self._items), [], None
-            self._report(ItemsRecorded(self._node_id, items, durable, self._entered))
+            self._report(ItemsRecorded(self._node_id, items, durable, self._entry_sequence))
 
 
 log = logging.getLogger("weftwork.node")
 
-UNSENT: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
+STEP_NOT_DONE: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
 
 
-class Context:
+class EntryContext:
     """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
 
     __slots__ = (
-        *("_call", "_distrusts", "_effects", "_node", "_node_id", "_place", "_records", "_redactor"),
-        *("_report", "_runtime", "_sayings", "_speech", "_state", "started_at"),
+        *("_call", "_is_untrusted", "_effects", "_node", "_node_id", "_place", "_item_records", "_redactor"),
+        *("_report", "_runtime", "_buffered", "_model_calls_or_none", "_state", "started_at"),
     )
 
     def __init__(
@@ -118,11 +118,11 @@ class Context:
         self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
         self._effects = EffectLedger(runtime, report, call, node, state.header.owner.tenant, node_id, item)
         self._redactor = redactor
-        self._speech: EntryModelCalls | None = None
+        self._model_calls_or_none: EntryModelCalls | None = None
         self._place = node_id, item
-        self._records = ItemRecords(report, call.node_id, call.entry_sequence)
-        self._sayings = BufferedEvents(report, state, node_id, call.entry_sequence)
-        self._distrusts = False
+        self._item_records = ItemRecords(report, call.node_id, call.entry_sequence)
+        self._buffered = BufferedEvents(report, state, node_id, call.entry_sequence)
+        self._is_untrusted = False
         self.started_at = self._node.started_at
 
     @property
@@ -133,26 +133,28 @@ class Context:
         await self._runtime.clock.sleep_until(when)
 
     @property
-    def items(self) -> Mapping[int, Any]:
+    def recorded_items(self) -> Mapping[int, Any]:
         return self._node.map_items
 
-    async def record(self, index: int, output: Any) -> None:
-        await self._records.record(index, output)
+    async def record_item(self, index: int, output: Any) -> None:
+        await self._item_records.record(index, output)
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
         node_type = self._runtime.types[type_id]
-        wrong = wrong_inputs(node_type.declaration.inputs, inputs)
+        wrong = check_node_inputs(node_type.declaration.inputs, inputs)
         if wrong is not None:
             return wrong
-        call = part_call(self._call, inputs, config, item, self.untrusted)
+        call = make_part_call(self._call, inputs, config, item, self.untrusted)
         if isinstance(node_type, InstantNode):
             outcome = node_type.run(call)
         else:
-            part = Context(self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor)
-            outcome = await part.take_part(node_type, self._state.header.partition)
+            part = EntryContext(
+                self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor
+            )
+            outcome = await part.run_as_part(node_type, self._state.header.partition)
         return OUTPUT_TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
-    async def take_part(self, node_type: WaitingNode, partition: str) -> Outcome:
+    async def run_as_part(self, node_type: WaitingNode, partition: str) -> Outcome:
         """Run as an item of a map, whose end the map records."""
         turn = slots_for(node_type.declaration, partition, self._runtime.limits)
         await self._runtime.turns.acquire(turn)
@@ -163,18 +165,18 @@ class Context:
             raise
         except BaseException:
             log.exception("node raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
-            outcome = Failed("node_failed", RAISED, retryable=not once)
+            outcome = Failed("node_failed", RAISED_MESSAGE, retryable=not once)
         finally:
             self._runtime.turns.release(turn)
         if once:
-            await self._effects.ended(outcome)
+            await self._effects.record_node_end(outcome)
         return outcome
 
     async def run(self, node_type: WaitingNode) -> Outcome:
         """The outcome of the node, which has its turn. A node that must not happen twice is claimed first."""
         try:
-            once = node_type.declaration.effect == "once" or self._effects.was_begun
-            if once and (known := await self._effects.begin(node_type.declaration.outputs)) is not None:
+            once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
+            if once and (known := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
                 return known
             return await node_type.run(self._call, self)
         except Asking as asking:
@@ -182,7 +184,7 @@ class Context:
         except StepFailed as failed:
             return failed.failure
         except NotDone:
-            return UNSENT
+            return STEP_NOT_DONE
         except (KeyboardInterrupt, SystemExit) as error:
             # A task would hand it on to the event loop, and that would end the host.
             raise RuntimeError("the node tried to end the process") from error
@@ -191,7 +193,7 @@ class Context:
 
     def close(self) -> None:
         """The entry is over: what is still to be said about it is said now."""
-        self._sayings.flush()
+        self._buffered.flush()
         self._effects.close()
 
     def effect_key(self, step: str = "") -> str:
@@ -199,7 +201,7 @@ class Context:
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
         # What was said before it stands before it.
-        self._sayings.flush()
+        self._buffered.flush()
         if not plain:
             return await self._effects.step(name, effect, run)
         turn = thread_slots(self._runtime.limits)
@@ -216,24 +218,24 @@ class Context:
                 raise StepFailed(wrong)
             if interrupt.kind not in NON_BLOCKING_KINDS and instead is UNSET:
                 raise Asking(interrupt)
-            known = await self._pass(interrupt, None if instead is UNSET else instead)
+            known = await self._pass_interrupt(interrupt, None if instead is UNSET else instead)
         elif not is_answer_to(known, self._call.node_id, interrupt):
             raise StepFailed(ANOTHER_QUESTION)
         self._effects.now = max(self._effects.now, known.at)
         if known.untrusted:
-            self.distrust()
+            self.mark_untrusted()
         # A copy: what the node does with it must not reach the state of the run.
         return msgspec.structs.replace(known, value=deepcopy(known.value), data=None)
 
-    async def _pass(self, interrupt: Interrupt, value: Any) -> Resolution:
-        self._sayings.flush()
+    async def _pass_interrupt(self, interrupt: Interrupt, value: Any) -> Resolution:
+        self._buffered.flush()
         passed: asyncio.Future[Resolution | None] = asyncio.get_running_loop().create_future()
         self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entry_sequence))
         if (found := await passed) is None:
             raise StepFailed(Failed("node_misused", "This cannot be asked now.", retryable=False))
         return found
 
-    async def child(
+    async def prepare_child(
         self,
         key: str,
         workflow_id: str,
@@ -260,66 +262,66 @@ class Context:
 
     @property
     def untrusted(self) -> bool:
-        return self._distrusts or self._state.nodes[self._node_id].untrusted
+        return self._is_untrusted or self._state.nodes[self._node_id].untrusted
 
-    def distrust(self, source: Mapping[str, Any] | None = None) -> None:
+    def mark_untrusted(self, source: Mapping[str, Any] | None = None) -> None:
         """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
         if source or not self.untrusted:
             told = {"nodeId": self._node_id, **(source or {})}
-            self._sayings.add(Draft(EXTERNAL_CONTENT, told, self._node_id, content_trust="untrusted"))
-            self._sayings.flush()
-        self._distrusts = True
+            self._buffered.add(Draft(EXTERNAL_CONTENT, told, self._node_id, content_trust="untrusted"))
+            self._buffered.flush()
+        self._is_untrusted = True
 
     @property
     def limits(self) -> Limits:
         return self._runtime.limits
 
     @property
-    def _spoken(self) -> EntryModelCalls:
+    def _model_calls(self) -> EntryModelCalls:
         """Made when it is first needed: few nodes speak to models."""
-        if self._speech is None:
-            here = self._runtime, self._report, self._sayings, self._state, self._call
-            self._speech = EntryModelCalls(*here, self._place, self._redactor, lambda: self.untrusted)
-        return self._speech
+        if self._model_calls_or_none is None:
+            here = self._runtime, self._report, self._buffered, self._state, self._call
+            self._model_calls_or_none = EntryModelCalls(*here, self._place, self._redactor, lambda: self.untrusted)
+        return self._model_calls_or_none
 
     async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
         # What was said before it stands before it.
-        self._sayings.flush()
+        self._buffered.flush()
         if any(isinstance(message, UnresolvedMessage) for message in request.messages):
             # media-49 (RFC 0091, trust): before a model is asked, and whether or not it will be.
-            self.distrust()
-        answer = await self._spoken.generate(request, along)
-        await self._spoken.emit_generated_media(answer)
+            self.mark_untrusted()
+        answer = await self._model_calls.generate(request, along)
+        await self._model_calls.emit_generated_media(answer)
         return answer
 
-    def kind(self, name: str) -> KindDefinition | None:
+    def envelope_kind(self, name: str) -> KindDefinition | None:
         return self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds).find(name)
 
-    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        return self._spoken.judge(document, emission)
+    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        return self._model_calls.judge_envelope(document, emission)
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        self._sayings.flush()
-        return await self._spoken.emit(document, emission)
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        self._buffered.flush()
+        return await self._model_calls.emit_envelope(document, emission)
 
     async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
-        self._sayings.flush()
-        return await self._spoken.emit_media(sent, turn)
+        self._buffered.flush()
+        return await self._model_calls.emit_media(sent, turn)
 
     async def read_media(self, ref: object, most: int) -> MediaContent:
-        content = await self._spoken.read_media(ref, most)
+        content = await self._model_calls.read_media(ref, most)
         # media-89 (host): what a run has read is named in its log, and so stays as long as that.
-        self.distrust({"mediaRef": media_ref(content.sha256)})
+        self.mark_untrusted({"mediaRef": media_ref(content.sha256)})
         return content
 
-    def event_id(self) -> str:
+    def new_event_id(self) -> str:
         return self._runtime.ids.event_ids(1)[0]
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
-        self._sayings.emit(effect)
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
+        self._buffered.emit(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
-        self._sayings.flush()
+        self._buffered.flush()
         pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._report(VersionRequested(self._node_id, change_id, version, pinned, self._call.entry_sequence))
         return await pinned

@@ -13,8 +13,8 @@ import msgspec
 
 from weftwork.engine.decide.inputs import Input, NodeFailed, NodeStopped
 from weftwork.engine.nodes.concurrency import Slots, slots_for
-from weftwork.engine.nodes.node_call import is_once, make_call, outcome_input, raised
-from weftwork.engine.nodes.node_context import Context
+from weftwork.engine.nodes.node_call import input_of_exception, input_of_outcome, is_once_node, make_call
+from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import point
@@ -24,23 +24,23 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
 
 
-class TimedOut(Failed, frozen=True):
+class NodeTimedOut(Failed, frozen=True):
     """The node had its time. What it does may still happen."""
 
 
-async def within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit: int) -> Outcome:
+async def run_within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit: int) -> Outcome:
     """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
 
     A node that does not heed its end is left behind.
     """
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
-    task.add_done_callback(_heard)
+    task.add_done_callback(_consume_exception)
     try:
         await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        return TimedOut("node_timeout", f"The node did not end within {limit} ms.")
+        return NodeTimedOut("node_timeout", f"The node did not end within {limit} ms.")
     except asyncio.CancelledError:
         # The run is to end. The node may still clean up, and what it did in the end counts.
         task.cancel()
@@ -53,7 +53,7 @@ async def within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit:
         del task
 
 
-def _heard(task: "asyncio.Future[Outcome]") -> None:
+def _consume_exception(task: "asyncio.Future[Outcome]") -> None:
     """Nobody asks a task that was left behind what it came to."""
     if not task.cancelled():
         task.exception()
@@ -61,28 +61,28 @@ def _heard(task: "asyncio.Future[Outcome]") -> None:
 
 log = logging.getLogger("weftwork.node")
 
-STOP_GRACE: Final = 3.0
+STOP_GRACE_S: Final = 3.0
 """Seconds a node may take to stop before the run goes on without it."""
 
 
-class _Voice:
+class _Reporter:
     """What one launch of a node says to its run; nothing more once the run has let go of it."""
 
-    __slots__ = ("_report", "held", "silent", "stopped")
+    __slots__ = ("_report", "muted", "slots", "stopped")
 
     def __init__(self, report: Callable[[Input], None]) -> None:
         self._report = report
-        self.silent = False
+        self.muted = False
         self.stopped = False
         """The run told it to end."""
-        self.held: Slots = ()
+        self.slots: Slots = ()
 
     def __call__(self, given: Input) -> None:
-        if not self.silent:
+        if not self.muted:
             self._report(given)
 
 
-class Performer:
+class NodeRunner:
     """Calls node types and reports each outcome as an input. Outcomes of abandoned nodes are dropped."""
 
     def __init__(self, runtime: Runtime, report: Callable[[Input], None], redactor: Redactor | None = None) -> None:
@@ -90,16 +90,16 @@ class Performer:
         self._redactor = redactor
         self._report = report
         self._tasks: dict[str, asyncio.Task[Input]] = {}
-        self._entered: dict[str, int] = {}
-        self._voices: dict[str, _Voice] = {}
+        self._entry_sequences: dict[str, int] = {}
+        self._reporters: dict[str, _Reporter] = {}
         self._grace: asyncio.TimerHandle | None = None
         self._closing = False
 
-    def is_called(self, node_id: str) -> bool:
+    def is_running(self, node_id: str) -> bool:
         """Whether some entry of that node runs here."""
         return node_id in self._tasks
 
-    def instant(self, state: RunState, node_id: str) -> Input | None:
+    def run_instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
         node_type = self._type(state, node_id)
         if not isinstance(node_type, InstantNode):
@@ -108,9 +108,9 @@ class Performer:
         if isinstance(call, NodeFailed):
             return call
         try:
-            return outcome_input(self._runtime, state, call, node_type.run(call))
+            return input_of_outcome(self._runtime, state, call, node_type.run(call))
         except Exception:
-            return raised(self._runtime, state, call)
+            return input_of_exception(self._runtime, state, call)
 
     def launch(self, state: RunState, node_id: str) -> None:
         """Run a node whose start is durable or need not be. After a crash this enters it again as the same attempt."""
@@ -119,14 +119,14 @@ class Performer:
         call = make_call(state, node_id) if isinstance(node_type, WaitingNode) else None
         if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
             if node_id in self._tasks:
-                self._let_go(node_id)
-            voice = self._voices[node_id] = _Voice(self._report)
-            task = self._tasks[node_id] = asyncio.create_task(self._wait_for(state, node_type, call, voice))
-            self._entered[node_id] = call.entry_sequence
+                self._drop(node_id)
+            voice = self._reporters[node_id] = _Reporter(self._report)
+            task = self._tasks[node_id] = asyncio.create_task(self._run_to_input(state, node_type, call, voice))
+            self._entry_sequences[node_id] = call.entry_sequence
             # A callback, because a task that is cancelled before its first step runs no code of its own.
             task.add_done_callback(partial(self._done, node_id))
         else:
-            outcome = call if isinstance(call, NodeFailed) else self.instant(state, node_id)
+            outcome = call if isinstance(call, NodeFailed) else self.run_instant(state, node_id)
             if outcome is not None:
                 self._report(outcome)
 
@@ -137,37 +137,37 @@ class Performer:
                 self._report(NodeStopped(node_id))
         if self._tasks and self._grace is None:
             for node_id, task in self._tasks.items():
-                self._voices[node_id].stopped = True
+                self._reporters[node_id].stopped = True
                 task.cancel()
-            self._grace = asyncio.get_running_loop().call_later(STOP_GRACE, self._abandon)
+            self._grace = asyncio.get_running_loop().call_later(STOP_GRACE_S, self._abandon)
 
-    def drop(self) -> None:
+    def drop_all(self) -> None:
         """Let go of everything that runs; no word of it is heard any more."""
         for node_id in list(self._tasks):
-            self._let_go(node_id)
+            self._drop(node_id)
 
-    def drop_others(self, state: RunState) -> None:
+    def drop_stale(self, state: RunState) -> None:
         """Let go of what the log no longer says is running."""
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
-        for node_id in [each for each in self._tasks if running.get(each) != self._entered[each]]:
-            self._let_go(node_id)
+        for node_id in [each for each in self._tasks if running.get(each) != self._entry_sequences[each]]:
+            self._drop(node_id)
 
-    def _let_go(self, node_id: str) -> None:
-        voice = self._voices.pop(node_id)
-        voice.silent = voice.stopped = True
+    def _drop(self, node_id: str) -> None:
+        voice = self._reporters.pop(node_id)
+        voice.muted = voice.stopped = True
         self._tasks.pop(node_id).cancel()
-        if voice.held:
+        if voice.slots:
             # One that does not heed it must not hold its turn for ever.
-            asyncio.get_running_loop().call_later(STOP_GRACE, self._give_back, voice)
+            asyncio.get_running_loop().call_later(STOP_GRACE_S, self._release_slots, voice)
 
-    def _give_back(self, voice: _Voice) -> None:
-        turn, voice.held = voice.held, ()
+    def _release_slots(self, voice: _Reporter) -> None:
+        turn, voice.slots = voice.slots, ()
         if turn:
             self._runtime.turns.release(turn)
 
-    def holds(self, node_id: str, entered: int) -> bool:
+    def is_running_entry(self, node_id: str, entered: int) -> bool:
         """Whether that entry of a node runs here and has not reported its end."""
-        return node_id in self._tasks and self._entered[node_id] == entered
+        return node_id in self._tasks and self._entry_sequences[node_id] == entered
 
     def close(self) -> list[asyncio.Task[Any]]:
         """Cancel without reporting, for a host that goes away; returns what is still ending."""
@@ -176,26 +176,26 @@ class Performer:
             self._grace.cancel()
             self._grace = None
         for node_id, task in self._tasks.items():
-            self._voices[node_id].stopped = True
+            self._reporters[node_id].stopped = True
             task.cancel()
         return list(self._tasks.values())
 
     def _type(self, state: RunState, node_id: str) -> NodeType:
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
 
-    async def _wait_for(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Input:
+    async def _run_to_input(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Reporter) -> Input:
         try:
-            return outcome_input(self._runtime, state, call, await self._outcome(state, node_type, call, voice))
+            return input_of_outcome(self._runtime, state, call, await self._run_node(state, node_type, call, voice))
         except asyncio.CancelledError:
             if voice.stopped:
                 raise
             # Nobody stopped this node: it cancelled itself, or something that it waited for was cancelled.
-            return raised(self._runtime, state, call)
+            return input_of_exception(self._runtime, state, call)
         except BaseException:
             # Whatever it is: a node that says nothing would keep its run waiting for ever.
-            return raised(self._runtime, state, call)
+            return input_of_exception(self._runtime, state, call)
 
-    async def _outcome(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Voice) -> Outcome:
+    async def _run_node(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Reporter) -> Outcome:
         """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
@@ -203,19 +203,19 @@ class Performer:
         if turn:
             if await runtime.turns.acquire(turn):
                 began = runtime.clock.now()
-            voice.held = turn
+            voice.slots = turn
         try:
-            context = Context(runtime, voice, state, call, redactor=self._redactor)
+            context = EntryContext(runtime, voice, state, call, redactor=self._redactor)
             work = context.run(node_type)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:
                 return await work
-            outcome = await within(runtime.clock, work, began, limit)
+            outcome = await run_within(runtime.clock, work, began, limit)
             # One that is out of time may take its own to end, and is not heard any more then.
             context.close()
         finally:
-            self._give_back(voice)
-        if isinstance(outcome, TimedOut) and is_once(state, call):
+            self._release_slots(voice)
+        if isinstance(outcome, NodeTimedOut) and is_once_node(state, call):
             # It may still happen.
             return msgspec.structs.replace(outcome, retryable=False)
         return outcome
@@ -224,7 +224,7 @@ class Performer:
         if self._tasks.get(node_id) is not task:
             return
         del self._tasks[node_id]
-        self._voices.pop(node_id).silent = True
+        self._reporters.pop(node_id).muted = True
         if not self._closing:
             point("node.ended")
             self._report(NodeStopped(node_id) if task.cancelled() else task.result())
@@ -233,8 +233,8 @@ class Performer:
         self._grace = None
         for node_id in list(self._tasks):
             del self._tasks[node_id]
-            voice = self._voices.pop(node_id)
-            voice.silent = True
-            self._give_back(voice)
+            voice = self._reporters.pop(node_id)
+            voice.muted = True
+            self._release_slots(voice)
             log.warning("node did not stop in time and was abandoned", extra={"nodeId": node_id})
             self._report(NodeStopped(node_id))

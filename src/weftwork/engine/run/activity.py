@@ -22,7 +22,7 @@ from weftwork.engine.decide.inputs import (
     RetryDue,
     RunTimedOut,
 )
-from weftwork.engine.nodes.node_runner import Performer
+from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.run.pending_commit import Work
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
@@ -34,7 +34,7 @@ from weftwork.protocol.run.interrupts import InterruptState
 
 TimerKey = tuple[str, str, int]
 """What is waited for: a retry by node and entry, or an interrupt by what is due next."""
-Due = Callable[[], Input]
+MakeInput = Callable[[], Input]
 
 
 class Timers:
@@ -47,11 +47,11 @@ class Timers:
         self._report = report
         self._tasks: dict[TimerKey, asyncio.Task[None]] = {}
 
-    def follow(self, state: RunState) -> None:
+    def update(self, state: RunState) -> None:
         """Wait for what the state waits for, and for nothing else."""
         if not (self._tasks or state.retrying or state.suspended or state.awaiting_children):
             return
-        waits = {} if state.stop is not None else self._waits(state)
+        waits = {} if state.stop is not None else self._wanted_timers(state)
         for place in [each for each in self._tasks if each not in waits]:
             self._tasks.pop(place).cancel()
         for place, (when, due) in waits.items():
@@ -65,15 +65,15 @@ class Timers:
             task.cancel()
         return list(tasks.values())
 
-    def _waits(self, state: RunState) -> dict[TimerKey, tuple[int, Due]]:
-        waits: dict[TimerKey, tuple[int, Due]] = {}
+    def _wanted_timers(self, state: RunState) -> dict[TimerKey, tuple[int, MakeInput]]:
+        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
         if state.status != "paused":
             for node_id, node in state.retrying.items():
                 # With the entry: a run may have gone on to the next attempt without a word.
                 again = RetryDue(node_id, node.attempt)
                 waits["retry", node_id, node.entry_sequence] = node.retry_at, lambda again=again: again
         for asked in state.open_interrupts.values():
-            waits |= self._waits_for(asked)
+            waits |= self._interrupt_timers(asked)
         resting = state.status == "paused" or state.pausing is not None
         for node_id, node in state.awaiting_children.items() if not resting else ():
             if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
@@ -81,8 +81,8 @@ class Timers:
                 waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
         return waits
 
-    def _waits_for(self, asked: InterruptState) -> dict[TimerKey, tuple[int, Due]]:
-        waits: dict[TimerKey, tuple[int, Due]] = {}
+    def _interrupt_timers(self, asked: InterruptState) -> dict[TimerKey, tuple[int, MakeInput]]:
+        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
         name = asked.interrupt_id
         if asked.due is not None:
             waits["due", name, 0] = asked.due, lambda: InterruptTimedOut(name)
@@ -95,13 +95,13 @@ class Timers:
         elapsed = self._clock.now() - asked.requested_at
         return ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
 
-    async def _wait(self, place: TimerKey, when: int, due: Due) -> None:
+    async def _wait(self, place: TimerKey, when: int, due: MakeInput) -> None:
         await self._clock.sleep_until(when)
         self._tasks.pop(place, None)
         self._report(due())
 
 
-class Deadline:
+class RunDeadline:
     """Reports TimeUp once, unless it is cancelled before. `limit` None is no limit."""
 
     __slots__ = ("_clock", "_limit", "_report", "_task")
@@ -112,7 +112,7 @@ class Deadline:
         self._report = report
         self._task: asyncio.Task[None] | None = None
 
-    def watch(self, start: int) -> None:
+    def start(self, start: int) -> None:
         """Watch the time from `start` on, if there is a limit. Later calls change nothing."""
         if self._limit is not None and self._task is None:
             self._task = asyncio.create_task(self._wait(start, self._limit))
@@ -133,27 +133,27 @@ class Deadline:
 class Activity:
     """Follows what is durable. Everything it has to say comes back as an input."""
 
-    __slots__ = ("_closed", "_deadline", "_performer", "_report", "_timers", "_types")
+    __slots__ = ("_closed", "_deadline", "_report", "_runner", "_timers", "_types")
 
     def __init__(
         self, runtime: Runtime, limit: int | None, report: Callable[[Input], None], redactor: Redactor | None = None
     ) -> None:
         self._report = report
         self._types = runtime.types
-        self._deadline = Deadline(runtime.clock, limit, report)
-        self._performer = Performer(runtime, report, redactor)
+        self._deadline = RunDeadline(runtime.clock, limit, report)
+        self._runner = NodeRunner(runtime, report, redactor)
         self._timers = Timers(runtime.clock, report)
         self._closed = False
 
-    def looks_at(self, awaiting: Iterable[str]) -> bool:
+    def is_calling_any(self, awaiting: Iterable[str]) -> bool:
         """Whether a node among these is called, to see what its children are about."""
-        return any(map(self._performer.is_called, awaiting))
+        return any(map(self._runner.is_running, awaiting))
 
-    def instant(self, state: RunState, node_id: str) -> Input | None:
+    def run_instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
-        return self._performer.instant(state, node_id)
+        return self._runner.run_instant(state, node_id)
 
-    def launch_early(self, state: RunState, work: Work, threads: bool) -> bool | None:
+    def launch_pure(self, state: RunState, work: Work, threads: bool) -> bool | None:
         """Run the pure ones of nodes that were just started. None if there are none, else whether any is plain."""
         if not work.launches or self._closed:
             return None
@@ -161,55 +161,55 @@ class Activity:
         work.launches = [node_id for node_id in work.launches if node_id not in early]
         for node_id in early:
             if node_id in state.running:
-                self._performer.launch(state, node_id)
+                self._runner.launch(state, node_id)
         return any(state.plan.nodes[node_id].node.declaration.holds_thread for node_id in early) if early else None
 
-    def follow(self, state: RunState, work: Work) -> None:
+    def apply_commit(self, state: RunState, work: Work) -> None:
         """Do what the decisions of a committed batch ask for."""
         if state.is_terminal or self._closed:
             return
         if work.interrupt:
-            self._performer.drop()
+            self._runner.drop_all()
         under_way = state.active_nodes
         for node_id in work.launches:
             if node_id in under_way:
-                self._performer.launch(state, node_id)
+                self._runner.launch(state, node_id)
         if work.stop:
-            self._performer.stop(state)
-        self._watch(state)
+            self._runner.stop(state)
+        self._update_timers(state)
 
-    def enter(self, state: RunState, reported: set[str], cold: bool, orphans: frozenset[str]) -> bool:
+    def take_up(self, state: RunState, reported: set[str], cold: bool, orphans: frozenset[str]) -> bool:
         """Take up what the log says is under way and is not under way here yet; `cold`, whoever began it is gone.
 
         False if somebody else is at it.
         """
-        self._performer.drop_others(state)
+        self._runner.drop_stale(state)
         if state.stop is None and not self._closed:
             for node_id in sorted(state.running, key=lambda node_id: state.plan.nodes[node_id].index):
                 entered = state.running[node_id].entry_sequence
-                if node_id not in reported and not self._performer.holds(node_id, entered):
+                if node_id not in reported and not self._runner.is_running_entry(node_id, entered):
                     if not cold and has_unrepeatable_effect(state.running[node_id].effects, entered, orphans):
                         return False
-                    if cold and self._runs_again(state, node_id):
+                    if cold and self._is_reexecuted(state, node_id):
                         self._report(NodeReexecuted(node_id, entered))
                     else:
-                        self._performer.launch(state, node_id)
+                        self._runner.launch(state, node_id)
             for node_id, node in state.awaiting_children.items():
                 if node_id not in reported:
                     self._report(ChildrenRecheck(node_id, node.entry_sequence))
-            self._watch(state)
+            self._update_timers(state)
         return True
 
     def stop(self, state: RunState) -> None:
         """Stop everything that runs; each node reports its end."""
-        self._performer.stop(state)
+        self._runner.stop(state)
 
     def close(self) -> list[asyncio.Task[Any]]:
         """Let go of everything without a word; returns what is still ending."""
         self._closed = True
-        return [*self._performer.close(), *self._timers.close(), *self._deadline.cancel()]
+        return [*self._runner.close(), *self._timers.close(), *self._deadline.cancel()]
 
-    def _runs_again(self, state: RunState, node_id: str) -> bool:
+    def _is_reexecuted(self, state: RunState, node_id: str) -> bool:
         """node-14: whether this is really executed again, itself or bodies of it.
 
         A node that somebody has to be asked about first is not, yet.
@@ -224,9 +224,9 @@ class Activity:
         types = [node.declaration, *(self._types[type_id].declaration for type_id in inline)]
         return any(not each.resumes_after_crash for each in types) and (whole is None or whole.status != "open")
 
-    def _watch(self, state: RunState) -> None:
-        self._deadline.watch(state.started_at or state.header.created_at)
-        self._timers.follow(state)
+    def _update_timers(self, state: RunState) -> None:
+        self._deadline.start(state.started_at or state.header.created_at)
+        self._timers.update(state)
 
 
 def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:

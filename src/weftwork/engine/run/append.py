@@ -38,10 +38,10 @@ from weftwork.protocol.run.projection import InterruptListing, Projection, State
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
-_MEDIA: Final = frozenset(MEDIA_KINDS)
-_TIMED: Final = {"channel.written": "writtenAt"}
+_MEDIA_KINDS: Final = frozenset(MEDIA_KINDS)
+_TIMESTAMP_MEMBERS: Final = {"channel.written": "writtenAt"}
 """evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time."""
-_TURNS: Final = {
+_TURN_MEMBERS: Final = {
     "conversation.opened": "initialTurn",
     "conversation.exchanged": "turn",
     "conversation.closed": "finalTurn",
@@ -49,22 +49,22 @@ _TURNS: Final = {
 """evt-04: turns of a conversation, whose `ts` is the time of the event that brought them."""
 
 
-class Append:
+class BatchBuilder:
     """Events of one run on their way to one commit."""
 
     __slots__ = (
         "_assets",
-        "_before",
+        "_cancel_requests",
         "_duration",
         "_error",
         "_hidden",
         "_now",
-        "_orders",
         "_outputs",
         "_redactor",
         "_staged",
         "_state",
-        "_stopped",
+        "_status_before",
+        "_was_stopping",
         "children",
         "expected",
     )
@@ -79,9 +79,9 @@ class Append:
         self._assets: frozenset[str] = frozenset()
         self._error: bytes | None = None
         self._outputs: bytes | None = None
-        self._orders: list[CancelRequest] = []
-        self._before = state.status
-        self._stopped = state.stop is not None
+        self._cancel_requests: list[CancelRequest] = []
+        self._status_before = state.status
+        self._was_stopping = state.stop is not None
         self.children: list[NewChild] = []
         self.expected = state.last_sequence
 
@@ -100,10 +100,10 @@ class Append:
             draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
         sequence = self.expected + 1 + len(self._staged)
         payload = draft.payload
-        if kind in _TIMED:
-            payload = {**payload, _TIMED[kind]: iso(self._now)}
-        elif kind in _TURNS and "ts" not in (turn := payload[_TURNS[kind]]):
-            payload = {**payload, _TURNS[kind]: {**turn, "ts": self._now}}
+        if kind in _TIMESTAMP_MEMBERS:
+            payload = {**payload, _TIMESTAMP_MEMBERS[kind]: iso(self._now)}
+        elif kind in _TURN_MEMBERS and "ts" not in (turn := payload[_TURN_MEMBERS[kind]]):
+            payload = {**payload, _TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
         shown: Any = payload
         if self._redactor is not None:
             shown, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
@@ -111,10 +111,10 @@ class Append:
                 self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
                 self._assets |= referenced_assets(self._hidden[-1].value, state.header.partition)
         encoded = encode_stored(shown)
-        if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA:
+        if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA_KINDS:
             # What is hidden from readers is named as well.
             whole = encoded if shown is payload else encode_stored(payload)
-            self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA)
+            self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
         self._staged.append((draft, encoded))
         if kind == "run.failed":
             self._error = encode_stored(shown["error"])
@@ -124,11 +124,11 @@ class Append:
             self.children.append(draft.child)
         if draft.cancels:
             reason = str(payload.get("reason", FAILED_WITH_PARENT))
-            self._orders += [CancelRequest(child, reason) for child in draft.cancels]
+            self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
         where = draft.node_id, draft.event_id or ""
         apply(state, Fact(sequence, kind, payload, self._now, *where, draft.content_trust))
 
-    def batch(self, ids: Ids, record: IdempotencyRecord | None) -> Batch:
+    def build(self, ids: Ids, record: IdempotencyRecord | None) -> Batch:
         """What the store commits. Rows hold only what changed."""
         state = self._state
         run_id, engine_version = state.header.run_id, state.header.engine_version
@@ -151,7 +151,7 @@ class Append:
             )
         ]
         rows = self._rows()
-        tells = self._tells() if state.header.parent is not None else None
+        tells = self._child_result() if state.header.parent is not None else None
         cascade = self._cascade() if state.children_started else None
         return Batch(
             tuple(events),
@@ -161,7 +161,7 @@ class Append:
             record,
             tuple([ChildCreate(child.header, child.hidden) for child in self.children]) if self.children else (),
             tells,
-            tuple(self._orders),
+            tuple(self._cancel_requests),
             cascade,
             tuple(sorted(self._assets)) if self._assets else (),
         )
@@ -172,14 +172,14 @@ class Append:
         status: str = state.status
         if state.stop is not None and not state.is_terminal:
             status = "cancelled" if state.stop.error is None else "failed"
-        found = cascade_of(status) if state.is_terminal or (state.stop is not None and not self._stopped) else None
+        found = cascade_of(status) if state.is_terminal or (state.stop is not None and not self._was_stopping) else None
         return CascadeCancel(*found) if found is not None else None
 
-    def _tells(self) -> ChildResult | None:
+    def _child_result(self) -> ChildResult | None:
         """kin-04 (readings, Child runs): word for the parent, when the run stands otherwise than before this batch."""
         state, parent = self._state, self._state.header.parent
         now = cast(Status, status_for_parent(state.status))
-        if parent is None or not parent.awaited or now == status_for_parent(self._before):
+        if parent is None or not parent.awaited or now == status_for_parent(self._status_before):
             return None
         outcome: dict[str, Any] = {}
         if self._error is not None:
@@ -187,7 +187,7 @@ class Append:
         if now == "completed":
             known = [name for name in parent.variables if name in state.variables]
             sensitive = state.plan.sensitive_variables
-            if values := {name: self._row("variable", name) for name in known if name not in sensitive}:
+            if values := {name: self._row_value("variable", name) for name in known if name not in sensitive}:
                 outcome["variables"] = values
             if hidden := [name for name in known if name in sensitive]:
                 outcome["hidden"] = hidden
@@ -218,7 +218,7 @@ class Append:
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state
         rows = [
-            StateRow(kind, name, encode_stored(self._row(kind, name)), self._listed(kind, name))
+            StateRow(kind, name, encode_stored(self._row_value(kind, name)), self._interrupt_listing(kind, name))
             for kind, name in sorted(state.changed_rows)
         ]
         state.changed_rows.clear()
@@ -228,16 +228,16 @@ class Append:
                 self._assets |= referenced_assets(row.value, state.header.partition)
         return tuple(rows)
 
-    def _row(self, kind: str, name: str) -> Any:
+    def _row_value(self, kind: str, name: str) -> Any:
         state = self._state
         if kind == "node":
             return self._node_row(name)
         if kind == "variable":
             value = visible_variable(state.plan, name, state.variables[name])
-            return value if name in state.plan.sensitive_variables else self._shown(value)
+            return value if name in state.plan.sensitive_variables else self._redact(value)
         if kind == "channel":
             value = visible_channel(state.plan, name, state.channels[name].value)
-            return value if name in state.plan.taint.channels else self._shown(value)
+            return value if name in state.plan.taint.channels else self._redact(value)
         if kind == "artifact":
             made = state.artifacts[name]
             return {
@@ -279,7 +279,7 @@ class Append:
             row |= {"resolvedAt": iso(found.at), **{name: each for name, each in known.items() if each is not None}}
         return row
 
-    def _listed(self, kind: str, name: str) -> InterruptListing | None:
+    def _interrupt_listing(self, kind: str, name: str) -> InterruptListing | None:
         asked = self._state.interrupts[name] if kind == "interrupt" else None
         if asked is None or asked.status != "open":
             return None
@@ -295,11 +295,11 @@ class Append:
             row["error"] = node.error if self._redactor is None else self._redactor.visible_error(node_id, node.error)
         return row
 
-    def _shown(self, value: Any) -> Any:
+    def _redact(self, value: Any) -> Any:
         return value if self._redactor is None else self._redactor.visible_value(value)
 
 
-def redactor_of(state: RunState) -> Redactor | None:
+def make_redactor(state: RunState) -> Redactor | None:
     """One that knows all that the run has to hide by now; None if there is nothing."""
     if not state.plan.has_sensitive_data:
         return None

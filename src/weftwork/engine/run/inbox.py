@@ -18,18 +18,18 @@ from weftwork.engine.decide.inputs import (
 from weftwork.engine.run.pending_commit import Request, Work
 from weftwork.protocol.fold.state import RunState
 
-_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeReexecuted, NodeAwaitsChildren)
+_NODE_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeReexecuted, NodeAwaitsChildren)
 
 
 class Inbox:
     """In the order of arrival."""
 
-    __slots__ = ("_asking", "_items", "_waiting")
+    __slots__ = ("_filled", "_items", "_unanswered")
 
     def __init__(self) -> None:
         self._items: deque[Input | Request] = deque()
-        self._asking: list[Request] = []
-        self._waiting: asyncio.Future[None] | None = None
+        self._unanswered: list[Request] = []
+        self._filled: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
         return len(self._items)
@@ -41,19 +41,19 @@ class Inbox:
 
     def put(self, given: Input | Request) -> None:
         self._items.append(given)
-        _wake(self._waiting)
+        _wake(self._filled)
 
-    async def filled(self, seconds: float) -> None:
+    async def wait_filled(self, seconds: float) -> None:
         """Wait, not long, until there is something."""
         if not self._items:
             loop = asyncio.get_running_loop()
-            self._waiting = loop.create_future()
-            timer = loop.call_later(seconds, _wake, self._waiting)
+            self._filled = loop.create_future()
+            timer = loop.call_later(seconds, _wake, self._filled)
             try:
-                await self._waiting
+                await self._filled
             finally:
                 timer.cancel()
-                self._waiting = None
+                self._filled = None
 
     def put_back(self, inputs: Iterable[Input]) -> None:
         """What was taken and has to be taken again, first of all."""
@@ -66,25 +66,25 @@ class Inbox:
         item = self._items.popleft()
         if isinstance(item, Request):
             work.request = item
-            self._asking = [*(asked for asked in self._asking if not asked.done.done()), item]
+            self._unanswered = [*(asked for asked in self._unanswered if not asked.done.done()), item]
             return item.given
         work.inputs.append(item)
         return item
 
-    def forget_lost(self, state: RunState) -> None:
+    def drop_stale(self, state: RunState) -> None:
         """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
-        self._items = deque(item for item in self._items if not _is_lost(item, running))
+        self._items = deque(item for item in self._items if not _is_stale(item, running))
 
-    def reported(self, state: RunState) -> set[str]:
+    def reported_nodes(self, state: RunState) -> set[str]:
         """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
-        found = [item for item in self._items if isinstance(item, _ENDS)]
+        found = [item for item in self._items if isinstance(item, _NODE_ENDS)]
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         return {item.node_id for item in found if running.get(item.node_id) == item.entry_sequence}
 
-    def refuse(self, reason: Exception) -> None:
+    def refuse_requests(self, reason: Exception) -> None:
         """Nobody waits for ever: requests that were not answered get a reason."""
-        waiting = [*self._asking, *(item for item in self._items if isinstance(item, Request))]
+        waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, Request))]
         self._items = deque(item for item in self._items if not isinstance(item, Request))
         for request in waiting:
             request.refuse(reason)
@@ -96,7 +96,7 @@ def _is_claim(item: Input | Request) -> bool:
     return isinstance(item, EffectClaimed | NodeAwaitsChildren)
 
 
-def _is_lost(item: Input | Request, running: dict[str, int]) -> bool:
+def _is_stale(item: Input | Request, running: dict[str, int]) -> bool:
     entered: int = getattr(item, "entered", -1)
     return entered != -1 and running.get(getattr(item, "node_id", "")) != entered
 

@@ -31,7 +31,7 @@ from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChil
 from weftwork.engine.decide.run_control import may_interrupt
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity
-from weftwork.engine.run.append import Append, redactor_of
+from weftwork.engine.run.append import BatchBuilder, make_redactor
 from weftwork.engine.run.inbox import Inbox
 from weftwork.engine.run.pending_commit import MakeRecord, Request, RunOver, Work, tell
 from weftwork.engine.run.replay import read_again
@@ -49,7 +49,7 @@ from weftwork.protocol.run.header import RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 
-class Ties(msgspec.Struct, frozen=True):
+class RunCallbacks(msgspec.Struct, frozen=True):
     """Called by a live run, never in the middle of a change to it."""
 
     ended: "Callable[[LiveRun], None]"
@@ -66,7 +66,7 @@ class Ties(msgspec.Struct, frozen=True):
     """The store was away, and may have taken more than it said: these children, for instance."""
 
 
-class Committed:
+class CommittedView:
     """Moves only by what is durable; the state of the run may be ahead of it."""
 
     __slots__ = ("_header", "_projection", "_rows")
@@ -91,7 +91,7 @@ class Committed:
         return StoredRun(self._header, self._projection, tuple(self._rows.values()))
 
 
-def weakly(send: Callable[[Input], None]) -> Callable[[Input], None]:
+def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
     """This method of an object that may be gone: an ended run goes as soon as nobody else holds it."""
     method = WeakMethod(send)
 
@@ -103,7 +103,7 @@ def weakly(send: Callable[[Input], None]) -> Callable[[Input], None]:
     return report
 
 
-def bounds_of(runtime: Runtime, state: RunState) -> RunBounds:
+def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
     limits, options = runtime.limits, state.header.configurable
     executions = execution_limit(limits, options)
     duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
@@ -111,17 +111,17 @@ def bounds_of(runtime: Runtime, state: RunState) -> RunBounds:
     return RunBounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
 
 
-TURN_MS: Final = 10
+MAX_BATCH_MS: Final = 10
 """Milliseconds after which a batch is closed, so that others get a turn."""
-MAX_BATCH: Final = 256
+MAX_BATCH_EVENTS: Final = 256
 """Events per append: a long chain of pure nodes commits and yields now and then."""
-EARLY_TURNS: Final = 6
+EARLY_LOOP_TURNS: Final = 6
 """Turns of the event loop in which a node that waits for nothing has run, in tasks of its own, and has reported."""
-THREAD_SECONDS: Final = 0.002
+THREAD_WAIT_S: Final = 0.002
 """How long a commit waits for pure nodes that hold threads: most are quicker, and save a commit of their own."""
 
 
-async def gather_all(
+async def collect_commit(
     state: RunState,
     bounds: RunBounds,
     inbox: Inbox,
@@ -137,27 +137,29 @@ async def gather_all(
     well be refused, and none is taken, since none could be taken back.
     """
     now = clock.now()
-    work = Work(Append(state, redactor, now, bounds.duration), now)
-    gather(work, state, bounds, inbox, activity, clock)
-    while not work.cut and (held := activity.launch_early(state, work, threads)) is not None:
+    work = Work(BatchBuilder(state, redactor, now, bounds.duration), now)
+    collect_inputs(work, state, bounds, inbox, activity, clock)
+    while not work.cut and (held := activity.launch_pure(state, work, threads)) is not None:
         if held:
-            await inbox.filled(THREAD_SECONDS)
-        for _ in range(EARLY_TURNS):
+            await inbox.wait_filled(THREAD_WAIT_S)
+        for _ in range(EARLY_LOOP_TURNS):
             if inbox:
                 break
             await asyncio.sleep(0)
         if not inbox or (inbox.has_claims and not claims):
             break
-        gather(work, state, bounds, inbox, activity, clock)
+        collect_inputs(work, state, bounds, inbox, activity, clock)
     return work
 
 
-def gather(work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock) -> None:
+def collect_inputs(
+    work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
+) -> None:
     """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
     work.cut = True
     append = work.append
-    while len(append) < MAX_BATCH and state.completed_at is None:
+    while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
         given = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, given)
         if state.pending_calls and isinstance(given, NodeAwaitsChildren) and decision is NOTHING:
@@ -166,7 +168,7 @@ def gather(work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activit
         for draft in decision.events:
             append.add(draft)
         if decision.start is not None:
-            outcome = activity.instant(state, decision.start)
+            outcome = activity.run_instant(state, decision.start)
             if outcome is None:
                 work.launches.append(decision.start)
             else:
@@ -178,7 +180,7 @@ def gather(work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activit
         if (decision.stop or decision is NOTHING) and isinstance(given, Step):
             work.cut = False
             break
-        if len(append) and clock.now() - work.began > TURN_MS:
+        if len(append) and clock.now() - work.began > MAX_BATCH_MS:
             break
     inbox.put_back(outcomes)
     stop = state.stop
@@ -187,60 +189,60 @@ def gather(work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activit
         work.request = None
 
 
-ASKED_TURNS: Final = 6
+REQUEST_LOOP_TURNS: Final = 6
 """Turns of the event loop in which whoever has just woken a run asks it something."""
-TURNS: Final = 16
+COMMITS_PER_YIELD: Final = 16
 """Commits after which a run lets others have a turn, whether its store made it wait or not."""
-EFFECT_SECONDS: Final = 5.0
+SHUTDOWN_EFFECT_GRACE_S: Final = 5.0
 """How long a host that goes away waits for what must not happen twice to end."""
-_LOOK_SECONDS: Final = 0.02
+POLL_INTERVAL_S: Final = 0.02
 
 
-async def patiently(condition: Callable[[], bool], seconds: float) -> None:
+async def poll_until(condition: Callable[[], bool], seconds: float) -> None:
     """Until the condition holds, or so many seconds have passed."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     while not condition() and loop.time() < until:
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
 log = logging.getLogger("weftwork.run")
 
 
-class _Elsewhere(Exception):
+class _MovedElsewhere(Exception):
     """Somebody else moves this run."""
 
 
 class LiveRun:
     """One run being executed."""
 
-    def __init__(self, runtime: Runtime, state: RunState, ties: Ties, redactor: Redactor | None = None) -> None:
+    def __init__(self, runtime: Runtime, state: RunState, ties: RunCallbacks, redactor: Redactor | None = None) -> None:
         self.state = state
         self.key: RunKey = state.header.key
         self._runtime = runtime
-        self._ties = ties
-        self.redactor = redactor or redactor_of(state)
-        self._bounds = bounds_of(runtime, state)
-        self._activity = Activity(runtime, self._bounds.duration, weakly(self.send), self.redactor)
+        self._callbacks = ties
+        self.redactor = redactor or make_redactor(state)
+        self._bounds = run_bounds(runtime, state)
+        self._activity = Activity(runtime, self._bounds.duration, weak_reporter(self.send), self.redactor)
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = self._over = False
-        self._astray = False
+        self._is_ahead_of_log = False
         """The state is ahead of a log that could not be read again before the host went away."""
-        self._first: Work | None = None
-        self._unborn = self._store_away = self.rests = False
-        self.weight = 0
-        self._stale = False
+        self._first_commit: Work | None = None
+        self._is_uncreated = self._store_away = self.parked = False
+        self.log_bytes = 0
+        self._has_unsaved_parking = False
         """The store does not say yet that the run is parked."""
-        self._store_has = Committed(state.header)
+        self._committed_view = CommittedView(state.header)
 
     def send(self, given: Input | Request) -> None:
         """Put an input into the inbox and see to it that somebody looks, unless there is no run in the store yet."""
         self._inbox.put(given)
-        if self._driver is None and not self._closing and not self._unborn:
+        if self._driver is None and not self._closing and not self._is_uncreated:
             self._driver = asyncio.create_task(self._drive())
 
-    async def ask(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
+    async def request(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
         """Like send, but returns the status once the consequences are durable. Raises StoreUnavailable or RunOver."""
         if self._over:
             raise RunOver
@@ -255,33 +257,33 @@ class LiveRun:
         if self._driver is not None and not self._store_away:
             await asyncio.wait((self._driver,), timeout=timeout)
 
-    def stored(self) -> StoredRun:
+    def committed_run(self) -> StoredRun:
         """What the store holds of this run, without asking it."""
-        return self._store_has.stored()
+        return self._committed_view.stored()
 
     async def prepare(self, is_new: bool) -> Batch:
         """Follow the creation as far as it leads without a commit. `is_new`: nothing but the store can refuse it."""
-        self._unborn = True
-        self._first = await self._gathered(threads=is_new)
-        return self._first.append.batch(self._runtime.ids, None)
+        self._is_uncreated = True
+        self._first_commit = await self._collect(threads=is_new)
+        return self._first_commit.append.build(self._runtime.ids, None)
 
-    def begin(self, first: Batch) -> None:
+    def start(self, first: Batch) -> None:
         """Go on from the batch that `prepare` made, which is durable now."""
-        work, self._first, self._unborn = self._first, None, False
+        work, self._first_commit, self._is_uncreated = self._first_commit, None, False
         assert work is not None, "prepare comes first"
         try:
             self._committed(first, work)
-            self._tell(work)
-            self._activity.follow(self.state, work)
+            self._notify_waiters(work)
+            self._activity.apply_commit(self.state, work)
         except Exception:
             self._abandon()
             return
         if self.state.is_terminal:
-            self._end()
+            self._finish()
         elif self._inbox or work.cut:
             self.send(Step())
         else:
-            self.rest()
+            self.park_if_idle()
 
     def discard(self) -> None:
         """Let go of a run that was never begun."""
@@ -292,14 +294,14 @@ class LiveRun:
         claims = {each.claim for node in self.state.running.values() for each in node.effects.values()}
         self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims))
         try:
-            self._enter(stored, cold=True)
+            self._take_up(stored, cold=True)
         except Exception:
             self._abandon()
         else:
             # By a host that parked none, or that had another limit of time.
             differs = stored.projection.wake_at != next_wake_at(self.state, self._bounds.duration)
-            self._stale = is_parked(self.state) and (differs or not stored.projection.parked)
-            self._step_after(ASKED_TURNS if self._ties.wanted(self.key) else 0)
+            self._has_unsaved_parking = is_parked(self.state) and (differs or not stored.projection.parked)
+            self._step_after(REQUEST_LOOP_TURNS if self._callbacks.wanted(self.key) else 0)
 
     def _step_after(self, turns: int) -> None:
         """Go on; but whoever woke the run asks first, since one that is to be cancelled need not start."""
@@ -315,41 +317,41 @@ class LiveRun:
         """
         self._bounds = msgspec.structs.replace(self._bounds, parallel=0)
         if not may_interrupt(self.state, self._bounds, "immediate"):
-            await patiently(self._is_effectless, EFFECT_SECONDS)
+            await poll_until(self._has_no_open_effect, SHUTDOWN_EFFECT_GRACE_S)
         self._closing = True
         ending = self._activity.close()
         if self._driver is not None:
             ending.append(self._driver)
         if ending:
             await asyncio.wait(ending, timeout=5)
-        self._inbox.refuse(StoreUnavailable("the host is shutting down"))
+        self._inbox.refuse_requests(StoreUnavailable("the host is shutting down"))
 
     async def _drive(self) -> None:
         turns = 0
         try:
             while not self.state.is_terminal and not self._closing:
-                work = await self._gathered()
-                if not len(work.append) and not self._stale:
+                work = await self._collect()
+                if not len(work.append) and not self._has_unsaved_parking:
                     await self._answer(work)
-                    if self._inbox or self._stale:
+                    if self._inbox or self._has_unsaved_parking:
                         continue
                     return
                 if await self._commit(work):
-                    self._tell(work)
-                    self._activity.follow(self.state, work)
+                    self._notify_waiters(work)
+                    self._activity.apply_commit(self.state, work)
                 turns += 1
-                if turns % TURNS == 0:
+                if turns % COMMITS_PER_YIELD == 0:
                     # A store may answer without a wait, and others want a turn too.
                     await asyncio.sleep(0)
-            if self.state.is_terminal and not self._astray:
-                self._end()
+            if self.state.is_terminal and not self._is_ahead_of_log:
+                self._finish()
         except asyncio.CancelledError:
             self._closing = True
             raise
-        except _Elsewhere:
+        except _MovedElsewhere:
             log.warning("another executor moves this run; it is left to it", extra={"runId": self.key.run_id})
             self._halt(StoreUnavailable("another executor moves this run"))
-            self._ties.left(self)
+            self._callbacks.left(self)
         except Exception:
             self._abandon()
         finally:
@@ -357,32 +359,32 @@ class LiveRun:
             if self._inbox and not self._closing and not self.state.is_terminal:
                 self._driver = asyncio.create_task(self._drive())
             else:
-                self.rest()
+                self.park_if_idle()
 
-    def rest(self) -> None:
+    def park_if_idle(self) -> None:
         """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
-        busy = self._closing or self._stale or self._driver is not None or bool(self._inbox)
+        busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
         rests = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
-        busy = busy or self._activity.looks_at(self.state.awaiting_children)
-        if rests and not busy and not self._ties.wanted(self.key):
-            self.rests = True
+        busy = busy or self._activity.is_calling_any(self.state.awaiting_children)
+        if rests and not busy and not self._callbacks.wanted(self.key):
+            self.parked = True
             self._halt(RunOver())
-            self._ties.left(self)
+            self._callbacks.left(self)
 
     async def _commit(self, work: Work) -> bool:
         request = work.request
         record = request.make_record(self.state.status) if request is not None else None
-        batch = work.append.batch(self._runtime.ids, record)
+        batch = work.append.build(self._runtime.ids, record)
         try:
             taken = await self._runtime.log.append(self.key, work.append.expected, batch)
         except (StoreUnavailable, SequenceConflict) as error:
             if request is not None:
                 request.refuse(StoreUnavailable(str(error)))
-            await self._rewind(work, pause=isinstance(error, StoreUnavailable))
+            await self._reload(work, pause=isinstance(error, StoreUnavailable))
             return False
         if taken is not None and request is not None:
             request.answer(taken)
-            await self._rewind(work, pause=False)
+            await self._reload(work, pause=False)
             return False
         self._committed(batch, work)
         if request is not None:
@@ -390,81 +392,83 @@ class LiveRun:
         return True
 
     def _committed(self, batch: Batch, work: Work) -> None:
-        self._stale = False
-        self._store_has.add(batch)
-        self.weight += sum([event.size for event in batch.events])
+        self._has_unsaved_parking = False
+        self._committed_view.add(batch)
+        self.log_bytes += sum([event.size for event in batch.events])
         self._runtime.feeds.publish(self.key, batch.events)
         point("append.published")
         if batch.has_family_messages:
-            self._ties.related(self, batch, work.append.children)
+            self._callbacks.related(self, batch, work.append.children)
 
     @property
-    def looks(self) -> bool:
+    def is_rechecking(self) -> bool:
         """Whether it may still have to do with what it heard of its children."""
-        return self._driver is not None or self._activity.looks_at(self.state.awaiting_children)
+        return self._driver is not None or self._activity.is_calling_any(self.state.awaiting_children)
 
     async def _answer(self, work: Work) -> None:
         """Nothing to append."""
         if work.request is not None:
             await work.request.answer_alone(self._runtime.log, self.state.status)
-        self._tell(work)
+        self._notify_waiters(work)
         if work.launches or work.stop:
-            self._activity.follow(self.state, work)
+            self._activity.apply_commit(self.state, work)
         # A look that found nothing: the store may not know yet that nothing is left to do.
-        self._stale = self._stale or (is_parked(self.state) and not self.stored().projection.parked)
+        self._has_unsaved_parking = self._has_unsaved_parking or (
+            is_parked(self.state) and not self.committed_run().projection.parked
+        )
 
-    async def _rewind(self, work: Work, pause: bool) -> None:
+    async def _reload(self, work: Work, pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
         self._inbox.put_back(work.inputs)
-        found = await read_again(self._runtime, self.state, pause, self._away, lambda: self._closing)
+        found = await read_again(self._runtime, self.state, pause, self._on_store_away, lambda: self._closing)
         self._store_away = False
         if found is None:
-            self._astray = True
+            self._is_ahead_of_log = True
             return
         stored, self.state = found
-        self._inbox.forget_lost(self.state)
+        self._inbox.drop_stale(self.state)
         self._runtime.feeds.doubt(self.key)
         if pause:
-            self._ties.doubted(self, work.append.children)
+            self._callbacks.doubted(self, work.append.children)
         if stored is not None:
-            self._enter(stored, cold=False)
+            self._take_up(stored, cold=False)
 
-    def _away(self) -> None:
+    def _on_store_away(self) -> None:
         self._store_away = True
-        self._inbox.refuse(StoreUnavailable("the store is away"))
+        self._inbox.refuse_requests(StoreUnavailable("the store is away"))
 
-    def _enter(self, stored: StoredRun, cold: bool) -> None:
+    def _take_up(self, stored: StoredRun, cold: bool) -> None:
         """Take up the run where the store has it, with every node that runs there and not here yet."""
-        self._store_has.replace(stored)
+        self._committed_view.replace(stored)
         self.state.changed_rows.clear()
-        if not self._activity.enter(self.state, self._inbox.reported(self.state), cold, self._bounds.orphans):
-            raise _Elsewhere
+        if not self._activity.take_up(self.state, self._inbox.reported_nodes(self.state), cold, self._bounds.orphans):
+            raise _MovedElsewhere
 
-    async def _gathered(self, threads: bool = True) -> Work:
+    async def _collect(self, threads: bool = True) -> Work:
         what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
-        return await gather_all(*what, self.redactor, not self._unborn, threads)
+        return await collect_commit(*what, self.redactor, not self._is_uncreated, threads)
 
-    def _tell(self, work: Work) -> None:
+    def _notify_waiters(self, work: Work) -> None:
         if not tell(self.state, work.inputs):
-            raise _Elsewhere
+            raise _MovedElsewhere
 
-    def _is_effectless(self) -> bool:
+    def _has_no_open_effect(self) -> bool:
         """Whether what must not happen twice has ended and is committed, or cannot be waited for."""
         idle = self._driver is None and may_interrupt(self.state, self._bounds, "immediate")
         return idle or self._over or self._store_away
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         self._halt(RunOver())
-        self._ties.ended(self)
+        self._callbacks.ended(self)
 
     def _abandon(self) -> None:
         """After an error of ours, which is being handled, this object is of no more use; whoever waits is told."""
         log.exception("the host failed a run", extra={"runId": self.key.run_id})
         self._halt(HostFault("the host failed this run"))
-        self._ties.broken(self)
+        self._callbacks.broken(self)
 
     def _halt(self, reason: Exception) -> None:
         self._over = True
         self._closing = True
         self._activity.close()
-        self._inbox.refuse(reason)
+        self._inbox.refuse_requests(reason)

@@ -23,7 +23,7 @@ from weftwork.engine.decide.inputs import (
     ModelAnswered,
     VersionRequested,
 )
-from weftwork.engine.run.append import Append
+from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.storage.event_log import EventLog, Recorded, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import IdempotencyRecord
@@ -74,7 +74,7 @@ class Work:
 
     __slots__ = ("append", "began", "cut", "inputs", "interrupt", "launches", "request", "stop")
 
-    def __init__(self, append: Append, began: int) -> None:
+    def __init__(self, append: BatchBuilder, began: int) -> None:
         self.append = append
         self.began = began
         self.inputs: list[Input] = []

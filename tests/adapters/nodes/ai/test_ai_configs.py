@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES
-from weftwork.engine.nodes.node_call import wrong_inputs
+from weftwork.engine.nodes.node_call import check_node_inputs
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.validation import parse_workflow
@@ -78,7 +78,7 @@ def test_a_config_is_taken(kind: str, config: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", ["chatCompletion", "structuredOutput"])
 @pytest.mark.parametrize(("inputs", "pointer"), INPUTS)
 def test_a_conversation_of_another_shape_is_refused(kind: str, inputs: dict[str, Any], pointer: str) -> None:
-    found = wrong_inputs(TYPES[f"core.ai.{kind}"].declaration.inputs, inputs)
+    found = check_node_inputs(TYPES[f"core.ai.{kind}"].declaration.inputs, inputs)
     assert found is not None
     assert (found.code, found.details) == ("node_config_invalid", {"pointer": pointer})
 

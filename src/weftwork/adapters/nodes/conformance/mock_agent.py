@@ -52,7 +52,7 @@ def _events(call: NodeCall, context: NodeContext, agent_id: str, decided: dict[s
     config = call.config
     events = _reasoning(config.get("mockReasoning"), agent_id, reasoning_verbosity(call.configurable))
     for number, tool in enumerate(config.get("mockToolCalls", ())):
-        events += _tool_call(tool, agent_id, f"{default_key(call)}:{number}", context.event_id())
+        events += _tool_call(tool, agent_id, f"{default_key(call)}:{number}", context.new_event_id())
     if "mockHandoff" in config:
         to = config["mockHandoff"]["toAgentId"]
         known = {"fromAgentId": agent_id, "toAgentId": to, "agentId": agent_id}

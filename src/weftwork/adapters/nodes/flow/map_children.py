@@ -56,7 +56,9 @@ async def _child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index
     except ExpressionFault as fault:
         return faulty(fault)
     variables = () if wanted is None else (wanted,)
-    return await context.child(str(index), body["workflowId"], {}, given, variables=variables, outputs=wanted is None)
+    return await context.prepare_child(
+        str(index), body["workflowId"], {}, given, variables=variables, outputs=wanted is None
+    )
 
 
 def _results(wanted: str | None, children: Mapping[str, ChildState]) -> Outcome:

@@ -71,7 +71,7 @@ class MapItems:
         self._items = items
         self._inputs = ItemInputs(call, items, "input")
         self._body: dict[str, Any] = call.config["body"]
-        self._results: dict[int, Any] = dict(context.items)
+        self._results: dict[int, Any] = dict(context.recorded_items)
         left = [index for index in range(len(items)) if index not in self._results]
         self._left: Iterator[int] = iter(left)
         self._asked: dict[int, Suspended] = {}
@@ -127,7 +127,7 @@ class MapItems:
         return bool(self._asked or self._failed)
 
     async def _record(self, index: int, output: Any) -> None:
-        await self._context.record(index, output)
+        await self._context.record_item(index, output)
         self._results[index] = output
 
     async def _perform(self, index: int) -> Any:
@@ -137,7 +137,7 @@ class MapItems:
         except ExpressionFault as fault:
             failed = faulty(fault)
             raise _ItemFailed(index, failed.code, failed.message, failed.retryable) from None
-        outcome = await self._context.perform(body["typeId"], inputs, body.get("config", {}), str(index))
+        outcome = await self._context.run_part(body["typeId"], inputs, body.get("config", {}), str(index))
         match outcome:
             case Completed(outputs, effects):
                 if effects:
@@ -148,7 +148,7 @@ class MapItems:
                 for effect in effects:
                     # What an answer of a model came to is told, whatever becomes of the item.
                     if isinstance(effect, EmitEvent):
-                        self._context.say(effect)
+                        self._context.emit_event(effect)
                 raise _ItemFailed(index, code, message, retryable)
             case Suspended(interrupt, _):
                 if is_outcome_interrupt(interrupt.data):

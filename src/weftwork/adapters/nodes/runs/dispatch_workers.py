@@ -122,7 +122,7 @@ class Workers:
         worker = self._ids[index]
         began = self._chain("dispatch.began", index)
         inward = worker_mapping(self._config, "Input", worker)
-        child = await self._context.child(
+        child = await self._context.prepare_child(
             str(index),
             worker,
             {name: source for name, source in inward.items() if source not in fresh},

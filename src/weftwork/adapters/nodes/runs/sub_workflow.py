@@ -33,7 +33,7 @@ async def _sub_workflow(call: NodeCall, context: NodeContext) -> Outcome:
 async def _start(call: NodeCall, context: NodeContext) -> Outcome:
     config = call.config
     waits = config.get("waitForCompletion", True)
-    child = await context.child(
+    child = await context.prepare_child(
         CHILD,
         config["workflowId"],
         config.get("inputMapping", {}),

@@ -51,7 +51,9 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> Outcome:
         refused = await confirm(call, context, decision, None)
         if refused is not None:
             return refused
-    decided = EmitEvent(ORCHESTRATOR_DECIDED, {"agentId": agent_id, "decision": decision}, event_id=context.event_id())
+    decided = EmitEvent(
+        ORCHESTRATOR_DECIDED, {"agentId": agent_id, "decision": decision}, event_id=context.new_event_id()
+    )
     outputs = {"decision": decision, "kind": decision["kind"], "iteration": call.visit}
     return Completed(outputs, (decided,))
 

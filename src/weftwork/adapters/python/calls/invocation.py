@@ -103,7 +103,7 @@ class Entry:
 
     def _say(self, effect: AppendLog | EmitEvent) -> None:
         try:
-            self.host.say(effect)
+            self.host.emit_event(effect)
         except StepFailed as error:
             # Kept, because a thread that said it has gone on.
             self.fate.failure = node_error(error.failure)
@@ -172,7 +172,7 @@ class Entry:
             raise NodeError("ssrf_blocked", str(refused), {"blocked": refused.blocked}) from None
         except FetchFailed as error:
             raise FetchError(str(error), error.sent) from None
-        self.host.distrust()
+        self.host.mark_untrusted()
         return response
 
     async def get_version(self, change_id: str, least: int, most: int) -> int:

@@ -165,7 +165,7 @@ class _Voice:
     async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         async with self._models.turn:
             self._models.check()
-            return await self._models.host.emit(document, emission)
+            return await self._models.host.emit_envelope(document, emission)
 
 
 def _answer(answer: ModelAnswer, data: Any) -> Answer:
