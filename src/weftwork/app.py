@@ -43,7 +43,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
@@ -145,7 +145,7 @@ class Host:
         if not self._memory:
             make_folder(self.settings.data_folder)
         take(self._seat)
-        point("boot.seated")
+        fault_point("boot.seated")
         try:
             await self._store.open()
             await self.media.blobs.open()
@@ -288,7 +288,7 @@ class Host:
         await self._executor.close()
         await self.outbound.close()
         self._library.stop()
-        point("drain.close")
+        fault_point("drain.close")
         await self.media.blobs.close()
         await self._store.close()
         self._seat.release()

@@ -80,7 +80,7 @@ def test_a_signature_for_one_purpose_is_none_for_another(monkeypatch: pytest.Mon
         return signer.verify("asset", signer.kid, TEXT, signer.sign("interrupt", TEXT))
 
     assert run(work) is False
-    monkeypatch.setattr(Signer, "_key", lambda self, row, purpose: row.secret)
+    monkeypatch.setattr(Signer, "_derive_key", lambda self, row, purpose: row.secret)
     assert run(work) is True
 
 

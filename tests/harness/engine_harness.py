@@ -20,8 +20,8 @@ from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
-from weftwork.ports.models import Models
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.models import ModelProviders
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.event_log import EventLog
@@ -91,12 +91,12 @@ class Stage:
 
     def __init__(self) -> None:
         self.calls: list[NodeCall] = []
-        self.waiting: dict[str, asyncio.Future[Outcome]] = {}
+        self.waiting: dict[str, asyncio.Future[NodeOutcome]] = {}
         self.stopped: list[str] = []
         self.most = 0
         self.type = WaitingNode(NodeDeclaration("test.gate", "Waits for the test.", instant=False), self._run)
 
-    async def _run(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def _run(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         self.calls.append(call)
         gate = self.waiting[call.node_id] = asyncio.get_running_loop().create_future()
         self.most = max(self.most, len(self.waiting))
@@ -108,7 +108,7 @@ class Stage:
         finally:
             self.waiting.pop(call.node_id, None)
 
-    def release(self, node_id: str, outcome: Outcome | None = None) -> None:
+    def release(self, node_id: str, outcome: NodeOutcome | None = None) -> None:
         self.waiting[node_id].set_result(outcome or Completed({}))
 
 
@@ -140,7 +140,7 @@ class Bench:
         provided: frozenset[str] = frozenset(),
         clock: ManualClock | None = None,
         ids: SequentialIds | None = None,
-        models: Models | None = None,
+        models: ModelProviders | None = None,
         blobs: Blobs | None = None,
     ) -> None:
         self.stage = Stage()
@@ -253,5 +253,5 @@ class Bench:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def waiting_type(type_id: str, work: Callable[[NodeCall, NodeContext], Awaitable[Outcome]]) -> WaitingNode:
+def waiting_type(type_id: str, work: Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]) -> WaitingNode:
     return WaitingNode(NodeDeclaration(type_id, "For one test.", instant=False), work)

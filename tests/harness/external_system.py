@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from tests.harness.engine_harness import Bench, quiet
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
-Body = Callable[[NodeCall, NodeContext], Awaitable[Outcome]]
+Body = Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
 
 
 class World:
@@ -34,7 +34,7 @@ class World:
     def node(self, effect: Effect = "once", type_id: str = "test.pay", **more: Any) -> WaitingNode:
         """A node that touches the world once as a whole."""
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             self.entries += 1
             return Completed(await self.touch(context.effect_key()))
 
@@ -43,7 +43,7 @@ class World:
     def steps(self, *names: str, effect: Effect = "once", type_id: str = "test.steps", **more: Any) -> WaitingNode:
         """A node that touches the world in steps."""
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             self.entries += 1
             outputs: dict[str, Any] = {}
             for name in names:

@@ -10,9 +10,9 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.engine.models.generation import generate_envelope, generate_text
-from weftwork.ports.media import MediaSent
+from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.models import Message, ModelRequest
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.outcome import outcome_document
@@ -27,10 +27,10 @@ ONE = workflow([node("a", "test.show")])
 SMALL = Limits(max_inline_media_bytes=len(PNG))
 
 
-def showing(*sent: MediaSent, asks: bool = False) -> WaitingNode:
+def showing(*sent: OutgoingMedia, asks: bool = False) -> WaitingNode:
     """A node that shows these, and gives what became of them."""
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         shown = [msgspec.to_builtins(await context.emit_media(each)) for each in sent]
         if asks:
             await context.ask(Interrupt("custom", "k", {"customKind": "t", "payload": {}}))
@@ -68,7 +68,7 @@ async def opened(bench: Bench, url: str) -> bytes:
 def asking(want: str | None, contract: EnvelopeContract = OPEN_CONTRACT) -> WaitingNode:
     """A node that asks a model for a text, or for an envelope of a kind."""
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         request = ModelRequest("test", "", (Message("user", "Draw."),))
         if want is None:
             found = await generate_text(context, call, request)
@@ -90,7 +90,7 @@ BIG = PNG + bytes(range(256)) * 30
 def sending(*documents: Any) -> WaitingNode:
     """A node whose model sends these envelopes."""
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         found = [
             outcome_document(await context.emit_envelope(each, Emission("0", at))) for at, each in enumerate(documents)
         ]

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from weftwork.ports.models import Delta, MadeMedia, ModelRequest, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
-Piece = str | MadeMedia | Stop | ProviderFault | asyncio.Event
+Piece = str | GeneratedMedia | AnswerEnd | ProviderFault | asyncio.Event
 
 
 class Model:
@@ -29,7 +29,7 @@ class Model:
     def find(self, request: ModelRequest) -> "Model":
         return self
 
-    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | MadeMedia | Stop, None]:
+    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd, None]:
         said = self.answers[len(self.requests)]
         self.requests.append(request)
         pieces: Sequence[Piece] = [said] if isinstance(said, str) else said
@@ -38,15 +38,15 @@ class Model:
             for at, piece in enumerate(pieces):
                 if isinstance(piece, str):
                     yield Delta(piece, at == texts[-1])
-                elif isinstance(piece, MadeMedia):
+                elif isinstance(piece, GeneratedMedia):
                     yield piece
-                elif isinstance(piece, Stop):
+                elif isinstance(piece, AnswerEnd):
                     yield piece
                     return
                 elif isinstance(piece, ProviderFault):
                     raise piece
                 else:
                     await piece.wait()
-            yield Stop("stop", TokenUsage(3, len(texts)))
+            yield AnswerEnd("stop", TokenUsage(3, len(texts)))
         finally:
             self.closed += 1

@@ -12,7 +12,7 @@ import pytest
 
 from weftwork.adapters.system.faults import arm_points
 from weftwork.ports import fault_points
-from weftwork.ports.fault_points import POINTS, point
+from weftwork.ports.fault_points import POINTS, fault_point
 from weftwork.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -82,18 +82,18 @@ def test_who_takes_what_is_seen() -> None:
 
 def test_a_point_that_is_not_armed_does_nothing() -> None:
     for name in POINTS:
-        point(name)
-    assert (fault_points._armed, fault_points._passed) == ({}, {})
+        fault_point(name)
+    assert (fault_points._armed, fault_points._pass_counts) == ({}, {})
 
 
 def test_an_armed_point_acts_once_and_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fault_points, "_armed", {})
-    monkeypatch.setattr(fault_points, "_passed", {})
+    monkeypatch.setattr(fault_points, "_pass_counts", {})
     seen: list[int] = []
-    fault_points.arm({("run.ended", 3): lambda: seen.append(fault_points._passed["run.ended"])})
+    fault_points.arm({("run.ended", 3): lambda: seen.append(fault_points._pass_counts["run.ended"])})
     for _ in range(5):
-        point("run.ended")
-        point("node.ended")
+        fault_point("run.ended")
+        fault_point("node.ended")
     assert seen == [3]
 
 
@@ -176,4 +176,4 @@ def test_the_variable_is_no_setting(tmp_path: Path) -> None:
 def test_the_page_lists_every_point() -> None:
     page = (ROOT / "docs" / "operate" / "faults.md").read_text("utf-8")
     rows = re.findall(r"^\| `([a-z.]+)` \| (.+?) \| (yes|-) \|$", page, re.MULTILINE)
-    assert rows == [(name, place.where, "yes" if place.fault else "-") for name, place in POINTS.items()]
+    assert rows == [(name, place.description, "yes" if place.fault else "-") for name, place in POINTS.items()]

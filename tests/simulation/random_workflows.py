@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -56,7 +56,7 @@ KINDS = {
 }
 
 
-def _flaky(call: NodeCall) -> Outcome:
+def _flaky(call: NodeCall) -> NodeOutcome:
     """Fails as often as its config says; how often it has failed is put into its inputs by whoever calls it."""
     if call.inputs.get("failures", 0) < call.config["times"]:
         return Failed("boom", "Not yet.")

@@ -12,8 +12,8 @@ from tests.simulation.fold_driver import Choose, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.engine.decide.inputs import AnswerReceived, Input, PauseRequested, ResumeRequested
-from weftwork.engine.run.replay import fact_of
-from weftwork.ports.node_outcome import Outcome
+from weftwork.engine.run.replay import fact_of_event
+from weftwork.ports.node_outcome import NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.event_log import EventLog, SequenceConflict, StoreUnavailable
 from weftwork.protocol.fold.fold import fold
@@ -82,7 +82,7 @@ class Gated:
         self._watch()
 
     def _gated(self, node_type: InstantNode) -> WaitingNode:
-        async def work(call: NodeCall, context: NodeContext) -> Outcome:
+        async def work(call: NodeCall, context: NodeContext) -> NodeOutcome:
             gate = self._waiting[call.node_id] = asyncio.get_running_loop().create_future()
             try:
                 await gate
@@ -128,7 +128,7 @@ class Gated:
         removed: dict[int, list[tuple[str, Any]]] = {}
         for each in await log.hidden(self.key):
             removed.setdefault(each.sequence, []).append((each.pointer, msgspec.json.decode(each.value)))
-        return [fact_of(event, removed.get(event.sequence, ())) for event in await self.bench.events(self.key)]
+        return [fact_of_event(event, removed.get(event.sequence, ())) for event in await self.bench.events(self.key)]
 
     async def folded(self, count: int | None = None) -> RunState:
         """The fold of the log, or of its first events."""

@@ -14,7 +14,7 @@ from weftwork.ports.node_outcome import (
     Completed,
     EmitArtifact,
     Failed,
-    Outcome,
+    NodeOutcome,
     SetVariable,
     Suspended,
     WriteChannel,
@@ -60,7 +60,7 @@ def _given(call: NodeCall) -> list[str]:
     return sorted(found)
 
 
-def _made(call: NodeCall, found: list[str]) -> Outcome:
+def _made(call: NodeCall, found: list[str]) -> NodeOutcome:
     config = call.config
     if config.get("fails"):
         return Failed("boom", "It fails.", {"found": found}, retryable=False)
@@ -73,15 +73,15 @@ def _made(call: NodeCall, found: list[str]) -> Outcome:
     return Completed({"output": found, "round": call.iteration}, tuple(effects))
 
 
-def _mix(call: NodeCall) -> Outcome:
+def _mix(call: NodeCall) -> NodeOutcome:
     return _made(call, _given(call))
 
 
-def _outside(call: NodeCall) -> Outcome:
+def _outside(call: NodeCall) -> NodeOutcome:
     return _made(call, [OUT])
 
 
-def _ask(call: NodeCall) -> Outcome:
+def _ask(call: NodeCall) -> NodeOutcome:
     kind = call.config["kind"]
     found = _given(call)
     key = f"{call.node_id}:{call.visit}"

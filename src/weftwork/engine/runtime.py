@@ -10,7 +10,7 @@ from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.ports.models import Models
+from weftwork.ports.models import ModelProviders
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.event_log import EventLog
@@ -30,10 +30,10 @@ class Runtime(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
-    turns: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)
-    nursery: ChildStarter | None = None
+    limiter: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)
+    child_starter: ChildStarter | None = None
     """Makes child runs; the executor brings it."""
-    models: Models | None = None
+    models: ModelProviders | None = None
     assets: Assets | None = None
     outbound: Outbound | None = None
     """The one way out, for what models are shown."""

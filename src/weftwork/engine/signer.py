@@ -12,8 +12,8 @@ from weftwork.ports.storage.signing_keys import SigningKey, SigningKeys
 from weftwork.protocol.errors import ClientFault
 
 SECRET_BYTES: Final = 32
-KID_LETTERS: Final = 12
-_NOBODY: Final = ""
+KID_LENGTH: Final = 12
+_NO_KEY_ID: Final = ""
 """The id of the key that stands in for keys that are not there; no key that was made has it."""
 
 
@@ -28,9 +28,9 @@ class Signer:
         self._clock = clock
         self._ids = ids
         self._rows: dict[str, SigningKey] = {}
-        self._stranger = SigningKey(_NOBODY, ids.secret(SECRET_BYTES), 0)
+        self._decoy_key = SigningKey(_NO_KEY_ID, ids.secret(SECRET_BYTES), 0)
         self._derived: dict[tuple[str, str], bytes] = {}
-        self._kid = _NOBODY
+        self._kid = _NO_KEY_ID
 
     async def load(self) -> None:
         """Hold every key of the store, and make the first one. Raises StoreUnavailable."""
@@ -40,7 +40,7 @@ class Signer:
         if live:
             self._kid = live[-1].kid
         else:
-            await self._make()
+            await self._create_key()
 
     @property
     def kid(self) -> str:
@@ -50,7 +50,7 @@ class Signer:
     def sign(self, purpose: str, message: bytes) -> bytes:
         """tok-02: the signature of the newest key, 256 bits."""
         assert self._kid, "load() comes first"
-        return hmac.digest(self._key(self._rows[self._kid], purpose), message, hashlib.sha256)
+        return hmac.digest(self._derive_key(self._rows[self._kid], purpose), message, hashlib.sha256)
 
     def verify(self, purpose: str, kid: str, message: bytes, signature: bytes) -> bool:
         """tok-02: whether the key of that id signed this for this purpose. The time it takes tells nothing.
@@ -58,7 +58,7 @@ class Signer:
         A key that is not there takes the same way, with a secret that nobody has.
         """
         row = self._rows.get(kid)
-        expected = hmac.digest(self._key(row or self._stranger, purpose), message, hashlib.sha256)
+        expected = hmac.digest(self._derive_key(row or self._decoy_key, purpose), message, hashlib.sha256)
         return hmac.compare_digest(expected, signature) and row is not None
 
     def all(self) -> list[SigningKey]:
@@ -68,7 +68,7 @@ class Signer:
     async def rotate(self) -> SigningKey:
         """tok-06: a new key that signs from now on; those before it go on to verify. Durable before it returns."""
         before = [row for row in self._rows.values() if row.retired_at is None]
-        made = await self._make()
+        made = await self._create_key()
         for row in before:
             retired = msgspec.structs.replace(row, retired_at=self._clock.now())
             await self._keys.put(retired)
@@ -81,22 +81,22 @@ class Signer:
         if row is None:
             raise ClientFault("not_found", f"No signing key has the id {kid}; see `weftwork signing ls`.")
         if kid == self._kid:
-            await self._make()
+            await self._create_key()
         await self._keys.drop(kid)
         self._rows.pop(kid, None)
         for known in [each for each in self._derived if each[0] == kid]:
             del self._derived[known]
         return row
 
-    async def _make(self) -> SigningKey:
-        kid = self._ids.event_ids(1)[0][-KID_LETTERS:]
+    async def _create_key(self) -> SigningKey:
+        kid = self._ids.event_ids(1)[0][-KID_LENGTH:]
         made = SigningKey(kid, self._ids.secret(SECRET_BYTES), self._clock.now())
         await self._keys.put(made)
         self._rows[kid] = made
         self._kid = kid
         return made
 
-    def _key(self, row: SigningKey, purpose: str) -> bytes:
+    def _derive_key(self, row: SigningKey, purpose: str) -> bytes:
         known = self._derived.get((row.kid, purpose))
         if known is None:
             # HKDF (RFC 5869) with one block: the secret is uniform already, so there is nothing to extract.

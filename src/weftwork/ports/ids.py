@@ -26,6 +26,6 @@ class Ids(Protocol):
         """32 lower-case hex digits, not all zero."""
         ...
 
-    def fraction(self) -> float:
+    def random_fraction(self) -> float:
         """A number from 0 to 1, by chance."""
         ...

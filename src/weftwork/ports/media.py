@@ -7,7 +7,7 @@ import msgspec
 MediaKind = Literal["image", "audio", "file"]
 
 
-class MediaSent(msgspec.Struct, frozen=True):
+class OutgoingMedia(msgspec.Struct, frozen=True):
     """What a node wants to show: bytes, or an asset of its tenant by its mediaRef."""
 
     kind: MediaKind
@@ -22,7 +22,7 @@ class MediaSent(msgspec.Struct, frozen=True):
     """Whether the bytes are to stand in the event, if they are few enough."""
 
 
-class Media(msgspec.Struct, frozen=True):
+class EmittedMedia(msgspec.Struct, frozen=True):
     """What became of it."""
 
     envelope_id: str
@@ -36,7 +36,7 @@ class Media(msgspec.Struct, frozen=True):
         return self.payload.get("url")
 
 
-class MediaContent(msgspec.Struct, frozen=True):
+class MediaBytes(msgspec.Struct, frozen=True):
     """The bytes behind a mediaRef, or a stretch of them."""
 
     data: bytes

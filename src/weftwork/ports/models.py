@@ -13,11 +13,11 @@ from weftwork.protocol.models.answers import StopReason, TokenUsage
 Role = Literal["user", "assistant", "system"]
 
 
-class TextPart(msgspec.Struct, frozen=True):
+class ModelTextPart(msgspec.Struct, frozen=True):
     text: str
 
 
-class MediaPart(msgspec.Struct, frozen=True):
+class ModelMediaPart(msgspec.Struct, frozen=True):
     """Something to see, hear or read. It has passed every check; an adapter has only to translate it."""
 
     modality: Modality
@@ -33,20 +33,20 @@ class MediaPart(msgspec.Struct, frozen=True):
 
 class Message(msgspec.Struct, frozen=True):
     role: Role
-    content: str | tuple[TextPart | MediaPart, ...]
+    content: str | tuple[ModelTextPart | ModelMediaPart, ...]
 
     @property
     def text(self) -> str:
         """Its text alone, the parts joined line by line."""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+        return "\n".join(part.text for part in self.content if isinstance(part, ModelTextPart))
 
     @property
-    def media(self) -> tuple[MediaPart, ...]:
+    def media(self) -> tuple[ModelMediaPart, ...]:
         if isinstance(self.content, str):
             return ()
-        return tuple(part for part in self.content if isinstance(part, MediaPart))
+        return tuple(part for part in self.content if isinstance(part, ModelMediaPart))
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """Whether the pieces are shown as they come. What is to pass the gate first is not."""
     mock: Mapping[str, Any] | None = None
     """configurable.mockProvider of a run with a test key: the call goes there, whatever provider it names."""
-    voice: str = ""
+    turn_prefix: str = ""
     """Which of the conversations that one entry of a node has side by side it belongs to. What a node does after a
     call that failed is its own affair then, so that failure is recorded like an answer."""
     partition: str = ""
@@ -87,7 +87,7 @@ class Delta(msgspec.Struct, frozen=True):
     """As the provider names it with each piece; empty if it does not."""
 
 
-class MadeMedia(msgspec.Struct, frozen=True):
+class GeneratedMedia(msgspec.Struct, frozen=True):
     """Something that a model has made beside its text, whole. The host keeps it as an asset and sends its envelope."""
 
     kind: MediaKind
@@ -97,7 +97,7 @@ class MadeMedia(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class Stop(msgspec.Struct, frozen=True):
+class AnswerEnd(msgspec.Struct, frozen=True):
     """The end of an answer; always the last item."""
 
     reason: StopReason
@@ -138,12 +138,12 @@ class ModelProvider(Protocol):
         """What a model takes beside text; `model` empty is the default. Discovery advertises what any of them takes."""
         ...
 
-    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | MadeMedia | Stop, None]:
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd, None]:
         """The answer, piece by piece, and then one Stop. Raises ProviderFault. Closed when nobody listens any more."""
         ...
 
 
-class Models(Protocol):
+class ModelProviders(Protocol):
     """The providers of a host."""
 
     @property
@@ -152,7 +152,7 @@ class Models(Protocol):
         ...
 
     @property
-    def perceives(self) -> frozenset[Modality]:
+    def input_modalities(self) -> frozenset[Modality]:
         """What discovery advertises beside text: all that any provider takes."""
         ...
 

@@ -114,7 +114,7 @@ class Failed(msgspec.Struct, frozen=True):
     """What it follows from: the correlation id of an envelope."""
 
 
-ANOTHER_QUESTION: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
+INTERRUPT_KEY_REUSED: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
 """What becomes of a node that finds an answer under its key which is none to its question (int-20)."""
 
 
@@ -126,7 +126,7 @@ class Suspended(msgspec.Struct, frozen=True):
     """What is said along with the question."""
 
 
-class Awaits(msgspec.Struct, frozen=True):
+class AwaitsChildren(msgspec.Struct, frozen=True):
     """The node waits for children, those it starts here and those it started before, and needs no memory meanwhile.
 
     It is called again from its start each time that one of them has ended, and when a host starts; it must find its
@@ -137,7 +137,7 @@ class Awaits(msgspec.Struct, frozen=True):
     effects: tuple[NodeEffect, ...] = ()
 
 
-Outcome = Completed | Failed | Suspended | Awaits
+NodeOutcome = Completed | Failed | Suspended | AwaitsChildren
 
 
 class Asking(BaseException):
@@ -160,7 +160,7 @@ class NotDone(Exception):
     """Raised inside a step: its effect did not happen, so nothing is recorded and it may be run again."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ChildRequest(msgspec.Struct, frozen=True):
     """What a node wants of a child: see NodeContext.child."""
 
     key: str

@@ -11,15 +11,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET
 
-from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
-from weftwork.ports.node_outcome import (
-    AppendLog,
-    EmitEvent,
-    Failed,
-    NewChild,
-    Outcome,
-)
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, NewChild, NodeOutcome
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
@@ -234,7 +228,7 @@ class NodeContext(Protocol):
         """
         ...
 
-    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+    async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         """Keep media as an asset, and send its envelope through the gate; durable on return.
 
         Emissions are told apart by `turn`, or by their order in the entry: sent again, in whatever entry, one gets what
@@ -242,7 +236,7 @@ class NodeContext(Protocol):
         """
         ...
 
-    async def read_media(self, ref: object, most: int) -> MediaContent:
+    async def read_media(self, ref: object, most: int) -> MediaBytes:
         """The bytes behind a mediaRef of the run's tenant, which come from outside: the entry is untrusted then.
 
         Raises StepFailed: media_not_found for what is not there or is somebody else's, media_too_large for more bytes.
@@ -262,7 +256,7 @@ class NodeContext(Protocol):
         """Record an item; returns when it is durable. Items of one turn of the loop share a commit."""
         ...
 
-    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         """Run another node type as a part of this node; `item` tells such calls apart."""
         ...
 
@@ -271,14 +265,14 @@ class InstantNode(msgspec.Struct, frozen=True):
     """A pure function of its call; runs inline and must answer within microseconds."""
 
     declaration: NodeDeclaration
-    run: Callable[[NodeCall], Outcome]
+    run: Callable[[NodeCall], NodeOutcome]
 
 
 class WaitingNode(msgspec.Struct, frozen=True):
     """May wait. Re-entered from its start when a process dies while it runs; must end soon when cancelled."""
 
     declaration: NodeDeclaration
-    run: Callable[[NodeCall, NodeContext], Awaitable[Outcome]]
+    run: Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
 
 
 NodeType = InstantNode | WaitingNode

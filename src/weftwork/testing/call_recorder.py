@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from weftwork.adapters.python.errors import Exited
-from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
     AppendLog,
@@ -16,8 +16,8 @@ from weftwork.ports.node_outcome import (
     EmitEvent,
     Failed,
     NewChild,
+    NodeOutcome,
     NotDone,
-    Outcome,
     StepFailed,
 )
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, NodeType, WaitingNode
@@ -80,7 +80,7 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
         return node
     work = node.run
 
-    async def run(call: NodeCall, host: NodeContext) -> Outcome:
+    async def run(call: NodeCall, host: NodeContext) -> NodeOutcome:
         if call.attempt < first_attempt:
             return Failed("earlier_attempt", "The test begins with a later attempt.")
         begun = living.begin(call.node_id, "", host.effect_key())
@@ -191,11 +191,11 @@ class _Watching:
         self._living.check()
         return await self._host.emit_envelope(document, emission)
 
-    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+    async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         self._living.check()
         return await self._host.emit_media(sent, turn)
 
-    async def read_media(self, ref: object, most: int) -> MediaContent:
+    async def read_media(self, ref: object, most: int) -> MediaBytes:
         self._living.check()
         return await self._host.read_media(ref, most)
 
@@ -214,6 +214,6 @@ class _Watching:
         self._living.check()
         await self._host.record_item(index, output)
 
-    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         self._living.check()
         return await self._host.run_part(type_id, inputs, config, item)

@@ -69,5 +69,5 @@ class SequentialIds:
     def trace_id(self) -> str:
         return f"{next(self._traces):032x}"
 
-    def fraction(self) -> float:
+    def random_fraction(self) -> float:
         return 1.0

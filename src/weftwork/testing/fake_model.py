@@ -72,7 +72,7 @@ class FakeModels:
         self._model = model
 
     @property
-    def perceives(self) -> frozenset[Modality]:
+    def input_modalities(self) -> frozenset[Modality]:
         return self._model.modalities("")
 
     def find(self, request: ModelRequest) -> ModelProvider:

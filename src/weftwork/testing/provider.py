@@ -23,15 +23,15 @@ import msgspec
 
 from weftwork.engine.models.message_media import input_modalities
 from weftwork.ports.models import (
+    AnswerEnd,
     Delta,
-    MadeMedia,
-    MediaPart,
+    GeneratedMedia,
     Message,
+    ModelMediaPart,
     ModelProvider,
     ModelRequest,
+    ModelTextPart,
     ProviderFault,
-    Stop,
-    TextPart,
 )
 from weftwork.protocol.media.message_parts import MODALITIES, Modality
 from weftwork.protocol.models.answers import StopReason
@@ -65,8 +65,8 @@ def prove(provider: ModelProvider, request: ModelRequest, check: Check) -> None:
 
 async def _heard(
     provider: ModelProvider, request: ModelRequest
-) -> tuple[list[Delta | MadeMedia | Stop], ProviderFault | None]:
-    items: list[Delta | MadeMedia | Stop] = []
+) -> tuple[list[Delta | GeneratedMedia | AnswerEnd], ProviderFault | None]:
+    items: list[Delta | GeneratedMedia | AnswerEnd] = []
     try:
         async for item in provider.generate(request):
             items.append(item)
@@ -84,7 +84,7 @@ async def it_has_a_name_and_a_model(provider: ModelProvider, request: ModelReque
 async def an_answer_ends_with_one_stop(provider: ModelProvider, request: ModelRequest) -> None:
     """Pieces of text, then one Stop and nothing after it; or a fault, and then no Stop at all."""
     items, fault = await _heard(provider, request)
-    stops = [place for place, item in enumerate(items) if isinstance(item, Stop)]
+    stops = [place for place, item in enumerate(items) if isinstance(item, AnswerEnd)]
     assert stops == ([] if fault else [len(items) - 1])
 
 
@@ -102,7 +102,7 @@ async def a_stop_says_why_and_how_much(provider: ModelProvider, request: ModelRe
     if fault is not None:
         return
     stop = items[-1]
-    assert isinstance(stop, Stop)
+    assert isinstance(stop, AnswerEnd)
     assert stop.reason in _REASONS
     counts = (stop.usage.input_tokens, stop.usage.output_tokens)
     assert all(type(count) is int and count >= 0 for count in counts)
@@ -111,7 +111,7 @@ async def a_stop_says_why_and_how_much(provider: ModelProvider, request: ModelRe
 async def tool_calls_have_their_members(provider: ModelProvider, request: ModelRequest) -> None:
     """A tool call has an id, a name and arguments, which are a text."""
     items, _ = await _heard(provider, request)
-    calls = [call for item in items if isinstance(item, Stop) for call in item.tool_calls]
+    calls = [call for item in items if isinstance(item, AnswerEnd) for call in item.tool_calls]
     assert all(set(call) == {"id", "name", "arguments"} for call in calls)
     assert all(isinstance(value, str) for call in calls for value in call.values())
 
@@ -119,7 +119,7 @@ async def tool_calls_have_their_members(provider: ModelProvider, request: ModelR
 async def the_model_is_the_same_throughout(provider: ModelProvider, request: ModelRequest) -> None:
     """Whoever names the model with each piece names the one that the Stop names."""
     items, _ = await _heard(provider, request)
-    said = [item for item in items if not isinstance(item, MadeMedia)]
+    said = [item for item in items if not isinstance(item, GeneratedMedia)]
     assert len({item.model for item in said if item.model}) <= 1
 
 
@@ -153,7 +153,7 @@ async def it_ends_when_it_is_cancelled(provider: ModelProvider, request: ModelRe
 async def answers_do_not_mix(provider: ModelProvider, request: ModelRequest) -> None:
     """Several answers at the same time are each whole."""
     for items, fault in await asyncio.gather(*(_heard(provider, request) for _ in range(4))):
-        assert [isinstance(item, Stop) for item in items].count(True) == (0 if fault else 1)
+        assert [isinstance(item, AnswerEnd) for item in items].count(True) == (0 if fault else 1)
 
 
 async def a_fault_says_nothing_of_the_request(provider: ModelProvider, request: ModelRequest) -> None:
@@ -171,20 +171,20 @@ async def what_it_takes_it_answers(provider: ModelProvider, request: ModelReques
     taken = input_modalities(provider, request.model)
     assert taken <= set(MODALITIES), "modalities are image, audio and document"
     for modality in sorted(taken):
-        shown = Message("user", (TextPart("What is it?"), _part(modality)))
+        shown = Message("user", (ModelTextPart("What is it?"), _part(modality)))
         asked = msgspec.structs.replace(request, messages=(shown,))
         await an_answer_ends_with_one_stop(provider, asked)
         await a_fault_says_nothing_of_the_request(provider, asked)
 
 
-def _part(modality: Modality) -> MediaPart:
+def _part(modality: Modality) -> ModelMediaPart:
     data = CANARY.encode()
     types: dict[Modality, str] = {"image": "image/png", "audio": "audio/mpeg", "document": "application/pdf"}
 
     async def read() -> bytes:
         return data
 
-    return MediaPart(modality, types[modality], len(data), hashlib.sha256(data).hexdigest(), read)
+    return ModelMediaPart(modality, types[modality], len(data), hashlib.sha256(data).hexdigest(), read)
 
 
 CHECKS: Final[tuple[Check, ...]] = (

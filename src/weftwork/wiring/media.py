@@ -8,7 +8,7 @@ from weftwork.engine.media.assets import Assets
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.ports.models import Models
+from weftwork.ports.models import ModelProviders
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.assets import AssetRows
 from weftwork.protocol.media.asset_headers import ResourcePolicy
@@ -27,7 +27,7 @@ class HostMedia:
         self.assets = Assets(rows, self.blobs, signer, clock, self._limits, settings.media_base())
         self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unconfirmed_keys)
 
-    def handlers(self, models: Models, outbound: Outbound) -> dict[str, Handler]:
+    def handlers(self, models: ModelProviders, outbound: Outbound) -> dict[str, Handler]:
         """By their operations."""
         served = AssetRoutes(self.assets, self._clock, self._limits, self._reach)
         return {

@@ -89,7 +89,7 @@ def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatc
         raise StoreUnavailable("armed")
 
     monkeypatch.setattr(fault_points, "_armed", {(name, 1): fail})
-    monkeypatch.setattr(fault_points, "_passed", {})
+    monkeypatch.setattr(fault_points, "_pass_counts", {})
     ground = Ground("local", tmp_path)
 
     async def work(blobs: Blobs) -> None:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.builtin import BUILTIN
-from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
-from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, Outcome
+from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, NodeOutcome
 from weftwork.ports.nodes import Arrival, Emission, InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
@@ -105,10 +105,10 @@ class Unused:
     async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         raise NotImplementedError
 
-    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+    async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         raise NotImplementedError
 
-    async def read_media(self, ref: object, most: int) -> MediaContent:
+    async def read_media(self, ref: object, most: int) -> MediaBytes:
         raise NotImplementedError
 
     def effect_key(self, step: str = "") -> str:
@@ -152,7 +152,7 @@ class Context(Unused):
         self.performed: list[str] = []
         self.asked: list[Interrupt] = []
         self.resolved: dict[str, Resolution] = {}
-        self.shown: list[MediaSent] = []
+        self.shown: list[OutgoingMedia] = []
         self.before_record: Callable[[int], None] = lambda index: None
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
@@ -171,7 +171,7 @@ class Context(Unused):
         mapped = {name: self.scope.variable(of) for name, of in mapping.items() if self.scope.has_variable(of)}
         return new_child(key, workflow_id, {**(inputs or {}), **mapped}, **more)
 
-    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+    async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         """All that is sent is taken for what it is said to be; assets have 7 bytes."""
         self.shown.append(sent)
         source = sent.source
@@ -180,7 +180,7 @@ class Context(Unused):
         told = {"base64": "eA=="} if sent.inline else {"url": f"https://media.test/{len(self.shown)}"}
         payload = {**told, "bytes": size, "mimeType": sent.media_type}
         rendering = {"display": sent.kind, "mimeType": sent.media_type}
-        return Media(f"env-{len(self.shown)}", ref, payload, rendering)
+        return EmittedMedia(f"env-{len(self.shown)}", ref, payload, rendering)
 
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)
@@ -190,7 +190,7 @@ class Context(Unused):
         await asyncio.sleep(0)
         self.items[index] = output
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         self.performed.append(item)
         call = NodeCall("run", f"body-{item}", inputs, config, self.scope)
         if type_id in self.bodies:
@@ -215,7 +215,7 @@ def call(
     return NodeCall("run", node_id, inputs or {}, config, scope or Scope(), iteration, arrivals, mine, iteration)
 
 
-def outcome(type_id: str, given: NodeCall, context: Context | None = None) -> Outcome:
+def outcome(type_id: str, given: NodeCall, context: Context | None = None) -> NodeOutcome:
     """What the node answers."""
     node_type = TYPES[type_id]
     if isinstance(node_type, WaitingNode):
@@ -224,5 +224,5 @@ def outcome(type_id: str, given: NodeCall, context: Context | None = None) -> Ou
     return node_type.run(given)
 
 
-async def _ended(node_type: WaitingNode, given: NodeCall, context: Context) -> Outcome:
+async def _ended(node_type: WaitingNode, given: NodeCall, context: Context) -> NodeOutcome:
     return await node_type.run(given, context)

@@ -15,12 +15,12 @@ from weftwork.adapters.nodes.conformance.mock_agent import SUMMARY
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 from weftwork.ports.node_outcome import (
     AppendLog,
-    Awaits,
+    AwaitsChildren,
     Completed,
     EmitArtifact,
     EmitEvent,
     Failed,
-    Outcome,
+    NodeOutcome,
     SetVariable,
     StartChild,
     Suspended,
@@ -70,7 +70,7 @@ SPOKEN = {
 }
 """What the model says in the examples that ask one."""
 
-ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
+ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
     "core.end": (TOTAL, Completed(TOTAL)),
     "core.parallel": ({"input": 1}, Completed({"input": 1, "output": 1})),
@@ -131,7 +131,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], Outcome]] = {
         {"items": PEOPLE},
         Completed({"results": ["Ada is number 0", "Bob is number 1"], "count": 2}),
     ),
-    "core.subWorkflow": ({}, Awaits((StartChild(CHILD),))),
+    "core.subWorkflow": ({}, AwaitsChildren((StartChild(CHILD),))),
     "core.orchestrator.supervisor": (
         {},
         Completed(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from weftwork.ports.models import Delta, Message, ModelProvider, ModelRequest, Stop
+from weftwork.ports.models import AnswerEnd, Delta, Message, ModelProvider, ModelRequest
 
 T = TypeVar("T")
 
@@ -21,10 +21,10 @@ def asking(said: str = "Hello", node: str = "n", **more: Any) -> ModelRequest:
     return ModelRequest(more.pop("provider", ""), more.pop("model", ""), (Message("user", said),), node_id=node, **more)
 
 
-async def hear(provider: ModelProvider, request: ModelRequest) -> tuple[list[Delta], Stop]:
+async def hear(provider: ModelProvider, request: ModelRequest) -> tuple[list[Delta], AnswerEnd]:
     items = [item async for item in provider.generate(request)]
     stop = items.pop()
-    assert isinstance(stop, Stop)
+    assert isinstance(stop, AnswerEnd)
     return [item for item in items if isinstance(item, Delta)], stop
 
 

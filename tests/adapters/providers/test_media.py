@@ -13,7 +13,7 @@ from weftwork.adapters.providers.programs import Programs, Seen
 from weftwork.adapters.providers.registry import Providers, offered
 from weftwork.adapters.providers.script import ScriptUnreadable, entry_of, read_script
 from weftwork.adapters.providers.scripted import Scripted
-from weftwork.ports.models import MadeMedia, MediaPart, Message, ModelRequest, Stop, TextPart
+from weftwork.ports.models import AnswerEnd, GeneratedMedia, Message, ModelMediaPart, ModelRequest, ModelTextPart
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
 from weftwork.testing.deterministic import ManualClock
@@ -37,8 +37,8 @@ class Read:
 
 def showing(*texts: str, node: str = "ask") -> tuple[ModelRequest, Read]:
     read = Read(PICTURE)
-    part = MediaPart("image", "image/png", len(PICTURE), SHA, read)
-    message = Message("user", (*(TextPart(text) for text in texts), part))
+    part = ModelMediaPart("image", "image/png", len(PICTURE), SHA, read)
+    message = Message("user", (*(ModelTextPart(text) for text in texts), part))
     return ModelRequest("", "", (message,), node_id=node, run_id="r", partition="live:acme"), read
 
 
@@ -146,8 +146,8 @@ def test_an_entry_makes_media_before_its_end() -> None:
         return [item async for item in Scripted(ManualClock(), programs).generate(showing()[0])]
 
     items = run(heard())
-    assert items[-3:-1] == [MadeMedia("image", PICTURE, "image/png", "a", "n"), MadeMedia("file", b"")]
-    assert isinstance(items[-1], Stop)
+    assert items[-3:-1] == [GeneratedMedia("image", PICTURE, "image/png", "a", "n"), GeneratedMedia("file", b"")]
+    assert isinstance(items[-1], AnswerEnd)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.providers.provider_calls import asking, hear, run
 from weftwork.adapters.providers.mock_providers import _PLAYS, Mock
-from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS, check_mock_config
@@ -30,13 +30,16 @@ def test_a_text_is_streamed_token_by_token() -> None:
     model = "mock-stream-text-v1"
     assert run(hear(mock("stream-text"), asking())) == (
         [Delta("mock", False, model), Delta(" response", True, model)],
-        Stop("stop", TokenUsage(1, 2), model, "stop"),
+        AnswerEnd("stop", TokenUsage(1, 2), model, "stop"),
     )
     config = {"tokens": ["a", "", "b"], "finishReason": "length", "usage": {"promptTokens": 4}, "model": "m"}
     deltas, stop = run(hear(mock("stream-text", **config), asking(model="other")))
     assert deltas == [Delta("a", False, "m"), Delta("", False, "m"), Delta("b", True, "m")]
-    assert stop == Stop("length", TokenUsage(4, 3), "m", "length")
-    assert run(hear(mock("stream-text", tokens=[]), asking())) == ([], Stop("stop", TokenUsage(1, 0), model, "stop"))
+    assert stop == AnswerEnd("length", TokenUsage(4, 3), "m", "length")
+    assert run(hear(mock("stream-text", tokens=[]), asking())) == (
+        [],
+        AnswerEnd("stop", TokenUsage(1, 0), model, "stop"),
+    )
 
 
 @pytest.mark.rule("model-13")
@@ -82,7 +85,10 @@ def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]
 def test_usage_alone_has_no_text() -> None:
     usage = {"promptTokens": 3, "completionTokens": 4, "totalTokens": 7}
     assert run(hear(mock("usage-only", usage=usage), asking()))[1].usage == TokenUsage(3, 4)
-    assert run(hear(mock("usage-only"), asking())) == ([], Stop("stop", TokenUsage(1, 0), "mock-usage-only-v1", "stop"))
+    assert run(hear(mock("usage-only"), asking())) == (
+        [],
+        AnswerEnd("stop", TokenUsage(1, 0), "mock-usage-only-v1", "stop"),
+    )
 
 
 @pytest.mark.rule("model-13")

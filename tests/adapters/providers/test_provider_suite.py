@@ -11,7 +11,7 @@ from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import Breakdown, Entry, Script
 from weftwork.adapters.providers.scripted import Scripted
 from weftwork.adapters.system.clock_and_ids import SystemClock
-from weftwork.ports.models import Delta, ModelProvider, ModelRequest, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing import provider as suite
@@ -58,78 +58,78 @@ class Broken:
     def modalities(self, model: str) -> frozenset[Modality]:
         return self.takes
 
-    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
         return self.said(request)
 
 
-async def _well(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _well(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     yield Delta("a")
-    yield Stop("stop")
+    yield AnswerEnd("stop")
 
 
-async def _two_stops(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
-    yield Stop("stop")
-    yield Stop("stop")
+async def _two_stops(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
+    yield AnswerEnd("stop")
+    yield AnswerEnd("stop")
 
 
-async def _no_stop(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _no_stop(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     yield Delta("a")
 
 
-async def _early_last(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _early_last(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     yield Delta("a", last=True)
     yield Delta("b", last=True)
-    yield Stop("stop")
+    yield AnswerEnd("stop")
 
 
-async def _odd_reason(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
-    yield Stop("end_turn")  # type: ignore[arg-type]
+async def _odd_reason(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
+    yield AnswerEnd("end_turn")  # type: ignore[arg-type]
 
 
-async def _odd_usage(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
-    yield Stop("stop", TokenUsage(-1, 0))
+async def _odd_usage(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
+    yield AnswerEnd("stop", TokenUsage(-1, 0))
 
 
-async def _odd_tools(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
-    yield Stop("tool-call", tool_calls=({"id": "a", "name": "b", "arguments": {}},))
+async def _odd_tools(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
+    yield AnswerEnd("tool-call", tool_calls=({"id": "a", "name": "b", "arguments": {}},))
 
 
-async def _two_models(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _two_models(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     yield Delta("a", model="x")
-    yield Stop("stop", model="y")
+    yield AnswerEnd("stop", model="y")
 
 
-async def _swallows(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _swallows(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     try:
         await asyncio.sleep(0.001)
     except asyncio.CancelledError:
         yield Delta("never mind")
-    yield Stop("stop")
+    yield AnswerEnd("stop")
 
 
-async def _tells(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _tells(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     if request.messages:
         raise ProviderFault("bad_request", f"did not like {request.messages[0].text}")
-    yield Stop("stop")
+    yield AnswerEnd("stop")
 
 
-async def _reads_aloud(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _reads_aloud(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     for message in request.messages:
         for part in message.media:
             raise ProviderFault("bad_request", f"did not like {await part.read()!r}")
-    yield Stop("stop")
+    yield AnswerEnd("stop")
 
 
 class _NotClosed:
     """An iterator and no generator: nobody can close it."""
 
     def __init__(self, request: ModelRequest) -> None:
-        self._items = iter([Delta("a"), Stop("stop")])
+        self._items = iter([Delta("a"), AnswerEnd("stop")])
 
     def __aiter__(self) -> "_NotClosed":
         return self
 
-    async def __anext__(self) -> Delta | Stop:
+    async def __anext__(self) -> Delta | AnswerEnd:
         try:
             return next(self._items)
         except StopIteration:
@@ -139,11 +139,11 @@ class _NotClosed:
 SHARED: list[Any] = []
 
 
-async def _mixes(request: ModelRequest) -> AsyncGenerator[Delta | Stop]:
+async def _mixes(request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd]:
     SHARED.append(request)
     await asyncio.sleep(0.001)
     if len(SHARED) == 1:
-        yield Stop("stop")
+        yield AnswerEnd("stop")
     SHARED.pop()
 
 

@@ -14,7 +14,7 @@ from weftwork.adapters.providers import programs as programs_module
 from weftwork.adapters.providers.programs import MOST_NODES, Programs
 from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
 from weftwork.adapters.providers.scripted import Scripted, pieces, tokens
-from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing import ManualClock
 
@@ -62,7 +62,7 @@ def test_the_end_of_an_answer_is_the_programmed_one(
 def test_an_answer_comes_in_words_and_the_last_is_marked() -> None:
     deltas, stop = run(hear(scripted({"content": " one two\n three "}), asking("four bytes each!", system="abcde")))
     assert deltas == [Delta(part, part == "\n three ", "scripted-1") for part in (" one", " two", "\n three ")]
-    assert stop == Stop("stop", TokenUsage(6, 4), "scripted-1", "end_turn")
+    assert stop == AnswerEnd("stop", TokenUsage(6, 4), "scripted-1", "end_turn")
 
 
 def test_chunks_tokens_and_model_are_as_programmed() -> None:

@@ -8,7 +8,16 @@ from weftwork.adapters.python.calls.invocation import Tools
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import waiting_node
 from weftwork.adapters.python.threads import Threads
-from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, Outcome, StepFailed, Suspended
+from weftwork.ports.node_outcome import (
+    AppendLog,
+    Asking,
+    EmitEvent,
+    Failed,
+    NewChild,
+    NodeOutcome,
+    StepFailed,
+    Suspended,
+)
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
@@ -38,12 +47,12 @@ class Stage:
         self.items: Mapping[int, Any] = {}
         self.attempt = 0
 
-    async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> Outcome:
+    async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
         """One entry of the node, within a bound; `config` is its config, everything else an input."""
         async with asyncio.timeout(BOUND):
             return await self.begin(function, node_id=node_id, visit=visit, **given)
 
-    async def begin(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> Outcome:
+    async def begin(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
         node = node_of(function)
         assert node is not None
         self.attempt += 1
@@ -55,7 +64,7 @@ class Stage:
         except Asking as asking:
             return Suspended(asking.interrupt)
 
-    def run(self, function: Any, **given: Any) -> Outcome:
+    def run(self, function: Any, **given: Any) -> NodeOutcome:
         """One entry in a loop of its own."""
         return asyncio.run(self.enter(function, **given))
 
@@ -113,5 +122,5 @@ class Stage:
     async def record(self, index: int, output: Any) -> None:
         raise AssertionError("no map runs here")
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         raise AssertionError("no map runs here")

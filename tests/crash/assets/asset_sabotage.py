@@ -13,7 +13,7 @@ from weftwork.adapters.blobs.local import PARTIAL, LocalBlobs, LocalSink
 from weftwork.adapters.sqlite import assets, retention, transactions
 from weftwork.cli.main import main
 from weftwork.engine.media.asset_sweep import AssetSweep
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.blobs import Blob
 
 _BELONGINGS: dict[str, Any] = retention.BELONGINGS  # type: ignore[assignment]
@@ -60,7 +60,7 @@ def backwards() -> None:
     async def bytes_first(self: Any, limit: int = 200) -> Any:
         for _, key, _ in await self._rows._read(lambda connection: assets._loose(self._clock.now(), limit, connection)):
             await self._blobs.delete(key)
-            point("asset.deleted")
+            fault_point("asset.deleted")
         return await prune(self, limit)
 
     AssetSweep.prune = bytes_first  # type: ignore[method-assign]

@@ -153,17 +153,17 @@ def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
         last = (await bench.events(key))[-1].sequence
         readers = [bench.feeds.join(each, last) for each in (key, other)]
         for reader in readers:
-            reader.hears = True
+            reader.wants_notifications = True
         shown = await say(bench, key, {**FLAG, "note": "now"})
-        (note,) = readers[0].told()
+        (note,) = readers[0].take_notifications()
         document = json.loads(note.frame.data)
         assert (document["payload"], document["sequence"], note.sequence) == (shown, last, last)
-        assert readers[1].told() == []
+        assert readers[1].take_notifications() == []
         await say(bench, key, key="k")
         await say(bench, key, key="k")
-        assert len(readers[0].told()) == 1, "a repeat is not told again"
+        assert len(readers[0].take_notifications()) == 1, "a repeat is not told again"
         await refusal(bench, key, {})
-        assert readers[0].told() == []
+        assert readers[0].take_notifications() == []
 
     run(work)
 
@@ -176,8 +176,8 @@ def test_a_run_without_events_has_nothing_to_come_behind() -> None:
         header = RunHeader("empty", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
         await bench.store.log.create(header)
         reader = bench.feeds.join(header.key, -1)
-        reader.hears = True
+        reader.wants_notifications = True
         await say(bench, header.key)
-        assert reader.told() == []
+        assert reader.take_notifications() == []
 
     run(work)

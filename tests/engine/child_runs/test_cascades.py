@@ -12,7 +12,7 @@ from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide import transitions
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.run.append import BatchBuilder
-from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, NewChild, Outcome, StartChild
+from weftwork.ports.node_outcome import AwaitsChildren, CancelChild, Completed, NewChild, NodeOutcome, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -70,7 +70,7 @@ def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() -> None:
     both = workflow([node("call", SUB, config={"workflowId": "gate"}), node("h", "test.stubborn")], id="both")
 
-    async def never(call: NodeCall, context: NodeContext) -> Outcome:
+    async def never(call: NodeCall, context: NodeContext) -> NodeOutcome:
         while True:
             try:
                 await asyncio.Event().wait()
@@ -97,15 +97,17 @@ def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() 
 def racer(*ids: str) -> WaitingNode:
     """Starts a child of each workflow; the first that completes is enough."""
 
-    async def race(call: NodeCall, context: NodeContext) -> Outcome:
+    async def race(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if not call.children:
             new = [await context.prepare_child(str(at), name, {}) for at, name in enumerate(ids)]
-            return Awaits(tuple(StartChild(each) for each in new if isinstance(each, NewChild)))
+            return AwaitsChildren(tuple(StartChild(each) for each in new if isinstance(each, NewChild)))
         done = [key for key, child in call.children.items() if child.status == "completed"]
         if done and call.open_children:
-            return Awaits(tuple(CancelChild(key) for key, child in call.children.items() if not child.has_ended))
+            return AwaitsChildren(
+                tuple(CancelChild(key) for key, child in call.children.items() if not child.has_ended)
+            )
         statuses = [child.status for child in call.children.values()]
-        return Completed({"won": done, "statuses": statuses}) if not call.open_children else Awaits()
+        return Completed({"won": done, "statuses": statuses}) if not call.open_children else AwaitsChildren()
 
     return WaitingNode(NodeDeclaration("test.race", "The first is enough.", instant=False), race)
 
@@ -153,12 +155,12 @@ def test_a_node_that_ends_before_its_child_has_it_cancelled(monkeypatch: pytest.
 
 
 def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_children() -> None:
-    async def asks_first(call: NodeCall, context: NodeContext) -> Outcome:
+    async def asks_first(call: NodeCall, context: NodeContext) -> NodeOutcome:
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         if not call.children:
             new = await context.prepare_child("a", "gate", {})
-            return Awaits((StartChild(new),)) if isinstance(new, NewChild) else new
-        return Awaits() if call.open_children else Completed({})
+            return AwaitsChildren((StartChild(new),)) if isinstance(new, NewChild) else new
+        return AwaitsChildren() if call.open_children else Completed({})
 
     asker = WaitingNode(NodeDeclaration("test.asker", "Asks first.", instant=False), asks_first)
     document = workflow([node("call", "test.asker", settings={"timeoutMs": 5000})])

@@ -8,7 +8,7 @@ import pytest
 from tests.harness.child_workflows import QUICK, SUB, begun, calls, kids, settled
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import Bench, run
-from weftwork.ports.node_outcome import Awaits, Completed, Failed, Outcome
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -72,8 +72,8 @@ def test_what_a_run_hides_its_child_must_hide_as_well() -> None:
 
 
 def test_a_node_that_waits_for_no_child_at_all_fails() -> None:
-    async def nothing(call: NodeCall, context: NodeContext) -> Outcome:
-        return Awaits()
+    async def nothing(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return AwaitsChildren()
 
     idle = WaitingNode(NodeDeclaration("test.idle", "Waits for nothing.", instant=False), nothing)
 
@@ -116,7 +116,7 @@ def test_an_unknown_child_fails_the_node_that_wants_it() -> None:
 
 
 def test_a_part_of_a_map_starts_no_children() -> None:
-    async def tries(call: NodeCall, context: NodeContext) -> Outcome:
+    async def tries(call: NodeCall, context: NodeContext) -> NodeOutcome:
         new = await context.prepare_child("x", "quick", {})
         return new if isinstance(new, Failed) else Completed({})
 

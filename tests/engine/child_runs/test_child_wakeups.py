@@ -12,7 +12,16 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.ports.node_outcome import Awaits, CancelChild, Completed, EmitEvent, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.node_outcome import (
+    AwaitsChildren,
+    CancelChild,
+    Completed,
+    EmitEvent,
+    Failed,
+    NewChild,
+    NodeOutcome,
+    StartChild,
+)
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -47,13 +56,13 @@ async def new(context: NodeContext, key: str, workflow_id: str = "gate", **more:
     return StartChild(made)
 
 
-async def _cancels_one(call: NodeCall, context: NodeContext) -> Outcome:
+async def _cancels_one(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """Two children; one is dropped with a word, the other one is enough."""
     if not call.children:
-        return Awaits((await new(context, "a"), await new(context, "b")))
+        return AwaitsChildren((await new(context, "a"), await new(context, "b")))
     if call.children["a"].status not in ("cancelling", "cancelled"):
-        return Awaits((CancelChild("a"), EmitEvent("acme.dropped", {})))
-    return Completed({}) if not call.open_children else Awaits()
+        return AwaitsChildren((CancelChild("a"), EmitEvent("acme.dropped", {})))
+    return Completed({}) if not call.open_children else AwaitsChildren()
 
 
 def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() -> None:
@@ -74,7 +83,7 @@ def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() -> None:
 
 
 def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> None:
-    async def alone(call: NodeCall, context: NodeContext) -> Outcome:
+    async def alone(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Completed({}, (await new(context, "a", "quick", awaited=False),))
 
     async def work() -> None:
@@ -87,7 +96,7 @@ def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> None:
 
 
 async def _misused(outcome: Any) -> str:
-    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+    async def script(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await outcome(context)
 
     bench, key = await begun(SCRIPT, GATE, bench=Bench(scripted(script)))
@@ -96,10 +105,10 @@ async def _misused(outcome: Any) -> str:
 
 
 def test_children_that_nobody_could_wait_for_are_not_started() -> None:
-    async def same(context: NodeContext) -> Outcome:
-        return Awaits((await new(context, "a"), await new(context, "a")))
+    async def same(context: NodeContext) -> NodeOutcome:
+        return AwaitsChildren((await new(context, "a"), await new(context, "a")))
 
-    async def left(context: NodeContext) -> Outcome:
+    async def left(context: NodeContext) -> NodeOutcome:
         return Completed({}, (await new(context, "a"),))
 
     async def work() -> None:
@@ -110,7 +119,7 @@ def test_children_that_nobody_could_wait_for_are_not_started() -> None:
 
 
 def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:
-    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+    async def script(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Failed("acme", "No.", effects=(EmitEvent("acme.said", {"a": 1}),))
 
     async def work() -> None:
@@ -154,14 +163,14 @@ def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
     run(work)
 
 
-async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> Outcome:
+async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> NodeOutcome:
     if not call.children:
-        return Awaits((await new(context, "a"), await new(context, "b", "quick")))
+        return AwaitsChildren((await new(context, "a"), await new(context, "b", "quick")))
     if call.children["b"].has_ended:
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         if call.children["a"].status not in ("cancelling", "cancelled"):
-            return Awaits((CancelChild("a"),))
-    return Awaits() if call.open_children else Completed({})
+            return AwaitsChildren((CancelChild("a"),))
+    return AwaitsChildren() if call.open_children else Completed({})
 
 
 def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash() -> None:
@@ -179,11 +188,11 @@ def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash(
 
 
 def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def script(call: NodeCall, context: NodeContext) -> Outcome:
+    async def script(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if not call.children:
-            return Awaits((await new(context, "a", "quick"),))
+            return AwaitsChildren((await new(context, "a", "quick"),))
         if call.open_children:
-            return Awaits()
+            return AwaitsChildren()
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         return Completed({})
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run
-from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -39,7 +39,7 @@ GOOD: dict[str, Any] = {
 
 
 def asks(interrupt: Interrupt) -> InstantNode:
-    def work(call: NodeCall) -> Outcome:
+    def work(call: NodeCall) -> NodeOutcome:
         found = call.answers.get(interrupt.key)
         if found is None:
             return Suspended(interrupt)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, waiting_type
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer
@@ -22,7 +22,7 @@ def said(key: str, kind: str, **more: Any) -> Interrupt:
 
 
 def talks(*steps: Interrupt, instead: Any = None) -> Any:
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         heard: list[Any] = []
         for step in steps:
             mock = {"instead": instead} if instead is not None and step.kind == "conversation.exchange" else {}

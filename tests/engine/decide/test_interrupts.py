@@ -11,7 +11,7 @@ from tests.harness.engine_harness import ANSWERER, CALLER, Bench, quiet, run, un
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
-from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -159,7 +159,7 @@ def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
 
 
 def asks(wanted: dict[str, Any] | None = None) -> InstantNode:
-    def work(call: NodeCall) -> Outcome:
+    def work(call: NodeCall) -> NodeOutcome:
         if "q" in call.answers:
             return Completed({"output": call.answers["q"].value})
         return Suspended(Interrupt("custom", "q", {"customKind": "x"}, wanted))

@@ -9,7 +9,7 @@ from tests.harness.child_workflows import begun, kids, settled
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, run
 from weftwork.engine.host.admission import SLOT_BYTES, Admission
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.limits import Limits
@@ -28,12 +28,12 @@ class Room:
     """The node type `test.room`: who is in it stays until the test lets one go."""
 
     def __init__(self) -> None:
-        self.inside: list[asyncio.Future[Outcome]] = []
+        self.inside: list[asyncio.Future[NodeOutcome]] = []
         self.most = 0
         self.type = WaitingNode(NodeDeclaration("test.room", "Waits for the test.", instant=False), self._run)
 
-    async def _run(self, call: NodeCall, context: NodeContext) -> Outcome:
-        gate: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    async def _run(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+        gate: asyncio.Future[NodeOutcome] = asyncio.get_running_loop().create_future()
         self.inside.append(gate)
         self.most = max(self.most, len(self.inside))
         try:

@@ -6,7 +6,7 @@ from tests.engine.decide.test_answers import asks
 from tests.engine.run.test_waiting_runs import PICK, pass_time, times
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run
-from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
@@ -16,7 +16,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
     def late(name: str, after: int) -> InstantNode:
-        def ask(call: NodeCall) -> Outcome:
+        def ask(call: NodeCall) -> NodeOutcome:
             return Completed({}) if "q" in call.answers else Suspended(Interrupt("custom", "q", PICK, None, after))
 
         return InstantNode(NodeDeclaration(name, "Asks.", config={"type": "object"}), ask)

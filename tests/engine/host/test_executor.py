@@ -9,7 +9,7 @@ import pytest
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until
 from weftwork.engine.run import live_run
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.json import schema
@@ -235,7 +235,7 @@ def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
 def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.LogCaptureFixture) -> None:
     canary = "canary-91c2"
 
-    def explode(call: NodeCall) -> Outcome:
+    def explode(call: NodeCall) -> NodeOutcome:
         raise RuntimeError(canary)
 
     async def work() -> None:

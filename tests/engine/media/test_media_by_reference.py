@@ -8,7 +8,7 @@ import pytest
 from tests.adapters.nodes.fake_context import TYPES
 from tests.harness.definitions import node, variable, workflow
 from weftwork.engine.models import message_media
-from weftwork.ports.models import MediaPart
+from weftwork.ports.models import ModelMediaPart
 from weftwork.protocol.media.message_parts import AssetInput, MediaInput, Modality
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.testing import Asset, FakeModel, FakeOutbound, run_workflow
@@ -28,7 +28,7 @@ def flow(kind: str = "callPrompt", port: Any = None, **config: Any) -> dict[str,
 
 
 def shown(model: FakeModel) -> list[tuple[str, str, str | None]]:
-    parts: list[MediaPart] = [part for message in model.requests[0].messages for part in message.media]
+    parts: list[ModelMediaPart] = [part for message in model.requests[0].messages for part in message.media]
     return [(part.modality, part.media_type, part.media_ref) for part in parts]
 
 

@@ -8,8 +8,8 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, quiet, run
 from tests.harness.media_host import ONE, PNG, SMALL, bench_of, ended, opened, outputs, showing
 from weftwork.engine.run import append
-from weftwork.ports.media import MediaSent
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.media import OutgoingMedia
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -18,7 +18,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 @pytest.mark.rule("media-85", "media-88")
 def test_media_are_shown_by_a_url_that_opens_them() -> None:
     async def work() -> None:
-        bench = bench_of(showing(MediaSent("image", PNG, "image/png", "A dot.", "Dot")))
+        bench = bench_of(showing(OutgoingMedia("image", PNG, "image/png", "A dot.", "Dot")))
         key = await ended(bench)
         (shown,) = await outputs(bench, key)
         (event,) = await bench.payloads(key, "media.image")
@@ -43,7 +43,7 @@ def test_media_are_shown_by_a_url_that_opens_them() -> None:
 @pytest.mark.rule("media-88")
 def test_media_without_a_description_are_shown_with_a_warning() -> None:
     async def work() -> None:
-        bench = bench_of(showing(MediaSent("audio", b"ID3\x04" + b"\0" * 20, duration_seconds=1.5)))
+        bench = bench_of(showing(OutgoingMedia("audio", b"ID3\x04" + b"\0" * 20, duration_seconds=1.5)))
         key = await ended(bench)
         (event,) = await bench.payloads(key, "media.audio")
         assert event["durationSeconds"] == 1.5
@@ -59,7 +59,7 @@ def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bool) ->
     data = PNG[: len(PNG) + size] if size < 0 else PNG + b"x" * size
 
     async def work() -> None:
-        bench = bench_of(showing(MediaSent("image", data, alt="A", inline=True)), limits=SMALL)
+        bench = bench_of(showing(OutgoingMedia("image", data, alt="A", inline=True)), limits=SMALL)
         key = await ended(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert ("base64" in event) is inline
@@ -80,7 +80,7 @@ def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bool) ->
 @pytest.mark.rule("media-85")
 def test_what_only_looks_like_an_image_is_no_image() -> None:
     async def work() -> None:
-        bench = bench_of(showing(MediaSent("image", b"<html><script>1</script>", "image/png", "A")))
+        bench = bench_of(showing(OutgoingMedia("image", b"<html><script>1</script>", "image/png", "A")))
         (event,) = await bench.payloads(await ended(bench), "media.image")
         assert event["mimeType"] == "application/octet-stream"
 
@@ -96,7 +96,7 @@ def test_an_asset_of_somebody_else_is_like_none() -> None:
         if partition is not None:
             assert bench.assets is not None
             ref = media_ref((await bench.assets.put(partition, PNG)).sha256)
-        again = bench.again(types=(showing(MediaSent("image", ref, alt="A")),))
+        again = bench.again(types=(showing(OutgoingMedia("image", ref, alt="A")),))
         key = await ended(again)
         if await again.status(key) == "completed":
             return "shown"
@@ -112,7 +112,7 @@ def test_an_asset_of_somebody_else_is_like_none() -> None:
 
 
 def test_what_was_shown_is_not_shown_again_when_the_node_is_entered_again() -> None:
-    sent = MediaSent("image", PNG, alt="A"), MediaSent("image", PNG + b"2", alt="B")
+    sent = OutgoingMedia("image", PNG, alt="A"), OutgoingMedia("image", PNG + b"2", alt="B")
 
     async def work() -> None:
         bench = bench_of(showing(*sent, asks=True))
@@ -137,7 +137,7 @@ def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch:
         assert bench.assets is not None
         given = await bench.assets.put(CALLER.partition, b"given")
         unused = await bench.assets.put(CALLER.partition, b"unused")
-        again = bench.again(types=(showing(MediaSent("image", PNG, alt="A")),))
+        again = bench.again(types=(showing(OutgoingMedia("image", PNG, alt="A")),))
         key = await again.start(ONE, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
         await again.end(key)
         page = await bench.store.assets.find(CALLER.partition, given.sha256)
@@ -148,7 +148,7 @@ def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch:
         assert other.runs == 0
         # Without looking at what is committed, nothing would hold what the node has shown.
         monkeypatch.setattr(append, "referenced_assets", lambda *given, **more: frozenset())
-        last = bench.again(types=(showing(MediaSent("image", PNG + b"3", alt="A")),))
+        last = bench.again(types=(showing(OutgoingMedia("image", PNG + b"3", alt="A")),))
         key = await ended(last)
         (event,) = await last.payloads(key, "media.image")
         with pytest.raises(Exception, match="There is no such asset"):
@@ -182,7 +182,7 @@ def test_what_stands_in_no_event_is_named_as_well() -> None:
 def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
     refs: list[str] = []
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         content = await context.read_media(refs[0], 1_000)
         return Completed({"shown": content.data.decode()})
 
@@ -214,7 +214,7 @@ def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
 
 def test_media_that_are_not_what_they_are_said_to_be_are_warned_of() -> None:
     async def work() -> None:
-        bench = bench_of(showing(MediaSent("image", b"\xff\xd8\xff\xe0JFIF", "image/png", "A")))
+        bench = bench_of(showing(OutgoingMedia("image", b"\xff\xd8\xff\xe0JFIF", "image/png", "A")))
         key = await ended(bench)
         (warned,) = await bench.payloads(key, "log.appended")
         assert warned["level"] == "warn"

@@ -14,8 +14,8 @@ from tests.harness.engine_harness import CALLER, Bench, run
 from tests.harness.media_host import PNG, asking, bench_of, envelope, showing
 from tests.harness.scripted_model import Model
 from weftwork.engine.media.node_media import EntryMediaStore
-from weftwork.ports.media import MediaSent
-from weftwork.ports.models import MadeMedia, Stop
+from weftwork.ports.media import OutgoingMedia
+from weftwork.ports.models import AnswerEnd, GeneratedMedia
 from weftwork.ports.storage.assets import AssetQuery
 from weftwork.protocol.media.asset_headers import MAX_NAME
 from weftwork.protocol.media.asset_references import find_asset_tokens
@@ -42,18 +42,20 @@ def ends(most: int) -> list[str]:
 
 
 SENT = {
-    "alt": [MediaSent("image", PNG, alt=f"See {CANARY}!")],
-    "title": [MediaSent("image", PNG, alt="A", title=f"See {CANARY}!")],
-    "name": [MediaSent(kind, PNG, alt="A", name=f"{CANARY}.png") for kind in ("image", "audio", "file")],
-    "name, unseen": [MediaSent(kind, PNG, alt="A", name=f"x{SPLIT}.png") for kind in ("image", "file")],
-    "media type": [MediaSent("file", b"words", f"text/{CANARY}", alt="A")],
-    "media type, inline": [MediaSent("file", b"words", f"text/{CANARY}", alt="A", inline=True)],
-    "alt, cut": [MediaSent("image", PNG, alt=each) for each in cuts(MAX_ALT)],
-    "title, cut": [MediaSent("image", PNG, alt="A", title=each) for each in cuts(MAX_ALT)],
-    "name, cut": [MediaSent("file", PNG, alt="A", name=each) for each in cuts(MAX_NAME)],
-    "name with an ending, cut": [MediaSent("file", PNG, alt="A", name=f"{each}.png") for each in cuts(MAX_NAME - 4)],
-    "name, cut before": [MediaSent("file", PNG, alt="A", name=each) for each in ends(4 * MAX_NAME)],
-    "name, unseen and cut": [MediaSent("file", PNG, alt="A", name=each) for each in cuts(MAX_NAME, SPLIT)],
+    "alt": [OutgoingMedia("image", PNG, alt=f"See {CANARY}!")],
+    "title": [OutgoingMedia("image", PNG, alt="A", title=f"See {CANARY}!")],
+    "name": [OutgoingMedia(kind, PNG, alt="A", name=f"{CANARY}.png") for kind in ("image", "audio", "file")],
+    "name, unseen": [OutgoingMedia(kind, PNG, alt="A", name=f"x{SPLIT}.png") for kind in ("image", "file")],
+    "media type": [OutgoingMedia("file", b"words", f"text/{CANARY}", alt="A")],
+    "media type, inline": [OutgoingMedia("file", b"words", f"text/{CANARY}", alt="A", inline=True)],
+    "alt, cut": [OutgoingMedia("image", PNG, alt=each) for each in cuts(MAX_ALT)],
+    "title, cut": [OutgoingMedia("image", PNG, alt="A", title=each) for each in cuts(MAX_ALT)],
+    "name, cut": [OutgoingMedia("file", PNG, alt="A", name=each) for each in cuts(MAX_NAME)],
+    "name with an ending, cut": [
+        OutgoingMedia("file", PNG, alt="A", name=f"{each}.png") for each in cuts(MAX_NAME - 4)
+    ],
+    "name, cut before": [OutgoingMedia("file", PNG, alt="A", name=each) for each in ends(4 * MAX_NAME)],
+    "name, unseen and cut": [OutgoingMedia("file", PNG, alt="A", name=each) for each in cuts(MAX_NAME, SPLIT)],
 }
 
 
@@ -77,7 +79,7 @@ def leaks(text: str) -> list[str]:
     return [part for part in parts if re.search(re.escape(part), text)]
 
 
-async def of_nodes(sent: list[MediaSent]) -> str:
+async def of_nodes(sent: list[OutgoingMedia]) -> str:
     bench = bench_of(showing(*sent))
     key = await bench.start(HIDDEN, inputs={"secret": CANARY})
     await bench.end(key)
@@ -116,8 +118,8 @@ MADE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("place", MADE)
 def test_what_a_model_has_made_holds_no_secret(place: str) -> None:
     async def work() -> None:
-        made = [MadeMedia(kind, b"words", **{"alt": "A", **MADE[place]}) for kind in ("image", "file")]
-        assert leaks(await of_models([*made, "There.", Stop("stop", TokenUsage(1, 1))])) == []
+        made = [GeneratedMedia(kind, b"words", **{"alt": "A", **MADE[place]}) for kind in ("image", "file")]
+        assert leaks(await of_models([*made, "There.", AnswerEnd("stop", TokenUsage(1, 1))])) == []
 
     run(work)
 

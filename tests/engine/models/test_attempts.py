@@ -8,13 +8,13 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, run
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models.answer_attempts import AnswerAttempts
-from weftwork.ports.models import Stop
+from weftwork.ports.models import AnswerEnd
 from weftwork.protocol.models.answers import TokenUsage
 
 SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
 TASK = workflow([node("a", "core.ai.structuredOutput", config={"outputSchema": SCHEMA, "prompt": "Well?"})])
 GOOD = '{"valid": true}'
-CUT: list[Piece] = ['{"val', Stop("length", TokenUsage(1, 1), detail="max_tokens")]
+CUT: list[Piece] = ['{"val', AnswerEnd("length", TokenUsage(1, 1), detail="max_tokens")]
 BAD = '{"valid": "canary-77"}'
 PROSE = "It is valid, canary-77."
 
@@ -68,7 +68,7 @@ def test_the_end_of_all_attempts_is_told_before_the_node_fails(answers: list[Any
 @pytest.mark.rule("rel-20")
 def test_a_refusal_is_final() -> None:
     async def work() -> None:
-        refusal: list[Piece] = ["Sorry, canary-77.", Stop("stop", refusal="No, canary-77.", detail="safety")]
+        refusal: list[Piece] = ["Sorry, canary-77.", AnswerEnd("stop", refusal="No, canary-77.", detail="safety")]
         told, error, model, _ = await ended(refusal, GOOD)
         assert told == ["envelope.refusal", "node.failed"]
         assert (error["code"], len(model.requests)) == ("envelope_refusal", 1)

@@ -12,7 +12,7 @@ from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.inputs import EnvelopeEmitted
 from weftwork.engine.models import envelope_gate
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.handling import clarification_interrupt
@@ -36,7 +36,7 @@ def sending(
 ) -> WaitingNode:
     """A node whose model sends these envelopes in one turn, and which gives what becomes of them."""
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         outcomes: list[Any] = []
         for index, document in enumerate(documents):
             outcome = await context.emit_envelope(document, Emission("0", index, 0, contract, (PLAN,)))
@@ -194,7 +194,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
         finally:
             state.envelopes = known
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         await asyncio.gather(*(context.emit_envelope(ERROR, Emission()) for _ in range(3)))
         return Completed({})
 

@@ -12,7 +12,7 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run
 from weftwork.engine.models import model_calls
-from weftwork.ports.models import Delta, ModelRequest, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -54,7 +54,7 @@ class Colleague:
     def find(self, request: ModelRequest) -> "Colleague":
         return self
 
-    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd, None]:
         self.requests.append(request)
         said = [message.content for message in request.messages if message.role == "assistant"]
         documents: list[Any] = [[ASKS], [WANTS, NOTE], [GOOD]][len(said)]
@@ -63,7 +63,7 @@ class Colleague:
         text = msgspec.json.encode(documents).decode()
         yield Delta(text, True)
         await asyncio.sleep(0)
-        yield Stop("stop", TokenUsage(1, 1))
+        yield AnswerEnd("stop", TokenUsage(1, 1))
 
 
 class Dying:

@@ -10,8 +10,8 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models import answer_stream
-from weftwork.ports.models import Message, ModelRequest, ProviderFault, Stop
-from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
+from weftwork.ports.models import AnswerEnd, Message, ModelRequest, ProviderFault
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 from weftwork.protocol.privacy.hold_back import HoldBack
@@ -29,7 +29,7 @@ def nothing(answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
 def talking(times: int = 1, **wishes: Any) -> Any:
     """A node that asks its model so often, and gives what it was told."""
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         request = msgspec.structs.replace(REQUEST, **wishes)
         said = [(await context.generate(request, nothing)).text for _ in range(times)]
         return Completed({"said": said})
@@ -44,7 +44,7 @@ async def chunks(bench: Bench, key: RunKey) -> list[tuple[str, bool]]:
 @pytest.mark.rule("evt-07", "evt-08")
 def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
     async def work() -> None:
-        bench = Bench(talking(), models=Model(["to ", "be ", "or", Stop("length", TokenUsage(4, 3), "t-9")]))
+        bench = Bench(talking(), models=Model(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")]))
         key = await bench.start(ONE)
         await bench.end(key)
         assert await chunks(bench, key) == [("to ", False), ("be ", False), ("or", True)]

@@ -22,7 +22,7 @@ from tests.harness.media_host import (
 )
 from tests.harness.scripted_model import Model
 from weftwork.engine.media import node_media
-from weftwork.ports.models import MadeMedia, Stop
+from weftwork.ports.models import AnswerEnd, GeneratedMedia
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, find_inline_media
 from weftwork.protocol.models.answers import TokenUsage
@@ -139,7 +139,12 @@ def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
 
 def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
     async def work() -> None:
-        pieces = ["Look: ", MadeMedia("image", BIG, "image/png", "A dot."), "there.", Stop("stop", TokenUsage(1, 1))]
+        pieces = [
+            "Look: ",
+            GeneratedMedia("image", BIG, "image/png", "A dot."),
+            "there.",
+            AnswerEnd("stop", TokenUsage(1, 1)),
+        ]
         bench = bench_of(asking(None), models=Model(pieces))  # type: ignore[arg-type]
         key = await ended(bench)
         (event,) = await bench.payloads(key, "media.image")

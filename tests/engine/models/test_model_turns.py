@@ -10,7 +10,7 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models import generation, model_calls
-from weftwork.ports.models import Stop
+from weftwork.ports.models import AnswerEnd
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
@@ -93,7 +93,7 @@ def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None:
 def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> bool:
         tools = ({"id": "1", "name": "send", "arguments": {"to": SECRET}},)
-        said: list[Piece] = ["a ", "b", Stop("stop", TokenUsage(1, 1), f"m-{SECRET}", tool_calls=tools)]
+        said: list[Piece] = ["a ", "b", AnswerEnd("stop", TokenUsage(1, 1), f"m-{SECRET}", tool_calls=tools)]
         bench = Bench(models=Model(said))
         document = workflow([node("a", "core.ai.callPrompt", config={"prompt": "Well?"})], variables=HIDES)
         key = await bench.start(document, inputs={"word": SECRET})

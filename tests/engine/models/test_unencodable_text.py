@@ -8,8 +8,8 @@ from tests.engine.models.test_model_calls import ONE, chunks, talking
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.scripted_model import Model
-from weftwork.ports.models import ProviderFault, Stop
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.models import AnswerEnd, ProviderFault
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.privacy.hold_back import HoldBack
@@ -52,9 +52,14 @@ def test_pieces_without_a_word_come_to_an_end() -> None:
 def test_what_else_a_provider_says_breaks_nothing_either() -> None:
     async def work() -> None:
         for told in (
-            ["a", Stop("stop", TokenUsage(1, 1), "m\ud800", "d\ud800")],
-            [Stop("content-filter", TokenUsage(1, 1), refusal="no\ud800", safety_category="c\ud800")],
-            ["a", Stop("tool-call", TokenUsage(1, 1), tool_calls=({"id": "1", "name": "x\ud800", "arguments": "{}"},))],
+            ["a", AnswerEnd("stop", TokenUsage(1, 1), "m\ud800", "d\ud800")],
+            [AnswerEnd("content-filter", TokenUsage(1, 1), refusal="no\ud800", safety_category="c\ud800")],
+            [
+                "a",
+                AnswerEnd(
+                    "tool-call", TokenUsage(1, 1), tool_calls=({"id": "1", "name": "x\ud800", "arguments": "{}"},)
+                ),
+            ],
             [ProviderFault("provider_unavailable", "gone\ud800")],
         ):
             bench = Bench(talking(), models=Model(told))
@@ -74,7 +79,7 @@ def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
     async def work() -> str:
         minted = asyncio.Event()
 
-        async def mint(call: NodeCall, context: NodeContext) -> Outcome:
+        async def mint(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await until(lambda: model.requests)
             await quiet()
             return Completed({"out": "swordfish-9000"})

@@ -8,7 +8,7 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.external_system import World, working
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.limits import Limits
 
@@ -22,7 +22,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
         now, most = 0, 0
         gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             nonlocal now, most
             now += 1
             most = max(most, now)
@@ -41,7 +41,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
         gate.set()
         for key in keys:
             await bench.end(key)
-        assert bench.runtime.turns._busy == {}
+        assert bench.runtime.limiter._busy == {}
         return most
 
     assert run(lambda: work(True)) == 3

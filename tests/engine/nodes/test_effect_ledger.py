@@ -8,7 +8,7 @@ import pytest
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.external_system import World, answer, working
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
@@ -68,7 +68,7 @@ def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> No
     async def work() -> None:
         keys: list[tuple[int, str, str]] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             keys.append((call.visit, context.effect_key(), context.effect_key("s")))
             return Failed("busy", "Not now.") if call.attempt == 1 else Completed({"round": call.visit})
 

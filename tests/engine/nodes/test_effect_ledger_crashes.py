@@ -10,7 +10,7 @@ from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.external_system import World, settle, working
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.nodes import effect_ledger
-from weftwork.ports.node_outcome import Outcome
+from weftwork.ports.node_outcome import NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.run.header import RunKey
@@ -128,7 +128,7 @@ def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, who
         node_type = world.node() if whole else world.steps("x")
         body = node_type.run
 
-        async def waits(call: NodeCall, context: NodeContext) -> Outcome:
+        async def waits(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await gate.wait()
             return await body(call, context)
 

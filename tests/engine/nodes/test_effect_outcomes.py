@@ -11,7 +11,7 @@ from tests.harness.engine_harness import Bench, quiet, run, until
 from tests.harness.external_system import World, working
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes import effect_ledger
-from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome, StepFailed
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 
 PAY = workflow([node("a", "test.pay")])
@@ -30,7 +30,7 @@ def test_a_failure_is_recorded_and_comes_back() -> None:
             calls += 1
             raise StepFailed(Failed("declined", "No money.", {"limit": 5}))
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             try:
                 await context.step("x", "once", charge)
             except StepFailed as failed:
@@ -61,7 +61,7 @@ def test_what_did_not_happen_may_be_tried_again() -> None:
                 raise NotDone
             return calls
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return Completed({"n": await context.step("x", "once", charge)})
 
         bench = Bench(working("test.body", body))
@@ -133,7 +133,7 @@ def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
 
 def test_a_name_is_good_for_one_step() -> None:
     async def work() -> None:
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             async def one() -> int:
                 return 1
 
@@ -216,7 +216,7 @@ def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_
     monkeypatch.setattr(transitions, "MAX_CRASHES", 2)
 
     async def work() -> str:
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return await asyncio.get_running_loop().create_future()
 
         bench = Bench(working("test.body", body))

@@ -10,7 +10,7 @@ from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from tests.harness.external_system import World, answer, working
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes.node_runner import STOP_GRACE_S
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.interrupts import Interrupt
@@ -48,7 +48,7 @@ ENDS: dict[str, Any] = {
 @pytest.mark.parametrize("name", ENDS)
 def test_however_it_ends_the_run_hears_of_it(name: str, place: str) -> None:
     async def work() -> None:
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await (context.step("s", "once", ENDS[name]) if place == "a step" else ENDS[name]())
             return Completed({})
 
@@ -69,7 +69,7 @@ def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_atte
     async def work() -> None:
         seen: list[tuple[Any, int]] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             before = context.now
             said = (await context.ask(Interrupt("custom", "k", {"customKind": "c"}))).value
             seen.append((list(said), context.now - before))
@@ -101,7 +101,7 @@ def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyP
     async def work() -> None:
         begun = 0
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             nonlocal begun
             begun += 1
             return await asyncio.get_running_loop().create_future()
@@ -144,7 +144,7 @@ def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
     async def work() -> None:
         world = World()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return Completed(await context.step("s", "once", lambda: world.touch("s")))
 
         world.held = asyncio.get_running_loop().create_future()
@@ -218,7 +218,7 @@ def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
         entered: list[str] = []
         gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             entered.append(call.run_id)
             while not gate.is_set():
                 try:
@@ -241,7 +241,7 @@ def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
         gate.set()
         await bench.end(first)
         await bench.end(second)
-        await until(lambda: bench.runtime.turns._busy == {})
+        await until(lambda: bench.runtime.limiter._busy == {})
 
     run(work)
 
@@ -252,7 +252,7 @@ def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str 
     async def work() -> list[bool]:
         there: list[bool] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             there.append(bool(bench.executor._live))
             return Completed({})
 
@@ -268,7 +268,7 @@ def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str 
 
 def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
     async def work() -> None:
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             if call.inputs["input"] == 2:
                 raise ValueError("inner text")
             return Completed({})

@@ -9,7 +9,7 @@ from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until, waiting_type
 from weftwork.adapters.nodes.flow import basics
 from weftwork.engine.nodes import node_runner
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 
 STATIC = {"delayMs": {"type": "static", "value": 700}}
@@ -72,12 +72,12 @@ def test_a_delay_longer_than_a_year_is_refused_with_its_definition() -> None:
     run(work)
 
 
-async def raising(call: NodeCall, context: NodeContext) -> Outcome:
+async def raising(call: NodeCall, context: NodeContext) -> NodeOutcome:
     await asyncio.sleep(0)
     raise RuntimeError("canary-0a1b")
 
 
-async def losing(call: NodeCall, context: NodeContext) -> Outcome:
+async def losing(call: NodeCall, context: NodeContext) -> NodeOutcome:
     lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     lost.cancel()
     await lost
@@ -106,7 +106,7 @@ class Stubborn:
         self.end: asyncio.Event | None = None
         self.ended = False
 
-    async def run(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def run(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         self.end = asyncio.Event()
         while not self.end.is_set():
             try:

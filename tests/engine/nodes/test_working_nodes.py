@@ -10,7 +10,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from tests.harness.external_system import World, answer, working
 from weftwork.engine import node_events
-from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Outcome
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.events import is_author_event_type
@@ -25,7 +25,7 @@ def test_a_node_is_executed_again_as_the_next_attempt() -> None:
         calls: list[tuple[int, int]] = []
         gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             calls.append((call.attempt, context.started_at))
             await gate.wait()
             return Completed({"attempt": call.attempt})
@@ -57,7 +57,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
         durable: list[bool] = []
         appends: list[int] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
             return Completed({})
 
@@ -97,7 +97,7 @@ def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
     async def work() -> None:
         seen: list[str] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             seen.append("begun")
             try:
                 await asyncio.get_running_loop().create_future()
@@ -121,7 +121,7 @@ def test_a_crash_takes_no_retry_away() -> None:
         calls: list[int] = []
         gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             calls.append(call.attempt)
             await gate.wait()
             raise ValueError("inner text")
@@ -165,7 +165,7 @@ def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
     async def work() -> None:
         gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             context.emit_event(AppendLog("info", "first"))
             context.emit_event(EmitEvent("acme.progress", {"part": 1}))
             await gate.wait()
@@ -186,7 +186,7 @@ def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
 
 def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> str:
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             for number in range(20):
                 context.emit_event(EmitEvent("acme.progress", {"part": number}))
             return Completed({})
@@ -209,7 +209,7 @@ def test_the_first_version_that_is_pinned_stands() -> None:
     async def work() -> None:
         pinned: list[int] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             pinned.append(await context.pin_version("prices", int(call.config["n"])))
             return Completed({})
 
@@ -238,7 +238,7 @@ def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> N
         world = World()
         outside = 0
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             nonlocal outside
             outside += 1
             first = await context.step("x", "once", lambda: world.touch("x"))

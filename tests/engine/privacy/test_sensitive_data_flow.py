@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import edge, examples, node, variable, workflow
 from tests.harness.engine_harness import Bench, quiet, run
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy.redaction import Redactor
@@ -74,15 +74,15 @@ def bare(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def types(minted: dict[str, Any], seen: Given) -> list[InstantNode]:
-    def keep(call: NodeCall) -> Outcome:
+    def keep(call: NodeCall) -> NodeOutcome:
         seen[call.node_id] = call.inputs
         return Completed({"output": call.inputs, "out": list(call.inputs.values()), "x": len(call.inputs)})
 
-    def tell(call: NodeCall) -> Outcome:
+    def tell(call: NodeCall) -> NodeOutcome:
         seen[call.node_id] = call.inputs
         return Failed("told", "It ends here.", {"given": call.inputs})
 
-    def mint(call: NodeCall) -> Outcome:
+    def mint(call: NodeCall) -> NodeOutcome:
         return Completed({"output": minted[call.node_id], "out": "in the open"})
 
     made = {"test.keep": keep, "test.tell": tell, "test.mint": mint}

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.host.test_store_failure import Flaky
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.json import schema
@@ -38,14 +38,14 @@ class Witness:
             InstantNode(NodeDeclaration("test.tell", "Fails with its input."), self._tell),
         )
 
-    def _witness(self, call: NodeCall) -> Outcome:
+    def _witness(self, call: NodeCall) -> NodeOutcome:
         self.given.append(call.inputs)
         return Completed(call.inputs)
 
-    def _mint(self, call: NodeCall) -> Outcome:
+    def _mint(self, call: NodeCall) -> NodeOutcome:
         return Completed({"out": SECOND, "open": 7})
 
-    def _tell(self, call: NodeCall) -> Outcome:
+    def _tell(self, call: NodeCall) -> NodeOutcome:
         return Failed("told", f"It was {call.inputs['x']}.", {"value": [call.inputs["x"]]})
 
 

@@ -12,7 +12,7 @@ from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.adapters.nodes.net.http_request import http_nodes
 from weftwork.engine.run.append import BatchBuilder
-from weftwork.ports.node_outcome import AppendLog, Completed, Outcome
+from weftwork.ports.node_outcome import AppendLog, Completed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
@@ -48,7 +48,7 @@ def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
 
 @pytest.mark.rule("trust-04")
 def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -> None:
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.emit_event(AppendLog("info", "before"))
         assert not context.untrusted
         context.mark_untrusted()
@@ -79,7 +79,7 @@ async def _soon(value: Any) -> Any:
 @pytest.mark.rule("trust-02")
 @pytest.mark.parametrize("body", ["test.plain", "test.fetches", "core.identity"])
 def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
-    async def fetches(call: NodeCall, context: NodeContext) -> Outcome:
+    async def fetches(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.mark_untrusted()
         return Completed({"output": OUT})
 

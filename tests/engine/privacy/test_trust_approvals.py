@@ -13,7 +13,7 @@ from tests.harness.supervised_runs import work_on
 from tests.simulation.trust_workflows import MIXERS, OUT
 from weftwork.engine.decide import interrupts
 from weftwork.engine.decide.inputs import VariablesOverwritten
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.people import interrupt_events
 from weftwork.protocol.people.approvals import Answerer
@@ -106,7 +106,7 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
         else {"artifactId": "x", "artifactType": "t", "title": "Go on?", "actions": ["accept"]}
     )
 
-    async def body(call: NodeCall, context: NodeContext) -> Outcome:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.mark_untrusted()
         answer = await context.ask(Interrupt(kind, "k", data), instead={"action": "accept", "proceed": True})
         return Completed({"output": answer.value})

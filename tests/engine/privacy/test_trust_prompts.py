@@ -9,12 +9,12 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import Bench, run
 from tests.harness.untrusted_content import VARIABLES, mix, outside, port, told
 from tests.simulation.trust_workflows import MIXERS, OUT
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-def _prompt(call: NodeCall) -> Outcome:
+def _prompt(call: NodeCall) -> NodeOutcome:
     scope, text = call.scope, call.config["prompt"]
     shown = scope.render(text, {"ports": call.inputs}, wrap=lambda value: f"[{value}]")
     more = scope.render("{{item}} {{ports.x}}", {"ports": {"x": 1}, "item": 2}, wrap=lambda value: f"[{value}]")

@@ -11,7 +11,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
 from weftwork.engine.decide.inputs import CancelRequested
 from weftwork.engine.nodes import node_runner
-from weftwork.engine.run.pending_commit import RunOver
+from weftwork.engine.run.pending_commit import RunNotLive
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -195,7 +195,7 @@ def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
         live = bench.executor._live[key]
         bench.stage.release("a")
         await bench.end(key)
-        with pytest.raises(RunOver):
+        with pytest.raises(RunNotLive):
             await live.request(CancelRequested(), None)
 
     run(work)

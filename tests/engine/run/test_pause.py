@@ -10,7 +10,7 @@ from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiti
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunKey
@@ -171,7 +171,7 @@ def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
 
 
 def once(seen: list[str]) -> WaitingNode:
-    async def work(call: NodeCall, context: NodeContext) -> Outcome:
+    async def work(call: NodeCall, context: NodeContext) -> NodeOutcome:
         seen.append(call.node_id)
         await context.sleep_until(context.started_at + 100)
         return Completed({})
@@ -213,7 +213,7 @@ async def _interrupted_too_late() -> int:
     """The first attempt ends while the pause is being written, and a resume waits behind the pause already."""
     outputs = iter([1, 2])
 
-    async def answer(call: NodeCall, context: NodeContext) -> Outcome:
+    async def answer(call: NodeCall, context: NodeContext) -> NodeOutcome:
         mine = next(outputs)
         await context.sleep_until(context.started_at + 100)
         return Completed({"o": mine})

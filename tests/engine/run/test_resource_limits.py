@@ -7,7 +7,7 @@ import pytest
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
 from weftwork.engine.run import live_run
-from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, is_too_large
@@ -164,7 +164,7 @@ def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
 
 @pytest.mark.rule("node-13")
 def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
-    async def asks(call: NodeCall, context: NodeContext) -> Outcome:
+    async def asks(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if "q" not in call.answers:
             return Suspended(Interrupt("custom", "q", {"customKind": "x"}))
         await context.sleep_until(context.started_at)
@@ -183,7 +183,7 @@ def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
 
 
 def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> None:
-    async def careful(call: NodeCall, context: NodeContext) -> Outcome:
+    async def careful(call: NodeCall, context: NodeContext) -> NodeOutcome:
         try:
             await context.sleep_until(context.started_at + 10_000)
         finally:

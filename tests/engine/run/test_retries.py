@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import edge, examples, node, workflow
 from tests.harness.engine_harness import Bench, quiet, run, until, waiting_type
 from weftwork.engine.decide.inputs import RetryDue
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
 from weftwork.protocol.workflow.node_settings import RetryPolicy, retry_delay
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -20,7 +20,7 @@ def flaky(failures: int, retryable: bool = True) -> InstantNode:
     """Fails so many times, then completes."""
     left = iter(range(failures))
 
-    def work(call: NodeCall) -> Outcome:
+    def work(call: NodeCall) -> NodeOutcome:
         if next(left, None) is None:
             return Completed({"output": call.attempt})
         return Failed("flaky", "Not this time.", retryable=retryable)
@@ -144,7 +144,7 @@ def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> None:
     async def work() -> None:
         lengths = iter([500, 50])
 
-        async def slow(call: NodeCall, context: NodeContext) -> Outcome:
+        async def slow(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await context.sleep_until(context.started_at + next(lengths))
             return Completed({})
 
@@ -164,7 +164,7 @@ def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
     async def work() -> None:
         stopped: list[str] = []
 
-        async def stubborn(call: NodeCall, context: NodeContext) -> Outcome:
+        async def stubborn(call: NodeCall, context: NodeContext) -> NodeOutcome:
             try:
                 await context.sleep_until(context.started_at + 10_000)
             finally:

@@ -12,7 +12,7 @@ from tests.harness.engine_harness import ANSWERER, Bench, quiet, run
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import InterruptQuery, StoreUnavailable
 from weftwork.protocol.limits import Limits
@@ -180,7 +180,7 @@ def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
 
 
 def test_many_deadlines_strike_each_at_its_time() -> None:
-    def work_of(call: NodeCall) -> Outcome:
+    def work_of(call: NodeCall) -> NodeOutcome:
         if "q" in call.answers:
             return Completed({})
         return Suspended(Interrupt("custom", "q", PICK, timeout_ms=call.inputs["after"]))

@@ -25,7 +25,7 @@ def test_the_event_that_reaches_the_budget_is_the_last(place: str, sizes: list[i
         while not reader.ended:
             events = await reader.next(1)
             assert sum(event.size for event in events[:-1]) < module.READ_BYTES
-            assert [event.sequence for event in await reader.again(events[0].sequence, reader.sequence)] == [
+            assert [event.sequence for event in await reader.reread(events[0].sequence, reader.sequence)] == [
                 event.sequence for event in events
             ]
             seen += [event.sequence for event in events]
@@ -34,9 +34,9 @@ def test_the_event_that_reaches_the_budget_is_the_last(place: str, sizes: list[i
     run(work)
 
 
-@pytest.mark.parametrize(("bound", "most"), [(module.READS, module.READS), (1000, 100)])
+@pytest.mark.parametrize(("bound", "most"), [(module.MAX_CONCURRENT_READS, module.MAX_CONCURRENT_READS), (1000, 100)])
 def test_few_pages_are_read_at_the_same_time(bound: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "READS", bound)
+    monkeypatch.setattr(module, "MAX_CONCURRENT_READS", bound)
 
     async def work() -> None:
         log, feeds = made()
@@ -60,16 +60,16 @@ def test_the_tail_is_bounded_in_bytes() -> None:
         assert len(tail) == 3
         feeds.publish(KEY, log.add(1, size=2 * module.TAIL_BYTES))
         assert len(tail) == 1, "one event is kept, however large: all readers want it"
-        feeds.doubt(KEY)
-        feeds.publish(KEY, log.add(module.TAIL + 1))
-        assert len(tail) == module.TAIL
+        feeds.invalidate(KEY)
+        feeds.publish(KEY, log.add(module.TAIL_EVENTS + 1))
+        assert len(tail) == module.TAIL_EVENTS
 
     run(work)
 
 
-@pytest.mark.parametrize(("bound", "count"), [(module.TAILS_BYTES, 9), (2**40, 20)])
+@pytest.mark.parametrize(("bound", "count"), [(module.ALL_TAILS_BYTES, 9), (2**40, 20)])
 def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TAILS_BYTES", bound)
+    monkeypatch.setattr(module, "ALL_TAILS_BYTES", bound)
 
     async def work() -> None:
         log, feeds = made()
@@ -78,7 +78,7 @@ def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeyp
         batch = log.add(1, size=900_000)
         for key in keys:
             feeds.publish(key, batch)
-            held = sum(reader._feed.weight for reader in readers.values())
+            held = sum(reader._feed.size for reader in readers.values())
             assert held == feeds._size <= bound
         kept = [key for key in keys if readers[key]._feed.tail]
         assert kept == keys[-count:], "those with the newest news"
@@ -91,10 +91,10 @@ def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeyp
     run(work)
 
 
-@pytest.mark.parametrize("bound", [module.WOKEN, 1000])
+@pytest.mark.parametrize("bound", [module.WAKE_BATCH, 1000])
 def test_readers_are_woken_a_few_at_a_time(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = 3 * module.WOKEN
-    monkeypatch.setattr(module, "WOKEN", bound)
+    many = 3 * module.WAKE_BATCH
+    monkeypatch.setattr(module, "WAKE_BATCH", bound)
 
     async def work() -> None:
         log, feeds = made()
@@ -120,6 +120,6 @@ def test_what_is_durable_and_not_published_yet_is_found_again() -> None:
         feeds.publish(KEY, (log.events[1],))
         assert [event.sequence for event in await reader.next(1)] == [0, 1, 2]
         # The tail ends before it: that does not mean that there is nothing.
-        assert [event.sequence for event in await reader.again(2, 2)] == [2]
+        assert [event.sequence for event in await reader.reread(2, 2)] == [2]
 
     run(work)

@@ -69,10 +69,10 @@ def test_a_reader_who_lags_behind_the_tail_reads_the_log() -> None:
         feeds.publish(KEY, log.add(1))
         assert [event.sequence for event in await reader.next(1)] == [0]
         reads = log.reads
-        feeds.publish(KEY, log.add(module.TAIL))
-        assert len(await reader.next(1)) == module.TAIL
+        feeds.publish(KEY, log.add(module.TAIL_EVENTS))
+        assert len(await reader.next(1)) == module.TAIL_EVENTS
         assert log.reads == reads, "what the tail holds is not read again"
-        feeds.publish(KEY, log.add(module.TAIL + 9))
+        feeds.publish(KEY, log.add(module.TAIL_EVENTS + 9))
         assert len(await reader.next(1, 9)) == 9
         assert log.reads == reads + 1
         assert len(await reader.next(1)) == module.READ_BYTES // (DOCUMENT_OVERHEAD + 2) + 1
@@ -150,8 +150,8 @@ def test_what_was_never_published_is_found_once_the_feed_is_doubted(doubted: boo
         assert len(await reader.next(1)) == 1
         log.add(2)
         if doubted:
-            feeds.doubt(KEY)
-            feeds.doubt(RunKey("live:acme", "nobody"))
+            feeds.invalidate(KEY)
+            feeds.invalidate(RunKey("live:acme", "nobody"))
         feeds.publish(KEY, log.add(1))
         seen = [event.sequence for event in await reader.next(1)]
         assert seen == ([1, 2, 3] if doubted else [3])

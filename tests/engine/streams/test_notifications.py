@@ -13,7 +13,7 @@ from tests.harness.engine_harness import quiet, run
 from tests.harness.event_source import KEY, made
 from weftwork.engine.streams import notifications as module
 from weftwork.engine.streams.feeds import Feeds, Reader
-from weftwork.engine.streams.notifications import Notes
+from weftwork.engine.streams.notifications import Notifications
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
 
@@ -26,12 +26,12 @@ def note(text: str = "said", size: int = 4) -> StreamFrame:
 
 def hearing(feeds: Feeds, sequence: int, key: RunKey = KEY) -> Reader:
     reader = feeds.join(key, sequence)
-    reader.hears = True
+    reader.wants_notifications = True
     return reader
 
 
 def words(reader: Reader) -> list[str]:
-    return [each.frame.data.decode().strip() for each in reader.told()]
+    return [each.frame.data.decode().strip() for each in reader.take_notifications()]
 
 
 def test_a_note_ends_the_wait_of_those_who_hear() -> None:
@@ -41,7 +41,7 @@ def test_a_note_ends_the_wait_of_those_who_hear() -> None:
         hears, deaf = hearing(feeds, 2), feeds.join(KEY, 2)
         waits = [asyncio.create_task(reader.next(5)) for reader in (hears, deaf)]
         await quiet()
-        feeds.tell(KEY, 2, note())
+        feeds.notify(KEY, 2, note())
         assert await waits[0] == []
         assert words(hears) == ["said"]
         assert words(hears) == [], "each is given once"
@@ -60,10 +60,10 @@ def test_a_note_waits_for_the_events_before_it() -> None:
         log, feeds = made()
         reader = hearing(feeds, -1)
         feeds.publish(KEY, log.add(5))
-        feeds.tell(KEY, 3, note())
-        assert not reader.noted
+        feeds.notify(KEY, 3, note())
+        assert not reader.has_notification
         assert [event.sequence for event in await reader.next(5)] == [0, 1, 2, 3]
-        assert reader.noted
+        assert reader.has_notification
         assert await reader.next(5) == [], "the note comes first"
         assert words(reader) == ["said"]
         assert [event.sequence for event in await reader.next(5)] == [4]
@@ -76,9 +76,9 @@ def test_who_comes_later_or_reads_another_run_is_not_told() -> None:
         log, feeds = made()
         log.add(1)
         early, other = hearing(feeds, 0), hearing(feeds, 0, OTHER)
-        feeds.tell(KEY, 0, note("first"))
+        feeds.notify(KEY, 0, note("first"))
         late = hearing(feeds, 0)
-        feeds.tell(KEY, 0, note("second"))
+        feeds.notify(KEY, 0, note("second"))
         assert (words(early), words(late), words(other)) == (["first", "second"], ["second"], [])
 
     run(work)
@@ -87,34 +87,38 @@ def test_who_comes_later_or_reads_another_run_is_not_told() -> None:
 def test_nothing_is_kept_of_a_run_that_nobody_reads() -> None:
     async def work() -> None:
         _, feeds = made()
-        feeds.tell(KEY, 0, note())
-        assert feeds._notes.count == 0
+        feeds.notify(KEY, 0, note())
+        assert feeds._notifications.count == 0
         for key in (KEY, OTHER):
             hearing(feeds, 0, key)
-        feeds.tell(KEY, 0, note())
-        feeds.tell(OTHER, 0, note())
+        feeds.notify(KEY, 0, note())
+        feeds.notify(OTHER, 0, note())
         feeds.leave(KEY)
-        assert list(feeds._notes._runs) == list(feeds._notes._order) == [OTHER]
+        assert list(feeds._notifications._runs) == list(feeds._notifications._order) == [OTHER]
         feeds.leave(OTHER)
-        assert (feeds._notes._runs, list(feeds._notes._order), feeds._notes._size) == ({}, [], 0)
+        assert (feeds._notifications._runs, list(feeds._notifications._order), feeds._notifications._size) == (
+            {},
+            [],
+            0,
+        )
 
     run(work)
 
 
-def heaviest(notes: Notes) -> int:
+def heaviest(notes: Notifications) -> int:
     """The most that notes of many runs weigh while they come in."""
     most = 0
     for number in range(50):
         notes.add(RunKey("live:acme", f"run-{number % 7}"), 0, note(str(number), 100))
-        most = max(most, sum(each.weight for kept in notes._runs.values() for each in kept))
-        assert notes._size == sum(each.weight for kept in notes._runs.values() for each in kept)
+        most = max(most, sum(each.size for kept in notes._runs.values() for each in kept))
+        assert notes._size == sum(each.size for kept in notes._runs.values() for each in kept)
         assert len(notes._order) == sum(map(len, notes._runs.values()))
     return most
 
 
 def test_all_notes_together_are_bounded_and_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NOTES_BYTES", 1_000)
-    notes = Notes()
+    monkeypatch.setattr(module, "MAX_NOTIFICATION_BYTES", 1_000)
+    notes = Notifications()
     assert heaviest(notes) == 1_000
     kept = sorted(int(each.frame.data) for deque in notes._runs.values() for each in deque)
     assert kept == list(range(40, 50))
@@ -123,8 +127,8 @@ def test_all_notes_together_are_bounded_and_the_newest_stay(monkeypatch: pytest.
 
 
 def test_without_the_bound_they_would_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NOTES_BYTES", 2**40)
-    assert heaviest(Notes()) == 5_000
+    monkeypatch.setattr(module, "MAX_NOTIFICATION_BYTES", 2**40)
+    assert heaviest(Notifications()) == 5_000
 
 
 async def follow(reader: Reader, dice: random.Random) -> list[Any]:
@@ -155,7 +159,7 @@ async def talk(seed: int, total: int) -> tuple[list[Any], list[list[Any]]]:
         happened += [event.sequence for event in batch]
         if len(log.events) < total and dice.random() < 0.5:
             happened.append(f"note {len(happened)}")
-            feeds.tell(KEY, len(log.events) - 1, note(happened[-1]))
+            feeds.notify(KEY, len(log.events) - 1, note(happened[-1]))
         if dice.random() < 0.5:
             await asyncio.sleep(0)
     return happened, list(await asyncio.gather(*reading))
@@ -169,7 +173,7 @@ def test_every_reader_sees_events_and_notes_as_they_happened(seed: int, total: i
 
 
 def test_a_note_that_did_not_wait_for_its_event_would_be_seen_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Reader, "_due", Reader._untold)
+    monkeypatch.setattr(Reader, "_due_notifications", Reader._pending_notifications)
     found = [run(lambda seed=seed: talk(seed, 60)) for seed in range(20)]
     assert any(seen != [happened] * 3 for happened, seen in found)
 
@@ -186,7 +190,7 @@ def test_a_note_while_the_log_is_read_does_not_end_a_reader_before_its_events(mo
         async def read(*arguments: Any) -> Any:
             monkeypatch.setattr(log, "read", honest)
             log.add(2)
-            feeds.tell(KEY, 0, note())
+            feeds.notify(KEY, 0, note())
             feeds.close()
             return await honest(*arguments)
 

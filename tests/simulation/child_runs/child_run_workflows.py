@@ -8,13 +8,13 @@ from typing import Any
 
 from tests.harness.definitions import edge, node, variable, workflow
 from weftwork.ports.node_outcome import (
-    Awaits,
+    AwaitsChildren,
     CancelChild,
     Completed,
     EmitEvent,
     Failed,
     NodeEffect,
-    Outcome,
+    NodeOutcome,
     SetVariable,
     StartChild,
 )
@@ -101,10 +101,10 @@ class Village:
             for name, body, continued in found
         ]
 
-    async def _fail(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def _fail(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Failed("no_luck", "It does not work.")
 
-    async def _family(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def _family(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         config = call.config
         family = Family(config, call.children)
         for _ in range(self._dice.randrange(6)):
@@ -125,7 +125,7 @@ class Village:
         if family.enough:
             for key in family.drops:
                 effects += [EmitEvent(DROPPED, {"childRunId": call.children[key].run_id}), CancelChild(key)]
-            return Awaits(tuple(effects))
+            return AwaitsChildren(tuple(effects))
         for each in family.starts:
             child = await context.prepare_child(
                 each["key"],
@@ -139,7 +139,7 @@ class Village:
             if isinstance(child, Failed):
                 return child
             effects += [StartChild(child), EmitEvent(BEGAN, {"childRunId": child.run_id})]
-        return Awaits(tuple(effects))
+        return AwaitsChildren(tuple(effects))
 
 
 def _leaf(dice: random.Random, workflow_id: str, exact: bool) -> dict[str, Any]:

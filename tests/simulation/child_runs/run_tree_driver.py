@@ -246,7 +246,7 @@ class KinLife:
 
     def _disarm(self) -> None:
         fault_points._armed.clear()
-        fault_points._passed.clear()
+        fault_points._pass_counts.clear()
         self.bench.log.kills = set()
 
     async def _wake(self) -> None:

@@ -185,7 +185,7 @@ def test_a_child_that_is_never_begun_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_child_that_may_be_stored_and_is_not_looked_for_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ChildMessages, "doubted", lambda self, live, children: self.recover_soon())
+    monkeypatch.setattr(ChildMessages, "on_unconfirmed_children", lambda self, live, children: self.recover_soon())
     with pytest.raises(AssertionError, match="was left though it could go on"):
         storms(moves=SMALL)
 

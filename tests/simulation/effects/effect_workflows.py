@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.external_system import working
-from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.effects import effect_key
 from weftwork.protocol.run.interrupts import Interrupt
@@ -64,13 +64,13 @@ class Outside:
             working("test.steps", self._steps, "pure", **more),
         ]
 
-    async def _whole(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def _whole(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         key = context.effect_key()
         if self.refuses(key, call.config.get("busy", 0)):
             return Failed("busy", "Nothing has happened.")
         return Completed({"round": call.visit, **await self.touch(key, call.inputs)})
 
-    async def _steps(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def _steps(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         config = call.config
         if config.get("asks") == "before":
             await context.ask(_question(call))

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.external_system import working
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
@@ -43,7 +43,7 @@ class Office:
             for effect in ("pure", "idempotent", "once")
         ]
 
-    async def _body(self, call: NodeCall, context: NodeContext) -> Outcome:
+    async def _body(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         """Asks, does something, asks again. What it hears under a key never changes."""
         values: list[Any] = []
         for index, wanted in enumerate(call.config["asks"]):

@@ -18,8 +18,8 @@ from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.run import append
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.engine.run.pending_commit import Work
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.engine.run.pending_commit import PendingCommit
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import Draft
@@ -161,7 +161,7 @@ def test_votes_that_only_memory_holds_are_seen(monkeypatch: pytest.MonkeyPatch) 
 def test_an_answer_that_is_acknowledged_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     commit = LiveRun._commit
 
-    async def hasty(self: LiveRun, work: Work) -> bool:
+    async def hasty(self: LiveRun, work: PendingCommit) -> bool:
         if work.request is not None:
             work.request.answer(self.state.status)
         return await commit(self, work)
@@ -182,7 +182,7 @@ def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
     async def work() -> None:
         held = asyncio.get_running_loop().create_future()
 
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await held
             await context.step("send", "once", quiet)
             return Completed({})
@@ -204,7 +204,7 @@ def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
 @pytest.mark.rule("conv-04", "int-19")
 def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later() -> None:
     def says(kind: str) -> Any:
-        async def body(call: NodeCall, context: NodeContext) -> Outcome:
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await context.ask(Interrupt(f"conversation.{kind}", kind, {"conversationId": "c"}))
             return Completed({})
 

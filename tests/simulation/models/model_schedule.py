@@ -14,7 +14,7 @@ from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
 from tests.simulation.interrupts.interrupt_store import Leaky
 from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.models.model_oracle import check_envelopes
-from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ModelRequest, ProviderFault
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -69,7 +69,7 @@ class Babbler:
     def find(self, request: ModelRequest) -> "Babbler":
         return self
 
-    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | Stop, None]:
+    async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd, None]:
         dice = self._dice
         self.asked += 1
         text, end = self._answer(request)
@@ -80,7 +80,7 @@ class Babbler:
         for at, part in enumerate(parts):
             if dice.random() < 0.3:
                 await self._wait()
-            yield Delta(part, knows and at == len(parts) - 1 and isinstance(end, Stop))
+            yield Delta(part, knows and at == len(parts) - 1 and isinstance(end, AnswerEnd))
         await self._wait()
         if isinstance(end, Exception):
             raise end
@@ -93,19 +93,21 @@ class Babbler:
         elif self._dice.random() < 0.3:
             await self._clock.sleep_until(self._clock.now() + self._dice.choice([1, 50]))
 
-    def _answer(self, request: ModelRequest) -> tuple[str, Stop | Exception | None]:
+    def _answer(self, request: ModelRequest) -> tuple[str, AnswerEnd | Exception | None]:
         dice = self._dice
-        end: Stop | Exception | None = Stop("stop", TokenUsage(1, dice.randrange(5)))
+        end: AnswerEnd | Exception | None = AnswerEnd("stop", TokenUsage(1, dice.randrange(5)))
         if self.tame:
             return msgspec.json.encode({"type": PLAN, "payload": {"steps": []}, "steps": []}).decode(), end
         luck = dice.random()
         if luck < 0.03:
-            return f"I cannot tell {SECRET}", Stop("content-filter", TokenUsage(1, 1), refusal=f"No, not {SECRET}.")
+            return f"I cannot tell {SECRET}", AnswerEnd(
+                "content-filter", TokenUsage(1, 1), refusal=f"No, not {SECRET}."
+            )
         if luck < 0.06:
             end = dice.choice([ProviderFault("provider_unavailable", "It is away."), RuntimeError("bug"), None])
         elif luck < 0.13:
             end = dice.choice(
-                [Stop("length", TokenUsage(1, 9), detail="max_tokens"), Stop("other", detail="stop_sequence")]
+                [AnswerEnd("length", TokenUsage(1, 9), detail="max_tokens"), AnswerEnd("other", detail="stop_sequence")]
             )
         return self._text(), end
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from weftwork.adapters.admin.client import socket_address
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json.decoder import decode
 
@@ -59,7 +59,7 @@ class AdminServer:
                 line = await reader.readline()
                 if line:
                     answer = msgspec.json.encode(await self._answer(line)) + b"\n"
-                    point("admin.answer")
+                    fault_point("admin.answer")
                     writer.write(answer)
                     await writer.drain()
         except (TimeoutError, ValueError, ConnectionError):

@@ -24,7 +24,7 @@ from weftwork.adapters.blobs.blob_key import new_key, parts
 from weftwork.adapters.blobs.folder_tree import Folders
 from weftwork.adapters.blobs.thread_pool import Pool, unavailable
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -72,11 +72,11 @@ class LocalSink:
                 await self._flush()
             now = self._clock.now()
             await self._run(lambda: self._sync(now))
-            point("blob.synced")
+            fault_point("blob.synced")
             sha256 = self._hash.hexdigest()
             key = self._new_key(sha256)
             await self._run(lambda: self._rename(key))
-            point("blob.renamed")
+            fault_point("blob.renamed")
         self._over = self._gone = True
         return Blob(key, sha256, self.size)
 
@@ -105,7 +105,7 @@ class LocalSink:
         data, self._waiting, self._waiting_size = self._waiting, [], 0
         await self._run(lambda: self._write(data))
         if first:
-            point("blob.partial")
+            fault_point("blob.partial")
 
     async def _run(self, work: Callable[[], None]) -> None:
         def run() -> None:
@@ -250,7 +250,7 @@ class LocalBlobs:
 
     async def delete(self, key: str) -> None:
         if await self._with(key, _delete):
-            point("blob.deleted")
+            fault_point("blob.deleted")
 
     async def keys(self, written_before: int) -> AsyncGenerator[str, None]:
         folders = self._opened()

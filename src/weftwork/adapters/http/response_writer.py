@@ -6,7 +6,7 @@ from typing import Final
 
 from weftwork.adapters.http.asgi import Headers, Scope, Send
 from weftwork.adapters.http.server.connection import Line
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 
 PIECE: Final = 32_768
 """Most bytes handed to the connection at once; of a stream it holds one piece while the client does not read."""
@@ -57,7 +57,7 @@ class Outflow:
         for at in range(0, len(data) or 1, PIECE):
             goes_on = more or at + PIECE < len(data)
             await self._pass({"type": "http.response.body", "body": data[at : at + PIECE], "more_body": goes_on})
-            point("response.piece")
+            fault_point("response.piece")
 
     async def offer(self, data: bytes, at: int = 0) -> int:
         """Send frames from there on, as long as the client takes them; returns how far it came."""
@@ -66,7 +66,7 @@ class Outflow:
             await self._pass({"type": "http.response.body", "body": data[at : at + PIECE], "more_body": True})
             at = min(at + PIECE, len(data))
             self._between = at == len(data)
-            point("stream.piece")
+            fault_point("stream.piece")
         return at
 
     async def room(self) -> None:

@@ -17,7 +17,7 @@ from weftwork.adapters.http.response_writer import Broken
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.streams.feeds import READ_BYTES, Reader
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.wire.streams import (
@@ -134,11 +134,11 @@ class Pump:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, standing = await self._service.join(self._caller, self._run_id, after)
-        reader.hears = shows_annotations(self._modes)
+        reader.wants_notifications = shows_annotations(self._modes)
         last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
-            point("stream.begin")
+            fault_point("stream.begin")
             await self._out.start(200, headers, stream=True)
             self._sent()
             if "values" not in self._modes:
@@ -163,7 +163,7 @@ class Pump:
 
     async def _tell(self, reader: Reader) -> None:
         """Frames that are in no log, so each is kept until the client has room: it is smaller than a piece."""
-        for note in reader.told():
+        for note in reader.take_notifications():
             body = batch_frame([note.frame]).encode() if self._buffer else note.frame.encode()
             at = 0
             while at < len(body):
@@ -183,7 +183,7 @@ class Pump:
         """What is shown of events that were taken before."""
         events: list[Event] = []
         while first <= last:
-            page = await reader.again(first, last)
+            page = await reader.reread(first, last)
             if not page:
                 # The run was deleted: a frame of which a part is sent cannot be finished any more.
                 raise Broken
@@ -206,7 +206,7 @@ class Pump:
         while events and not reader.ended and not any(frame.flush for frame in self._frames(events)):
             left = until - clock.time()
             # A note comes behind these events, and until it is taken there are no others.
-            if left <= 0 or reader.noted or sum([event.size for event in events]) >= READ_BYTES:
+            if left <= 0 or reader.has_notification or sum([event.size for event in events]) >= READ_BYTES:
                 break
             events += self._shown(await reader.next(left))
         return events
@@ -235,7 +235,7 @@ class Pump:
         """If there is news that a snapshot must follow: sequence and time of the newest event, as far as known here."""
         events = await self._next(reader)
         due = sent < 0 or any(event.type in SNAPSHOT_TYPES and event.sequence > sent for event in events)
-        told = reader.told()
+        told = reader.take_notifications()
         if events and due:
             return events[-1].sequence, events[-1].timestamp
         return () if told and sent >= 0 else None
@@ -257,7 +257,7 @@ class Pump:
         if at == 0:
             # A key that was revoked meanwhile ends its streams.
             self._keyring.check(self._caller)
-        point("stream.frame")
+        fault_point("stream.frame")
         at = await self._out.offer(body, at)
         self._sent()
         return at

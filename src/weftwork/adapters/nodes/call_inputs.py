@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from weftwork.ports.node_outcome import Failed, Outcome
+from weftwork.ports.node_outcome import Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.values import ABSENT
@@ -39,11 +39,11 @@ def faulty(fault: ExpressionFault) -> Failed:
     return Failed(fault.code, fault.message, retryable=False)
 
 
-def evaluating(run: Callable[[NodeCall], Outcome]) -> Callable[[NodeCall], Outcome]:
+def evaluating(run: Callable[[NodeCall], NodeOutcome]) -> Callable[[NodeCall], NodeOutcome]:
     """A node type whose expressions may be at fault, which fails it."""
 
     @wraps(run)
-    def judged(call: NodeCall) -> Outcome:
+    def judged(call: NodeCall) -> NodeOutcome:
         try:
             return run(call)
         except ExpressionFault as fault:

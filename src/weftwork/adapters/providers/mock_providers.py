@@ -8,12 +8,12 @@ import msgspec
 from weftwork.adapters.providers.script import REASONS
 from weftwork.adapters.providers.scripted import pause
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import Delta, ModelRequest, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
 TOKENS: Final = ("mock", " response")
-_Answer = AsyncGenerator[Delta | Stop]
+_Answer = AsyncGenerator[Delta | AnswerEnd]
 
 
 class Mock:
@@ -43,7 +43,7 @@ async def _stream_text(clock: Clock, config: Mapping[str, Any], model: str) -> _
         await pause(clock, int(config.get("delayMsPerToken", 0)))
         yield Delta(token, place == len(tokens), model)
     finish: str = config.get("finishReason", "stop")
-    yield Stop(REASONS[finish], _usage(config, len(tokens)), model, finish)
+    yield AnswerEnd(REASONS[finish], _usage(config, len(tokens)), model, finish)
 
 
 async def _tool_calls(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
@@ -51,18 +51,18 @@ async def _tool_calls(clock: Clock, config: Mapping[str, Any], model: str) -> _A
     for _ in calls:
         await pause(clock, int(config.get("delayMsPerToken", 0)))
     made = tuple(_call(call, place) for place, call in enumerate(calls, 1))
-    yield Stop("tool-call", TokenUsage(1, len(calls)), model, "tool_calls", tool_calls=made)
+    yield AnswerEnd("tool-call", TokenUsage(1, len(calls)), model, "tool_calls", tool_calls=made)
 
 
 async def _error(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
     await pause(clock, int(config.get("failAfterMs", 0)))
     code, message = config.get("code", "provider_unavailable"), config.get("message", "The mock provider has failed.")
     raise ProviderFault(code, message, config.get("retryable", False))
-    yield Stop("other")  # pragma: no cover  makes this a generator
+    yield AnswerEnd("other")  # pragma: no cover  makes this a generator
 
 
 async def _usage_only(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
-    yield Stop("stop", _usage(config, 0), model, "stop")
+    yield AnswerEnd("stop", _usage(config, 0), model, "stop")
 
 
 def _usage(config: Mapping[str, Any], said: int) -> TokenUsage:

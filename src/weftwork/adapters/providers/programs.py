@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
-from weftwork.ports.models import MediaPart, ModelRequest
+from weftwork.ports.models import ModelMediaPart, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
 
 MOST_NODES: Final = 1024
@@ -87,7 +87,7 @@ class Programs:
         _forget(self._budgets, partition)
 
 
-def _seen(part: MediaPart) -> Seen:
+def _seen(part: ModelMediaPart) -> Seen:
     return Seen(part.modality, part.media_type, part.size, part.sha256, part.media_ref)
 
 

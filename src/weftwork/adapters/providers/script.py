@@ -20,7 +20,7 @@ import msgspec
 
 from weftwork.adapters.providers.schema_sample import sample
 from weftwork.ports.media import MediaKind
-from weftwork.ports.models import MediaPart, ModelRequest
+from weftwork.ports.models import ModelMediaPart, ModelRequest
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_array
@@ -124,7 +124,7 @@ def entry_of(document: Any) -> Entry:
 _PLACE: Final = re.compile(r"\{media(?:\.count|\[(\d{1,2})\]\.(modality|mediaType|bytes|sha256))\}")
 
 
-def media_of(request: ModelRequest) -> list[MediaPart]:
+def media_of(request: ModelRequest) -> list[ModelMediaPart]:
     return [part for message in request.messages for part in message.media]
 
 

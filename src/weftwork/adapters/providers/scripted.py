@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from weftwork.adapters.providers.programs import Programs
 from weftwork.adapters.providers.script import REASONS, Entry, glimpsed
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import Delta, MadeMedia, ModelRequest, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
@@ -60,11 +60,13 @@ class Scripted:
     def modalities(self, model: str) -> frozenset[Modality]:
         return self._source.modalities(model or self.default_model)
 
-    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | MadeMedia | Stop]:
+    def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd]:
         entry = self._source.take(request)
         return self._say(request, entry, entry.model or request.model or self.default_model)
 
-    async def _say(self, request: ModelRequest, entry: Entry, model: str) -> AsyncGenerator[Delta | MadeMedia | Stop]:
+    async def _say(
+        self, request: ModelRequest, entry: Entry, model: str
+    ) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd]:
         if entry.chunks is None:
             parts = pieces(await glimpsed(entry.text, request))
         else:
@@ -73,10 +75,10 @@ class Scripted:
             await pause(self._clock, entry.delay_ms_per_token)
             yield Delta(part, last=place == len(parts) and entry.fault is None, model=model)
         for made in entry.media:
-            yield MadeMedia(made.kind, made.base64, made.media_type, made.alt, made.name)
+            yield GeneratedMedia(made.kind, made.base64, made.media_type, made.alt, made.name)
         if entry.fault is not None:
             raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
-        yield Stop(
+        yield AnswerEnd(
             REASONS.get(entry.stop_reason, "other"),
             TokenUsage(
                 _asked(request) if entry.input_tokens is None else entry.input_tokens,

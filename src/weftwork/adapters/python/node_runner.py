@@ -30,7 +30,7 @@ from weftwork.adapters.python.node_tasks import Branch, branch, ended, guard_tas
 from weftwork.adapters.python.plain_context import PlainContext, Ways
 from weftwork.adapters.python.threads import Threads, ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted
-from weftwork.ports.node_outcome import AppendLog, Asking, Completed, EmitEvent, Failed, NotDone, Outcome
+from weftwork.ports.node_outcome import AppendLog, Asking, Completed, EmitEvent, Failed, NodeOutcome, NotDone
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.json import schema
@@ -53,7 +53,7 @@ class _Runner:
         self._node = node
         self._tools = tools
 
-    async def run(self, call: NodeCall, host: NodeContext) -> Outcome:
+    async def run(self, call: NodeCall, host: NodeContext) -> NodeOutcome:
         node = self._node
         try:
             arguments = _arguments(node.signature, call)
@@ -62,7 +62,7 @@ class _Runner:
         entry = Entry(node.declaration.type_id, node.declaration.effect, call, host, self._tools)
         # Whoever launched this may have been told by a step of another node.
         around, outside = in_node.set(True), step_here.set("")
-        outcome: Outcome
+        outcome: NodeOutcome
         try:
             outcome = await _heard(entry, self._call(entry, arguments), node.heartbeat_timeout)
         except NodeError as error:
@@ -99,7 +99,7 @@ class _Runner:
         finally:
             del asking
 
-    async def _call(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
+    async def _call(self, entry: Entry, arguments: dict[str, Any]) -> NodeOutcome:
         """What the function comes to, once its steps are over: what they do is recorded."""
         node = self._node
         branch.set(Branch())
@@ -128,12 +128,12 @@ class _Runner:
             raise entry.fate.failure
         return _completed(node, entry.call, result) if node.is_async else result
 
-    async def _call_plain(self, entry: Entry, arguments: dict[str, Any]) -> Outcome:
+    async def _call_plain(self, entry: Entry, arguments: dict[str, Any]) -> NodeOutcome:
         entry.steps.plain = True
         node, ways = self._node, Ways(entry)
         context = PlainContext(ways)
 
-        def call() -> Outcome:
+        def call() -> NodeOutcome:
             entry.own_thread = threading.get_ident()
             # Checked here as well, where it keeps nobody waiting, however large it is.
             return _completed(node, entry.call, node.function(context, **arguments))
@@ -147,7 +147,7 @@ class _Runner:
             raise
 
 
-def _with_unsaid(entry: Entry, outcome: Outcome) -> Outcome:
+def _with_unsaid(entry: Entry, outcome: NodeOutcome) -> NodeOutcome:
     """What models that failed leave to be said is said once, with the end of the node, whatever that is."""
     unsaid = entry.models.unsaid
     if not unsaid or not isinstance(outcome, Completed | Failed):
@@ -165,7 +165,7 @@ def _say(entry: Entry) -> None:
             entry.host.emit_event(effect)
 
 
-async def _heard(entry: Entry, work: Coroutine[Any, Any, Outcome], limit: float | None) -> Outcome:
+async def _heard(entry: Entry, work: Coroutine[Any, Any, NodeOutcome], limit: float | None) -> NodeOutcome:
     """The outcome, or a failure once nothing has been heard of the node for so many seconds. It is left behind then.
 
     The function has a task of its own: what cancels that is the author's doing, what cancels this is the run's.
@@ -194,7 +194,7 @@ async def _heard(entry: Entry, work: Coroutine[Any, Any, Outcome], limit: float 
         del task
 
 
-async def _is_heard(entry: Entry, task: "asyncio.Future[Outcome]", limit: float) -> bool:
+async def _is_heard(entry: Entry, task: "asyncio.Future[NodeOutcome]", limit: float) -> bool:
     """Whether the task ends before it was silent for too long."""
     while not task.done():
         left = entry.heard_at + limit - entry.loop.time()
@@ -204,7 +204,7 @@ async def _is_heard(entry: Entry, task: "asyncio.Future[Outcome]", limit: float)
     return True
 
 
-def _ended(task: "asyncio.Future[Outcome]") -> None:
+def _ended(task: "asyncio.Future[NodeOutcome]") -> None:
     """Nobody asks a task that was left behind what it came to."""
     if not task.cancelled():
         task.exception()
@@ -238,7 +238,7 @@ def _taken(what: str, value: Any, kind: Any) -> Any:
         raise NodeError(code, f"The value of {what} does not fit its type{place}.") from None
 
 
-def _completed(node: NodeFunction, call: NodeCall, result: Any) -> Outcome:
+def _completed(node: NodeFunction, call: NodeCall, result: Any) -> NodeOutcome:
     gives = node.signature.gives
     try:
         outputs = _outputs(gives, result)

@@ -10,7 +10,7 @@ from weftwork.adapters.sqlite.database.reader import Readers
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.adapters.sqlite.run_queries import find_projection, find_run, read_events, read_hidden
 from weftwork.adapters.sqlite.transactions import Heads, append, create
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import (
     Active,
     Created,
@@ -62,9 +62,9 @@ class SqliteEventLog:
         brood = (
             tuple((each, _encode_header(each.header)) for each in batch.child_creates) if batch.child_creates else ()
         )
-        point("append.begin")
+        fault_point("append.begin")
         taken = await self._write(partial(append, self._heads, run, expected, batch, brood))
-        point("append.durable")
+        fault_point("append.durable")
         return taken
 
     async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:

@@ -60,7 +60,7 @@ class RandomIds:
     def trace_id(self) -> str:
         return f"{self._trace.getrandbits(128) | 1:032x}"
 
-    def fraction(self) -> float:
+    def random_fraction(self) -> float:
         return self._trace.random()
 
     def _random(self, count: int) -> bytes:

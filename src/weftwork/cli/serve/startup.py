@@ -18,7 +18,7 @@ from weftwork.adapters.http.server.limits import room
 from weftwork.adapters.system.file_limit import raise_file_limit
 from weftwork.app import Host
 from weftwork.cli.console.root_group import silence
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.host_lock import SeatTaken
 from weftwork.protocol.errors import ClientFault, HostFault
@@ -52,7 +52,7 @@ async def boot(settings: Settings) -> int:
     try:
         _admit(host)
         count = await _count(host)
-        point("boot.ready")
+        fault_point("boot.ready")
         try:
             listener = bind(settings.host, settings.port)
         except OSError as error:
@@ -103,7 +103,7 @@ class _End:
     def begin(self) -> None:
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + STOP_SECONDS
-            point("drain.begin")
+            fault_point("drain.begin")
         self._host.drain()
 
     async def finish(self, code: int) -> None:

@@ -162,7 +162,7 @@ class Annotations:
         if standing is not None and standing.last_sequence >= 0:
             sequence = standing.last_sequence
             frame = annotated_frame(run_id, new.annotation_id, new.document, sequence, now)
-            self._runtime.feeds.tell(run, sequence, frame)
+            self._runtime.feeds.notify(run, sequence, frame)
 
 
 def _run_not_found() -> ClientFault:

@@ -16,7 +16,7 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
@@ -282,7 +282,7 @@ class Interrupts:
 
         outcome = ControlOutcome(run.run_id, "", claim.now, given.node_id)
         steered = await apply_control(self._executor, run, claim, given, outcome, late)
-        point("answer.durable")
+        fault_point("answer.durable")
         return steered
 
     def _document(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:

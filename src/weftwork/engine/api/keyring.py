@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.api_keys import KeyRow, Keys
 from weftwork.protocol.errors import ClientFault, invalid
@@ -109,7 +109,7 @@ class Keyring:
         key = prefix + self._ids.token()
         row = self._row(key, tenant, scopes, label, expires_at)
         await self._keys.put(row)
-        point("key.stored")
+        fault_point("key.stored")
         self._cache(row)
         return key, row
 

@@ -9,7 +9,7 @@ import msgspec
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, Recorded, StillLive, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_tenant, partition
@@ -74,7 +74,7 @@ class Retention:
             deleted = await self._delete(run, record)
         except StillLive:
             raise await self._refusal(run) from None
-        point("delete.durable")
+        fault_point("delete.durable")
         if deleted is False:
             raise ClientFault("not_found", "There is no such run.")
         if deleted is True:
@@ -165,7 +165,7 @@ class Retention:
         for _ in range(pieces):
             if not await self._log.purge():
                 return False
-            point("purge.piece")
+            fault_point("purge.piece")
         return True
 
 

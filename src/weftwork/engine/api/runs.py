@@ -16,7 +16,7 @@ from weftwork.engine.run.append import hide_inputs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.streams.feeds import Reader
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import Active, EventLog, Recorded, RunQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
@@ -121,14 +121,14 @@ class Runs:
         )
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
-        point("create.checked")
+        fault_point("create.checked")
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
         if isinstance(created, Recorded):
             return claim.replay(created.record, RunOutcome)
         if isinstance(created, Active):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_AFTER_S}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
-        point("create.started")
+        fault_point("create.started")
         return outcome
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class Runs:
         status = await self._executor.cancel(principal.run(run_id), document.get("reason"), record)
         if status is None:
             raise ClientFault("not_found", "There is no such run.")
-        point("cancel.durable")
+        fault_point("cancel.durable")
         if isinstance(status, Recorded):
             return claim.replay(status.record, RunOutcome)
         return RunOutcome(run_id, status)

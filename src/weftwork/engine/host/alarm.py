@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import AWAY_MS, EventLog, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 
@@ -87,7 +87,7 @@ class Alarm:
             fresh = [run for run in idle if run not in rung][:WAKE_BATCH]
             rung.update(fresh)
             if fresh:
-                point("alarm.ring")
+                fault_point("alarm.ring")
             woken = await asyncio.gather(*map(self._wake, fresh))
             self._failed |= {run: now + RETRY_FAILED_MS for run, done in zip(fresh, woken, strict=True) if not done}
             if not fresh and len(due) < most:

@@ -15,7 +15,7 @@ from weftwork.engine.decide.inputs import CancelRequested, ChildResultsReceived,
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import AWAY_MS, EventLog, Instruction, News, StoreUnavailable
 from weftwork.protocol.run.batch import Batch, ChildResult
@@ -70,9 +70,9 @@ class ChildMessages:
         """Children that have their order, or cannot be moved here, as long as there are orders."""
         self._closed = False
 
-    def related(self, live: LiveRun, batch: Batch, children: Sequence[NewChild]) -> None:
+    def on_family_committed(self, live: LiveRun, batch: Batch, children: Sequence[NewChild]) -> None:
         """A batch of a run is durable: its new children come to life, its parent and its other children hear of it."""
-        point("kin.related")
+        fault_point("kin.related")
         for new in children:
             self._start(new)
         parent = live.state.header.parent
@@ -82,7 +82,7 @@ class ChildMessages:
             self._admission.hold_tree(parent.root if parent is not None else live.key.run_id)
             self.queue_cancels()
 
-    def doubted(self, live: LiveRun, children: Sequence[NewChild]) -> None:
+    def on_unconfirmed_children(self, live: LiveRun, children: Sequence[NewChild]) -> None:
         """The store was away: what it took without a word is found in it."""
         for new in children:
             self._confirm_create(new.header.key)
@@ -162,7 +162,7 @@ class ChildMessages:
                 for told in tells.values():
                     by_node[told.node_id].append(told)
                 try:
-                    point("kin.deliver")
+                    fault_point("kin.deliver")
                     for node_id, several in by_node.items():
                         await self._send_input(parent, ChildResultsReceived(node_id, tuple(several)))
                 except StoreUnavailable:
@@ -206,7 +206,7 @@ class ChildMessages:
         found = False
         try:
             while page := await self._log.instructions(after, BATCH_SIZE):
-                point("kin.order")
+                fault_point("kin.order")
                 found = True
                 await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._cancel_sent))
                 after = page[-1].child

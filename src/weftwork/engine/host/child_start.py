@@ -10,7 +10,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.append import hide_inputs, make_redactor
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.ports.node_outcome import Failed, NewChild, Wanted
+from weftwork.ports.node_outcome import ChildRequest, Failed, NewChild
 from weftwork.ports.nodes import NodeCall
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
@@ -59,7 +59,7 @@ class ChildStarter:
         self._tree_sizes: OrderedDict[RunKey, TreeSize] = OrderedDict()
         """By the run at the top."""
 
-    async def prepare(self, state: RunState, call: NodeCall, wanted: Wanted) -> NewChild | Failed:
+    async def prepare(self, state: RunState, call: NodeCall, wanted: ChildRequest) -> NewChild | Failed:
         """kin-01 (OpenWOP node-packs, core.subWorkflow): the child of a node, or why there can be none.
 
         Same tenant, same owner, the definition as it is now. Raises StoreUnavailable.
@@ -138,7 +138,7 @@ def _root_key(header: RunHeader) -> RunKey:
     return RunKey(header.partition, header.parent.root if header.parent is not None else header.run_id)
 
 
-def _parent_of_child(header: RunHeader, node_id: str, wanted: Wanted) -> Parent:
+def _parent_of_child(header: RunHeader, node_id: str, wanted: ChildRequest) -> Parent:
     above = header.parent
     return Parent(
         run_id=header.run_id,
@@ -154,7 +154,7 @@ def _parent_of_child(header: RunHeader, node_id: str, wanted: Wanted) -> Parent:
     )
 
 
-def _untrusted_inputs(state: RunState, node_id: str, wanted: Wanted, inputs: dict[str, Any]) -> tuple[str, ...]:
+def _untrusted_inputs(state: RunState, node_id: str, wanted: ChildRequest, inputs: dict[str, Any]) -> tuple[str, ...]:
     """trust-05: what is mapped is as it is here; whatever else an untrusted node gives is untrusted."""
     if not wanted.untrusted and state.untrusted is None:
         return ()
@@ -176,7 +176,9 @@ def _redaction_of(state: RunState) -> Callable[[Any], Any]:
     return redactor.visible_value if redactor is not None else lambda value: value
 
 
-def _check_inputs(state: RunState, node_id: str, plan: Plan, wanted: Wanted, inputs: dict[str, Any]) -> Failed | None:
+def _check_inputs(
+    state: RunState, node_id: str, plan: Plan, wanted: ChildRequest, inputs: dict[str, Any]
+) -> Failed | None:
     try:
         run_options.check_inputs(plan.workflow.variables, inputs, plan.workflow.channels)
     except ClientFault as fault:

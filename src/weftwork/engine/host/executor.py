@@ -33,10 +33,10 @@ from weftwork.engine.host.run_loader import (
     unloadable_error,
 )
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
-from weftwork.engine.run.pending_commit import Answer, MakeRecord, RunOver
+from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import Active, Created, Recorded, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
@@ -169,7 +169,12 @@ class Executor:
             runtime.log, runtime.clock, self.request, self._start_child, doubt, find, self._admission
         )
         self._callbacks = RunCallbacks(
-            self._on_completed, self._on_failed, self._on_parked, wanted, kin.related, kin.doubted
+            self._on_completed,
+            self._on_failed,
+            self._on_parked,
+            wanted,
+            kin.on_family_committed,
+            kin.on_unconfirmed_children,
         )
 
     @property
@@ -196,7 +201,7 @@ class Executor:
         try:
             live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
             created = await self._runtime.log.create(header, hidden, record, exclusive, first)
-            point("create.durable")
+            fault_point("create.durable")
         except (StoreUnavailable, asyncio.CancelledError):
             if live is not None:
                 live.discard()
@@ -254,7 +259,7 @@ class Executor:
         recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
-    async def cancel(self, run: RunKey, reason: str | None, record: MakeRecord | None) -> Status | Recorded | None:
+    async def cancel(self, run: RunKey, reason: str | None, record: RecordMaker | None) -> Status | Recorded | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
         answer = await self.request(run, CancelRequested(reason), record)
         if isinstance(answer, StoredRun):
@@ -263,7 +268,7 @@ class Executor:
             return taken or status
         return answer
 
-    async def request(self, run: RunKey, given: Input, record: MakeRecord | None = None) -> Answer:
+    async def request(self, run: RunKey, given: Input, record: RecordMaker | None = None) -> RequestResult:
         """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.
 
         None when there is no such run. Raises ClientFault if what is asked is refused.
@@ -283,7 +288,7 @@ class Executor:
                 if live is not None:
                     try:
                         return await live.request(given, record)
-                    except RunOver:
+                    except RunNotLive:
                         continue
         finally:
             self._release_request(run)
@@ -361,7 +366,7 @@ class Executor:
         return LiveRun(self._runtime, state, self._callbacks)
 
     def _on_completed(self, live: LiveRun) -> None:
-        point("run.ended")
+        fault_point("run.ended")
         if self._live.get(live.key) is live:
             del self._live[live.key]
         self._recent_runs.add(live.key, live.committed_run())
@@ -386,7 +391,7 @@ class Executor:
         """The run waits for people, or somebody else moves it: it is found in the store when it is wanted."""
         if self._live.get(live.key) is live:
             self._live.discard(live.key)
-        point("run.parked")
+        fault_point("run.parked")
         if live.parked:
             self._loader.park(LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
         self._alarm.schedule(live.committed_run().projection.wake_at)

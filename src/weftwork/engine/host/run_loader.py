@@ -17,7 +17,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
@@ -96,7 +96,7 @@ async def recover_runs(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bo
 async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
     """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
     try:
-        point("recover.run")
+        fault_point("recover.run")
         return await wake(run) is not None
     except StoreUnavailable:
         raise

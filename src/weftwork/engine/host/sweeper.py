@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.wire.idempotency import expired_before
 
@@ -42,7 +42,7 @@ class Sweeper:
     async def _run(self) -> None:
         while True:
             try:
-                point("sweep.begin")
+                fault_point("sweep.begin")
                 await self.sweep()
                 for chore in self._chores:
                     await chore()

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.assets import AssetRows, Usage
 from weftwork.ports.storage.blobs import Blobs
 
@@ -58,7 +58,7 @@ class AssetSweep:
             del self._unconfirmed_keys[: len(keys)]
         gone = await self._rows.doom(self._clock.now(), limit)
         if gone.count:
-            point("asset.doomed")
+            fault_point("asset.doomed")
             await self._delete_tombstoned()
         return SweepResult(gone.count, gone.size, gone.count >= limit)
 
@@ -90,9 +90,9 @@ class AssetSweep:
         while keys := await self._rows.doomed(MAX_PER_CALL):
             for key in keys:
                 await self._blobs.delete(key)
-                point("asset.deleted")
+                fault_point("asset.deleted")
             await self._rows.bury(keys)
-            point("asset.buried")
+            fault_point("asset.buried")
 
     async def _delete_unknown(self, keys: list[str]) -> int:
         """Asked only after the keys were listed: what is being written now has no row yet, but is too young."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.assets import Asset, AssetQuery, AssetRows, FoundAsset, QuotaReached, Usage
 from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -89,7 +89,7 @@ class Assets:
             blob = await sink.keep()
         finally:
             await sink.drop()
-        point("asset.kept")
+        fault_point("asset.kept")
         return await self._write_row(partition, blob, sniff_media_type(head), held_ms, away)
 
     async def _write_row(
@@ -110,7 +110,7 @@ class Assets:
                     raise
                 await away()
                 continue
-            point("asset.written")
+            fault_point("asset.written")
             return asset if asset.key == blob.key else await self._deduplicate(asset, blob)
 
     async def _deduplicate(self, asset: Asset, blob: Blob) -> Asset:

@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 
 from weftwork.engine.media.assets import Assets, BytesMissing
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.media import Media, MediaContent, MediaSent
-from weftwork.ports.models import MadeMedia
+from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
+from weftwork.ports.models import GeneratedMedia
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.storage.assets import Asset
 from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
@@ -57,7 +57,7 @@ class EntryMediaStore:
         self._run_id = state.header.run_id
         self._redactor = redactor
 
-    async def make_payload(self, sent: MediaSent) -> dict[str, Any]:
+    async def make_payload(self, sent: OutgoingMedia) -> dict[str, Any]:
         """The payload of the envelope of what a node shows. Raises StepFailed."""
         given = sent.source
         asset = await (self._put(given) if isinstance(given, bytes) else self.find(given, held=True))
@@ -70,14 +70,14 @@ class EntryMediaStore:
             payload["name"] = name
         return payload
 
-    async def read(self, ref: object, most: int) -> MediaContent:
+    async def read(self, ref: object, most: int) -> MediaBytes:
         """The bytes behind a mediaRef. Raises StepFailed."""
         asset = await self.find(ref)
         if asset.size > most:
             message = f"The asset has {asset.size} bytes; at most {most} are taken here."
             raise StepFailed(Failed("media_too_large", message, {"bytes": asset.size, "limit": most}, retryable=False))
         data = await self._retry_store(lambda: self._assets.read(asset))
-        return MediaContent(data, asset.media_type, asset.sha256)
+        return MediaBytes(data, asset.media_type, asset.sha256)
 
     async def find(self, ref: object, held: bool = False) -> Asset:
         """media-04 (RFC 0091): an asset of the run's tenant. Raises StepFailed, alike for what is not there and what is
@@ -90,7 +90,7 @@ class EntryMediaStore:
             raise StepFailed(MEDIA_NOT_FOUND)
         return asset
 
-    async def record_of_generated(self, piece: MadeMedia) -> dict[str, Any]:
+    async def record_of_generated(self, piece: GeneratedMedia) -> dict[str, Any]:
         """What the record of an answer says of something that a model has made."""
         asset = await self._put(piece.data)
         media_type = self._safe_media_type(resolve_media_type(piece.media_type, asset.media_type))
@@ -225,12 +225,12 @@ class MediaDiscarded(Exception):
     """The node takes no such media; that was noted, and it goes on."""
 
 
-def emitted_media(accepted: Accepted, partition: str, title: str) -> Media:
+def emitted_media(accepted: Accepted, partition: str, title: str) -> EmittedMedia:
     """What became of media, from what is recorded of them."""
     payload: dict[str, Any] = accepted.payload
     named = sorted(referenced_assets(encode_stored(payload), partition, inline=True))
     hint = rendering_hint(accepted.type, payload, title)
-    return Media(accepted.envelope_id, media_ref(named[0]) if named else "", payload, hint)
+    return EmittedMedia(accepted.envelope_id, media_ref(named[0]) if named else "", payload, hint)
 
 
 def media_envelope(kind: str, payload: dict[str, Any], title: str = "") -> dict[str, Any]:
@@ -240,9 +240,9 @@ def media_envelope(kind: str, payload: dict[str, Any], title: str = "") -> dict[
     return {"type": f"media.{kind}", "schemaVersion": 1, "payload": payload, "meta": meta}
 
 
-def media_of_record(record: dict[str, Any]) -> MediaSent:
+def media_of_record(record: dict[str, Any]) -> OutgoingMedia:
     """What a model has made, from the record of its answer."""
-    return MediaSent(
+    return OutgoingMedia(
         record["kind"],
         record["mediaRef"],
         record.get("mimeType", ""),

@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from weftwork.ports.models import Delta, ProviderFault, Stop
+from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.json.text_map import map_texts
 from weftwork.protocol.media.base64_elision import Base64Elider
 from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, truncate_inline_media
@@ -57,11 +57,11 @@ class AnswerStream:
         self._size = self._delta_count = 0
         self._pending: str | None = None
         """The last piece, which waits for the reason of the end."""
-        self._stop: Stop | None = None
+        self._stop: AnswerEnd | None = None
 
-    async def add(self, piece: Delta | Stop) -> bool:
+    async def add(self, piece: Delta | AnswerEnd) -> bool:
         """True if this was the end."""
-        if isinstance(piece, Stop):
+        if isinstance(piece, AnswerEnd):
             self._end(piece)
             return True
         if piece.model and piece.model != self._model:
@@ -73,7 +73,7 @@ class AnswerStream:
         self._size += max(len(piece.text), MIN_DELTA_CHARS)
         if self._size > MAX_ANSWER_CHARS:
             self._pending = text
-            self._end(Stop("length", detail="length"))
+            self._end(AnswerEnd("length", detail="length"))
             return True
         if piece.last and self._is_streamed:
             self._pending = text
@@ -111,7 +111,7 @@ class AnswerStream:
             self._sink.emit_chunk(self._elider.feed(self._hold.release(text)), False, self._meta)
         self._delta_count += 1
 
-    def _end(self, stop: Stop) -> None:
+    def _end(self, stop: AnswerEnd) -> None:
         if stop.tool_calls and not is_encodable(stop.tool_calls):
             raise ProviderFault("provider_unavailable", "The model calls tools in words that are no JSON.")
         if rest := self._halves.join("", last=True):
@@ -127,7 +127,7 @@ class AnswerStream:
             self._sink.emit_chunk(text, True, meta)
 
 
-def _truncate_labels(stop: Stop) -> Stop:
+def _truncate_labels(stop: AnswerEnd) -> AnswerEnd:
     """What goes into the log beside the answer itself is a word or two, whatever a provider makes of it."""
     category = stop.safety_category[:MAX_LABEL_CHARS] if stop.safety_category is not None else None
     words = {"detail": stop.detail[:MAX_LABEL_CHARS], "model": stop.model[:MAX_LABEL_CHARS]}

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from weftwork.engine.media.assets import Assets, BytesMissing
-from weftwork.ports.models import MediaPart, Message, ModelProvider, ModelRequest, Role, TextPart
+from weftwork.ports.models import Message, ModelMediaPart, ModelProvider, ModelRequest, ModelTextPart, Role
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request
 from weftwork.ports.storage.assets import Asset
@@ -112,10 +112,10 @@ class MessageMedia:
             known = await self._identify_assets(parsed, offered)
             room = MAX_TOTAL_BYTES - sum(len(part.value) for part in _media_parts(parsed) if part.source == "data")
             for (_, message), parts in zip(unseen, parsed, strict=True):
-                made: list[TextPart | MediaPart] = []
+                made: list[ModelTextPart | ModelMediaPart] = []
                 for part in parts:
                     if isinstance(part, TextInput):
-                        made.append(TextPart(part.text))
+                        made.append(ModelTextPart(part.text))
                         continue
                     shown = known[part.pointer] if isinstance(part, AssetInput) else part
                     seen = await self._resolve_part(shown, room)
@@ -160,7 +160,7 @@ class MessageMedia:
             raise StepFailed(min(failures, key=lambda failure: failure.code != "unsupported_modality"))
         return found
 
-    async def _resolve_part(self, part: MediaInput, room: int) -> MediaPart:
+    async def _resolve_part(self, part: MediaInput, room: int) -> ModelMediaPart:
         if isinstance(part.value, bytes):
             return _loaded_part(part, part.value)
         if part.source == "url":
@@ -169,7 +169,7 @@ class MessageMedia:
             return _loaded_part(part, await self._fetch(part, part.value, min(self._max_part_bytes, room)))
         return await self._resolve_asset(part, part.value)
 
-    async def _resolve_asset(self, part: MediaInput, ref: str) -> MediaPart:
+    async def _resolve_asset(self, part: MediaInput, ref: str) -> ModelMediaPart:
         """media-46 (RFC 0091, mediaRef): an asset of the partition. What is not there and what is somebody else's are
         one answer."""
         asset = await self._find_asset(ref)
@@ -181,7 +181,7 @@ class MessageMedia:
         assets = self._assets
         return None if assets is None else await self._retry_store(lambda: assets.find(self._partition, ref))
 
-    async def _resolve_own_url(self, part: MediaInput, url: str) -> MediaPart | None:
+    async def _resolve_own_url(self, part: MediaInput, url: str) -> ModelMediaPart | None:
         """media-53 (RFC 0055 C, tenant scope): a URL of this host is not fetched: it opens what the partition has, and
         nothing of anybody else's, whoever has handed it on."""
         assets = self._assets
@@ -199,7 +199,7 @@ class MessageMedia:
             raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
         return await self._lazy_part(part, assets, asset)
 
-    async def _lazy_part(self, part: MediaInput, assets: Assets, asset: Asset) -> MediaPart:
+    async def _lazy_part(self, part: MediaInput, assets: Assets, asset: Asset) -> ModelMediaPart:
         if asset.size > self._max_part_bytes:
             message = f"At most {self._max_part_bytes} bytes are taken in one part."
             raise _part_error("media_too_large", message, part, limit=self._max_part_bytes)
@@ -214,7 +214,7 @@ class MessageMedia:
             except BytesMissing:
                 raise _part_error("media_not_found", ASSET_NOT_FOUND, part) from None
 
-        return MediaPart(part.modality, part.media_type, asset.size, asset.sha256, read, media_ref(asset.sha256))
+        return ModelMediaPart(part.modality, part.media_type, asset.size, asset.sha256, read, media_ref(asset.sha256))
 
     async def _fetch(self, part: MediaInput, url: str, most: int) -> bytes:
         """media-47 (RFC 0091, url; RFC 0076 B): by the guarded client, and by nothing else."""
@@ -264,11 +264,11 @@ def _request_too_large(part: MediaInput) -> StepFailed:
     )
 
 
-def _loaded_part(part: MediaInput, data: bytes) -> MediaPart:
+def _loaded_part(part: MediaInput, data: bytes) -> ModelMediaPart:
     async def read() -> bytes:
         return data
 
-    return MediaPart(part.modality, part.media_type, len(data), hashlib.sha256(data).hexdigest(), read)
+    return ModelMediaPart(part.modality, part.media_type, len(data), hashlib.sha256(data).hexdigest(), read)
 
 
 def _media_parts(parsed: Iterable[tuple[InputPart, ...]]) -> Iterable[MediaInput]:

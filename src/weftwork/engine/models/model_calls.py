@@ -31,8 +31,8 @@ from weftwork.engine.models.message_media import MessageMedia, input_modalities
 from weftwork.engine.node_events import BufferedEvents, effect_events
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
-from weftwork.ports.media import Media, MediaContent, MediaSent
-from weftwork.ports.models import MadeMedia, ModelRequest, ProviderFault
+from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
+from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.ports.storage.event_log import AWAY_MS
@@ -108,8 +108,8 @@ class EntryModelCalls:
 
     async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
         """See ports.nodes.NodeContext."""
-        turn = f"{request.voice}{self._calls[request.voice]}"
-        self._calls[request.voice] += 1
+        turn = f"{request.turn_prefix}{self._calls[request.turn_prefix]}"
+        self._calls[request.turn_prefix] += 1
         name = f"{self._prefix}{turn}"
         known = self._state.nodes[self._node_id].model_answers.get(name)
         if known is not None:
@@ -119,7 +119,7 @@ class EntryModelCalls:
         try:
             answer = await self._call_provider(msgspec.structs.replace(request, **ids))
         except StepFailed as error:
-            if not request.voice:
+            if not request.turn_prefix:
                 raise
             fault = ModelFault(error.failure.code, error.failure.message, error.failure.retryable)
             return _recorded_answer(await self._record(fault_record(self._node_id, name, fault)), turn)
@@ -162,7 +162,7 @@ class EntryModelCalls:
                 made: list[dict[str, Any]] = []
                 async with aclosing(provider.generate(request)) as pieces:
                     async for piece in pieces:
-                        if isinstance(piece, MadeMedia):
+                        if isinstance(piece, GeneratedMedia):
                             if len(made) < MAX_GENERATED_MEDIA:
                                 made.append(await self._media.record_of_generated(piece))
                         elif await stream.add(piece):
@@ -247,7 +247,9 @@ class EntryModelCalls:
             return Invalid("envelope_correlation_conflict", "envelope_correlation_conflict")
         return known.outcome
 
-    async def emit_media(self, sent: MediaSent, turn: str, contract: EnvelopeContract = OPEN_CONTRACT) -> Media:
+    async def emit_media(
+        self, sent: OutgoingMedia, turn: str, contract: EnvelopeContract = OPEN_CONTRACT
+    ) -> EmittedMedia:
         """See ports.nodes.NodeContext."""
         if not turn:
             turn = str(self._calls["/media"])
@@ -278,7 +280,7 @@ class EntryModelCalls:
             with suppress(MediaDiscarded):
                 await self.emit_media(media_of_record(each), f"{answer.turn}/{place}", self._call.contract)
 
-    async def read_media(self, ref: object, most: int) -> MediaContent:
+    async def read_media(self, ref: object, most: int) -> MediaBytes:
         return await self._media.read(ref, most)
 
 

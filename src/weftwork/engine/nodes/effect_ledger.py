@@ -11,7 +11,7 @@ from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.node_outcome import Asking, Completed, Failed, NotDone, Outcome, StepFailed, Suspended
+from weftwork.ports.node_outcome import Asking, Completed, Failed, NodeOutcome, NotDone, StepFailed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.json.canonical import encode_stored
@@ -88,7 +88,7 @@ class EffectLedger:
             known := self._node.effects.get(EffectRef(WHOLE_NODE, self._item))
         ) is not None and known.status == "open"
 
-    async def claim_node(self, wanted: dict[str, Any]) -> Outcome | None:
+    async def claim_node(self, wanted: dict[str, Any]) -> NodeOutcome | None:
         """Claim the node itself. An outcome if somebody has said what became of it. Raises Asking.
 
         wanted: the schema of its outputs; an answer that does not fit it is asked for again.
@@ -116,7 +116,7 @@ class EffectLedger:
             nobody: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
             self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entry_sequence))
 
-    async def record_node_end(self, outcome: Outcome) -> None:
+    async def record_node_end(self, outcome: NodeOutcome) -> None:
         """Record how the node itself ended, where its own end does not say so: an item of a map."""
         place = EffectRef(WHOLE_NODE, self._item)
         if isinstance(outcome, Failed):

@@ -6,14 +6,7 @@ from typing import Any, Final
 from weftwork.engine.decide.inputs import Input, NodeAwaitsChildren, NodeCompleted, NodeFailed, NodeSuspended
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, effect_events, interrupt_failure
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.node_outcome import (
-    Awaits,
-    Completed,
-    Failed,
-    NodeEffect,
-    Outcome,
-    Suspended,
-)
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeEffect, NodeOutcome, Suspended
 from weftwork.ports.nodes import Arrival, NodeCall
 from weftwork.protocol.fold.data_flow import (
     FailedInput,
@@ -93,7 +86,7 @@ def _make_arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
     return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in edge_values(state, node_id))
 
 
-def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome: Outcome) -> Input:
+def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome: NodeOutcome) -> Input:
     """The outcome as the run takes it in. Effects that are not allowed make a failure of it."""
     # Of the call, because the state may have gone on to the next attempt.
     node_id, entered = call.node_id, call.entry_sequence
@@ -107,7 +100,7 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
             if wanted and any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
                 return input_of_outcome(runtime, state, call, COMPLETED_WITH_AWAITED_CHILD)
             return NodeCompleted(node_id, outputs, wanted, entered)
-        case Awaits(effects):
+        case AwaitsChildren(effects):
             wanted = _all_effect_events(state, node_id, effects)
             if isinstance(wanted, Failed):
                 return input_of_outcome(runtime, state, call, wanted)
@@ -118,7 +111,7 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
                 return input_of_outcome(runtime, state, call, wanted)
             return NodeSuspended(node_id, interrupt, entered, wanted)
         case Failed(code, message, details, retryable, said, cause):
-            chance = runtime.ids.fraction()
+            chance = runtime.ids.random_fraction()
             wanted = _all_effect_events(state, node_id, said)
             if isinstance(wanted, Failed):
                 return input_of_outcome(runtime, state, call, wanted)

@@ -20,21 +20,21 @@ from weftwork.engine.nodes.concurrency import slots_for, thread_slots
 from weftwork.engine.nodes.effect_ledger import EffectLedger
 from weftwork.engine.nodes.node_call import RAISED_MESSAGE, check_node_inputs, make_part_call
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.media import Media, MediaContent, MediaSent
+from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
-    ANOTHER_QUESTION,
+    INTERRUPT_KEY_REUSED,
     AppendLog,
     Asking,
+    ChildRequest,
     Completed,
     EmitEvent,
     Failed,
     NewChild,
+    NodeOutcome,
     NotDone,
-    Outcome,
     StepFailed,
     Suspended,
-    Wanted,
 )
 from weftwork.ports.nodes import Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
@@ -139,7 +139,7 @@ class EntryContext:
     async def record_item(self, index: int, output: Any) -> None:
         await self._item_records.record(index, output)
 
-    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> Outcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         node_type = self._runtime.types[type_id]
         wrong = check_node_inputs(node_type.declaration.inputs, inputs)
         if wrong is not None:
@@ -154,10 +154,10 @@ class EntryContext:
             outcome = await part.run_as_part(node_type, self._state.header.partition)
         return OUTPUT_TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
-    async def run_as_part(self, node_type: WaitingNode, partition: str) -> Outcome:
+    async def run_as_part(self, node_type: WaitingNode, partition: str) -> NodeOutcome:
         """Run as an item of a map, whose end the map records."""
         turn = slots_for(node_type.declaration, partition, self._runtime.limits)
-        await self._runtime.turns.acquire(turn)
+        await self._runtime.limiter.acquire(turn)
         once = node_type.declaration.effect == "once"
         try:
             outcome = await self.run(node_type)
@@ -167,12 +167,12 @@ class EntryContext:
             log.exception("node raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
             outcome = Failed("node_failed", RAISED_MESSAGE, retryable=not once)
         finally:
-            self._runtime.turns.release(turn)
+            self._runtime.limiter.release(turn)
         if once:
             await self._effects.record_node_end(outcome)
         return outcome
 
-    async def run(self, node_type: WaitingNode) -> Outcome:
+    async def run(self, node_type: WaitingNode) -> NodeOutcome:
         """The outcome of the node, which has its turn. A node that must not happen twice is claimed first."""
         try:
             once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
@@ -205,11 +205,11 @@ class EntryContext:
         if not plain:
             return await self._effects.step(name, effect, run)
         turn = thread_slots(self._runtime.limits)
-        await self._runtime.turns.acquire(turn)
+        await self._runtime.limiter.acquire(turn)
         try:
             return await self._effects.step(name, effect, run)
         finally:
-            self._runtime.turns.release(turn)
+            self._runtime.limiter.release(turn)
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         known = self._call.answers.get(interrupt.key)
@@ -220,7 +220,7 @@ class EntryContext:
                 raise Asking(interrupt)
             known = await self._pass_interrupt(interrupt, None if instead is UNSET else instead)
         elif not is_answer_to(known, self._call.node_id, interrupt):
-            raise StepFailed(ANOTHER_QUESTION)
+            raise StepFailed(INTERRUPT_KEY_REUSED)
         self._effects.now = max(self._effects.now, known.at)
         if known.untrusted:
             self.mark_untrusted()
@@ -248,14 +248,14 @@ class EntryContext:
         awaited: bool = True,
         cascade: bool = True,
     ) -> NewChild | Failed:
-        if self._runtime.nursery is None or self._call.node_id not in self._state.nodes:
+        if self._runtime.child_starter is None or self._call.node_id not in self._state.nodes:
             return Failed("node_misused", "A part of a node cannot start child runs.", retryable=False)
-        wanted = Wanted(
+        wanted = ChildRequest(
             key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited, cascade, self.untrusted
         )
         while True:
             try:
-                return await self._runtime.nursery.prepare(self._state, self._call, wanted)
+                return await self._runtime.child_starter.prepare(self._state, self._call, wanted)
             except StoreUnavailable:
                 # No fault of the node: it waits, as its run does.
                 await self.sleep_until(self._runtime.clock.now() + AWAY_MS)
@@ -304,11 +304,11 @@ class EntryContext:
         self._buffered.flush()
         return await self._model_calls.emit_envelope(document, emission)
 
-    async def emit_media(self, sent: MediaSent, turn: str = "") -> Media:
+    async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         self._buffered.flush()
         return await self._model_calls.emit_media(sent, turn)
 
-    async def read_media(self, ref: object, most: int) -> MediaContent:
+    async def read_media(self, ref: object, most: int) -> MediaBytes:
         content = await self._model_calls.read_media(ref, most)
         # media-89 (host): what a run has read is named in its log, and so stays as long as that.
         self.mark_untrusted({"mediaRef": media_ref(content.sha256)})

@@ -17,8 +17,8 @@ from weftwork.engine.nodes.node_call import input_of_exception, input_of_outcome
 from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
-from weftwork.ports.node_outcome import Failed, Outcome
+from weftwork.ports.fault_points import fault_point
+from weftwork.ports.node_outcome import Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
@@ -28,7 +28,7 @@ class NodeTimedOut(Failed, frozen=True):
     """The node had its time. What it does may still happen."""
 
 
-async def run_within(clock: Clock, work: Awaitable[Outcome], started_at: int, limit: int) -> Outcome:
+async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
     """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
 
     A node that does not heed its end is left behind.
@@ -53,7 +53,7 @@ async def run_within(clock: Clock, work: Awaitable[Outcome], started_at: int, li
         del task
 
 
-def _consume_exception(task: "asyncio.Future[Outcome]") -> None:
+def _consume_exception(task: "asyncio.Future[NodeOutcome]") -> None:
     """Nobody asks a task that was left behind what it came to."""
     if not task.cancelled():
         task.exception()
@@ -114,7 +114,7 @@ class NodeRunner:
 
     def launch(self, state: RunState, node_id: str) -> None:
         """Run a node whose start is durable or need not be. After a crash this enters it again as the same attempt."""
-        point("node.launch")
+        fault_point("node.launch")
         node_type = self._type(state, node_id)
         call = make_call(state, node_id) if isinstance(node_type, WaitingNode) else None
         if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
@@ -163,7 +163,7 @@ class NodeRunner:
     def _release_slots(self, voice: _Reporter) -> None:
         turn, voice.slots = voice.slots, ()
         if turn:
-            self._runtime.turns.release(turn)
+            self._runtime.limiter.release(turn)
 
     def is_running_entry(self, node_id: str, entered: int) -> bool:
         """Whether that entry of a node runs here and has not reported its end."""
@@ -195,13 +195,13 @@ class NodeRunner:
             # Whatever it is: a node that says nothing would keep its run waiting for ever.
             return input_of_exception(self._runtime, state, call)
 
-    async def _run_node(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Reporter) -> Outcome:
+    async def _run_node(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Reporter) -> NodeOutcome:
         """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
         turn = slots_for(node_type.declaration, state.header.partition, runtime.limits)
         if turn:
-            if await runtime.turns.acquire(turn):
+            if await runtime.limiter.acquire(turn):
                 began = runtime.clock.now()
             voice.slots = turn
         try:
@@ -226,7 +226,7 @@ class NodeRunner:
         del self._tasks[node_id]
         self._reporters.pop(node_id).muted = True
         if not self._closing:
-            point("node.ended")
+            fault_point("node.ended")
             self._report(NodeStopped(node_id) if task.cancelled() else task.result())
 
     def _abandon(self) -> None:

@@ -23,7 +23,7 @@ from weftwork.engine.decide.inputs import (
     RunTimedOut,
 )
 from weftwork.engine.nodes.node_runner import NodeRunner
-from weftwork.engine.run.pending_commit import Work
+from weftwork.engine.run.pending_commit import PendingCommit
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.protocol.fold.state import RunState
@@ -153,7 +153,7 @@ class Activity:
         """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
         return self._runner.run_instant(state, node_id)
 
-    def launch_pure(self, state: RunState, work: Work, threads: bool) -> bool | None:
+    def launch_pure(self, state: RunState, work: PendingCommit, threads: bool) -> bool | None:
         """Run the pure ones of nodes that were just started. None if there are none, else whether any is plain."""
         if not work.launches or self._closed:
             return None
@@ -164,7 +164,7 @@ class Activity:
                 self._runner.launch(state, node_id)
         return any(state.plan.nodes[node_id].node.declaration.holds_thread for node_id in early) if early else None
 
-    def apply_commit(self, state: RunState, work: Work) -> None:
+    def apply_commit(self, state: RunState, work: PendingCommit) -> None:
         """Do what the decisions of a committed batch ask for."""
         if state.is_terminal or self._closed:
             return

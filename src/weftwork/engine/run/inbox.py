@@ -15,7 +15,7 @@ from weftwork.engine.decide.inputs import (
     NodeSuspended,
     Step,
 )
-from weftwork.engine.run.pending_commit import Request, Work
+from weftwork.engine.run.pending_commit import PendingCommit, RunRequest
 from weftwork.protocol.fold.state import RunState
 
 _NODE_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeReexecuted, NodeAwaitsChildren)
@@ -27,8 +27,8 @@ class Inbox:
     __slots__ = ("_filled", "_items", "_unanswered")
 
     def __init__(self) -> None:
-        self._items: deque[Input | Request] = deque()
-        self._unanswered: list[Request] = []
+        self._items: deque[Input | RunRequest] = deque()
+        self._unanswered: list[RunRequest] = []
         self._filled: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Inbox:
         """Whether something is in here that only a run which is there can say: a claim, or word of children."""
         return any(map(_is_claim, self._items))
 
-    def put(self, given: Input | Request) -> None:
+    def put(self, given: Input | RunRequest) -> None:
         self._items.append(given)
         _wake(self._filled)
 
@@ -59,12 +59,12 @@ class Inbox:
         """What was taken and has to be taken again, first of all."""
         self._items.extendleft(reversed(list(inputs)))
 
-    def take(self, work: Work) -> Input:
+    def take(self, work: PendingCommit) -> Input:
         """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
-        if not self._items or (work.request is not None and isinstance(self._items[0], Request)):
+        if not self._items or (work.request is not None and isinstance(self._items[0], RunRequest)):
             return Step()
         item = self._items.popleft()
-        if isinstance(item, Request):
+        if isinstance(item, RunRequest):
             work.request = item
             self._unanswered = [*(asked for asked in self._unanswered if not asked.done.done()), item]
             return item.given
@@ -84,19 +84,19 @@ class Inbox:
 
     def refuse_requests(self, reason: Exception) -> None:
         """Nobody waits for ever: requests that were not answered get a reason."""
-        waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, Request))]
-        self._items = deque(item for item in self._items if not isinstance(item, Request))
+        waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, RunRequest))]
+        self._items = deque(item for item in self._items if not isinstance(item, RunRequest))
         for request in waiting:
             request.refuse(reason)
 
 
-def _is_claim(item: Input | Request) -> bool:
+def _is_claim(item: Input | RunRequest) -> bool:
     if isinstance(item, NodeCompleted):
         return any(draft.child is not None for draft in item.effects)
     return isinstance(item, EffectClaimed | NodeAwaitsChildren)
 
 
-def _is_stale(item: Input | Request, running: dict[str, int]) -> bool:
+def _is_stale(item: Input | RunRequest, running: dict[str, int]) -> bool:
     entered: int = getattr(item, "entered", -1)
     return entered != -1 and running.get(getattr(item, "node_id", "")) != entered
 

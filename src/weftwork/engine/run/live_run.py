@@ -33,11 +33,11 @@ from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity
 from weftwork.engine.run.append import BatchBuilder, make_redactor
 from weftwork.engine.run.inbox import Inbox
-from weftwork.engine.run.pending_commit import MakeRecord, Request, RunOver, Work, tell
-from weftwork.engine.run.replay import read_again
+from weftwork.engine.run.pending_commit import PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
+from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import Recorded, SequenceConflict, StoreUnavailable
 from weftwork.protocol.errors import HostFault
@@ -52,17 +52,17 @@ from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 class RunCallbacks(msgspec.Struct, frozen=True):
     """Called by a live run, never in the middle of a change to it."""
 
-    ended: "Callable[[LiveRun], None]"
+    on_completed: "Callable[[LiveRun], None]"
     """Its terminal event is durable."""
-    broken: "Callable[[LiveRun], None]"
+    on_failed: "Callable[[LiveRun], None]"
     """The host failed it."""
-    left: "Callable[[LiveRun], None]"
+    on_parked: "Callable[[LiveRun], None]"
     """It only waits for people and children, or another executor turned out to move it."""
-    wanted: Callable[[RunKey], bool]
+    has_pending_request: Callable[[RunKey], bool]
     """Whether somebody is about to ask it something."""
-    related: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
+    on_family_committed: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
     """A batch is durable that concerns its parent or its children; these are the new ones."""
-    doubted: "Callable[[LiveRun, Sequence[NewChild]], None]"
+    on_unconfirmed_children: "Callable[[LiveRun, Sequence[NewChild]], None]"
     """The store was away, and may have taken more than it said: these children, for instance."""
 
 
@@ -76,7 +76,7 @@ class CommittedView:
         self._projection = Projection("pending")
         self._rows: dict[tuple[str, str], StateRow] = {}
 
-    def add(self, batch: Batch) -> None:
+    def apply_batch(self, batch: Batch) -> None:
         """A batch was committed."""
         self._projection = batch.projection
         for row in batch.rows:
@@ -87,7 +87,7 @@ class CommittedView:
         self._projection = stored.projection
         self._rows = {(row.kind, row.name): row for row in stored.rows}
 
-    def stored(self) -> StoredRun:
+    def as_run(self) -> StoredRun:
         return StoredRun(self._header, self._projection, tuple(self._rows.values()))
 
 
@@ -130,16 +130,16 @@ async def collect_commit(
     redactor: Redactor | None,
     claims: bool,
     threads: bool,
-) -> Work:
+) -> PendingCommit:
     """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
 
     Without `claims` none is made: it may stay unknown for a while whether the run is there. Without `threads` it may
     well be refused, and none is taken, since none could be taken back.
     """
     now = clock.now()
-    work = Work(BatchBuilder(state, redactor, now, bounds.duration), now)
+    work = PendingCommit(BatchBuilder(state, redactor, now, bounds.duration), now)
     collect_inputs(work, state, bounds, inbox, activity, clock)
-    while not work.cut and (held := activity.launch_pure(state, work, threads)) is not None:
+    while not work.is_partial and (held := activity.launch_pure(state, work, threads)) is not None:
         if held:
             await inbox.wait_filled(THREAD_WAIT_S)
         for _ in range(EARLY_LOOP_TURNS):
@@ -153,12 +153,12 @@ async def collect_commit(
 
 
 def collect_inputs(
-    work: Work, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
+    work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
 ) -> None:
     """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
-    work.cut = True
-    append = work.append
+    work.is_partial = True
+    append = work.builder
     while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
         given = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, given)
@@ -176,15 +176,15 @@ def collect_inputs(
         if decision.rechecks:
             work.launches += decision.rechecks
         if decision.stop or decision.interrupt or decision.refusal is not None:
-            work.note(given, decision)
+            work.apply_decision(given, decision)
         if (decision.stop or decision is NOTHING) and isinstance(given, Step):
-            work.cut = False
+            work.is_partial = False
             break
-        if len(append) and clock.now() - work.began > MAX_BATCH_MS:
+        if len(append) and clock.now() - work.started_at > MAX_BATCH_MS:
             break
     inbox.put_back(outcomes)
     stop = state.stop
-    if work.asks(CancelRequested) and stop is not None and stop.error is not None:
+    if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
         # A limit is ending the run already: how it ends is the answer.
         work.request = None
 
@@ -229,26 +229,26 @@ class LiveRun:
         self._closing = self._over = False
         self._is_ahead_of_log = False
         """The state is ahead of a log that could not be read again before the host went away."""
-        self._first_commit: Work | None = None
+        self._first_commit: PendingCommit | None = None
         self._is_uncreated = self._store_away = self.parked = False
         self.log_bytes = 0
         self._has_unsaved_parking = False
         """The store does not say yet that the run is parked."""
         self._committed_view = CommittedView(state.header)
 
-    def send(self, given: Input | Request) -> None:
+    def send(self, given: Input | RunRequest) -> None:
         """Put an input into the inbox and see to it that somebody looks, unless there is no run in the store yet."""
         self._inbox.put(given)
         if self._driver is None and not self._closing and not self._is_uncreated:
             self._driver = asyncio.create_task(self._drive())
 
-    async def request(self, given: Input, record: MakeRecord | None) -> Status | Recorded:
+    async def request(self, given: Input, record: RecordMaker | None) -> Status | Recorded:
         """Like send, but returns the status once the consequences are durable. Raises StoreUnavailable or RunOver."""
         if self._over:
-            raise RunOver
+            raise RunNotLive
         if self._closing:
             raise StoreUnavailable("the host is shutting down")
-        request = Request(given, asyncio.get_running_loop().create_future(), record)
+        request = RunRequest(given, asyncio.get_running_loop().create_future(), record)
         self.send(request)
         return await request.done
 
@@ -259,20 +259,20 @@ class LiveRun:
 
     def committed_run(self) -> StoredRun:
         """What the store holds of this run, without asking it."""
-        return self._committed_view.stored()
+        return self._committed_view.as_run()
 
     async def prepare(self, is_new: bool) -> Batch:
         """Follow the creation as far as it leads without a commit. `is_new`: nothing but the store can refuse it."""
         self._is_uncreated = True
         self._first_commit = await self._collect(threads=is_new)
-        return self._first_commit.append.build(self._runtime.ids, None)
+        return self._first_commit.builder.build(self._runtime.ids, None)
 
     def start(self, first: Batch) -> None:
         """Go on from the batch that `prepare` made, which is durable now."""
         work, self._first_commit, self._is_uncreated = self._first_commit, None, False
         assert work is not None, "prepare comes first"
         try:
-            self._committed(first, work)
+            self._on_committed(first, work)
             self._notify_waiters(work)
             self._activity.apply_commit(self.state, work)
         except Exception:
@@ -280,14 +280,14 @@ class LiveRun:
             return
         if self.state.is_terminal:
             self._finish()
-        elif self._inbox or work.cut:
+        elif self._inbox or work.is_partial:
             self.send(Step())
         else:
             self.park_if_idle()
 
     def discard(self) -> None:
         """Let go of a run that was never begun."""
-        self._halt(RunOver())
+        self._halt(RunNotLive())
 
     def resume(self, stored: StoredRun) -> None:
         """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
@@ -301,7 +301,7 @@ class LiveRun:
             # By a host that parked none, or that had another limit of time.
             differs = stored.projection.wake_at != next_wake_at(self.state, self._bounds.duration)
             self._has_unsaved_parking = is_parked(self.state) and (differs or not stored.projection.parked)
-            self._step_after(REQUEST_LOOP_TURNS if self._callbacks.wanted(self.key) else 0)
+            self._step_after(REQUEST_LOOP_TURNS if self._callbacks.has_pending_request(self.key) else 0)
 
     def _step_after(self, turns: int) -> None:
         """Go on; but whoever woke the run asks first, since one that is to be cancelled need not start."""
@@ -331,8 +331,8 @@ class LiveRun:
         try:
             while not self.state.is_terminal and not self._closing:
                 work = await self._collect()
-                if not len(work.append) and not self._has_unsaved_parking:
-                    await self._answer(work)
+                if not len(work.builder) and not self._has_unsaved_parking:
+                    await self._answer_unchanged(work)
                     if self._inbox or self._has_unsaved_parking:
                         continue
                     return
@@ -351,7 +351,7 @@ class LiveRun:
         except _MovedElsewhere:
             log.warning("another executor moves this run; it is left to it", extra={"runId": self.key.run_id})
             self._halt(StoreUnavailable("another executor moves this run"))
-            self._callbacks.left(self)
+            self._callbacks.on_parked(self)
         except Exception:
             self._abandon()
         finally:
@@ -366,17 +366,17 @@ class LiveRun:
         busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
         rests = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
         busy = busy or self._activity.is_calling_any(self.state.awaiting_children)
-        if rests and not busy and not self._callbacks.wanted(self.key):
+        if rests and not busy and not self._callbacks.has_pending_request(self.key):
             self.parked = True
-            self._halt(RunOver())
-            self._callbacks.left(self)
+            self._halt(RunNotLive())
+            self._callbacks.on_parked(self)
 
-    async def _commit(self, work: Work) -> bool:
+    async def _commit(self, work: PendingCommit) -> bool:
         request = work.request
         record = request.make_record(self.state.status) if request is not None else None
-        batch = work.append.build(self._runtime.ids, record)
+        batch = work.builder.build(self._runtime.ids, record)
         try:
-            taken = await self._runtime.log.append(self.key, work.append.expected, batch)
+            taken = await self._runtime.log.append(self.key, work.builder.expected, batch)
         except (StoreUnavailable, SequenceConflict) as error:
             if request is not None:
                 request.refuse(StoreUnavailable(str(error)))
@@ -386,29 +386,29 @@ class LiveRun:
             request.answer(taken)
             await self._reload(work, pause=False)
             return False
-        self._committed(batch, work)
+        self._on_committed(batch, work)
         if request is not None:
             request.answer(self.state.status)
         return True
 
-    def _committed(self, batch: Batch, work: Work) -> None:
+    def _on_committed(self, batch: Batch, work: PendingCommit) -> None:
         self._has_unsaved_parking = False
-        self._committed_view.add(batch)
+        self._committed_view.apply_batch(batch)
         self.log_bytes += sum([event.size for event in batch.events])
         self._runtime.feeds.publish(self.key, batch.events)
-        point("append.published")
+        fault_point("append.published")
         if batch.has_family_messages:
-            self._callbacks.related(self, batch, work.append.children)
+            self._callbacks.on_family_committed(self, batch, work.builder.children)
 
     @property
     def is_rechecking(self) -> bool:
         """Whether it may still have to do with what it heard of its children."""
         return self._driver is not None or self._activity.is_calling_any(self.state.awaiting_children)
 
-    async def _answer(self, work: Work) -> None:
+    async def _answer_unchanged(self, work: PendingCommit) -> None:
         """Nothing to append."""
         if work.request is not None:
-            await work.request.answer_alone(self._runtime.log, self.state.status)
+            await work.request.answer_unchanged(self._runtime.log, self.state.status)
         self._notify_waiters(work)
         if work.launches or work.stop:
             self._activity.apply_commit(self.state, work)
@@ -417,19 +417,19 @@ class LiveRun:
             is_parked(self.state) and not self.committed_run().projection.parked
         )
 
-    async def _reload(self, work: Work, pause: bool) -> None:
+    async def _reload(self, work: PendingCommit, pause: bool) -> None:
         """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
         self._inbox.put_back(work.inputs)
-        found = await read_again(self._runtime, self.state, pause, self._on_store_away, lambda: self._closing)
+        found = await reload_run(self._runtime, self.state, pause, self._on_store_away, lambda: self._closing)
         self._store_away = False
         if found is None:
             self._is_ahead_of_log = True
             return
         stored, self.state = found
         self._inbox.drop_stale(self.state)
-        self._runtime.feeds.doubt(self.key)
+        self._runtime.feeds.invalidate(self.key)
         if pause:
-            self._callbacks.doubted(self, work.append.children)
+            self._callbacks.on_unconfirmed_children(self, work.builder.children)
         if stored is not None:
             self._take_up(stored, cold=False)
 
@@ -444,12 +444,12 @@ class LiveRun:
         if not self._activity.take_up(self.state, self._inbox.reported_nodes(self.state), cold, self._bounds.orphans):
             raise _MovedElsewhere
 
-    async def _collect(self, threads: bool = True) -> Work:
+    async def _collect(self, threads: bool = True) -> PendingCommit:
         what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
         return await collect_commit(*what, self.redactor, not self._is_uncreated, threads)
 
-    def _notify_waiters(self, work: Work) -> None:
-        if not tell(self.state, work.inputs):
+    def _notify_waiters(self, work: PendingCommit) -> None:
+        if not notify_waiters(self.state, work.inputs):
             raise _MovedElsewhere
 
     def _has_no_open_effect(self) -> bool:
@@ -458,14 +458,14 @@ class LiveRun:
         return idle or self._over or self._store_away
 
     def _finish(self) -> None:
-        self._halt(RunOver())
-        self._callbacks.ended(self)
+        self._halt(RunNotLive())
+        self._callbacks.on_completed(self)
 
     def _abandon(self) -> None:
         """After an error of ours, which is being handled, this object is of no more use; whoever waits is told."""
         log.exception("the host failed a run", extra={"runId": self.key.run_id})
         self._halt(HostFault("the host failed this run"))
-        self._callbacks.broken(self)
+        self._callbacks.on_failed(self)
 
     def _halt(self, reason: Exception) -> None:
         self._over = True

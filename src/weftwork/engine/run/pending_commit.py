@@ -30,22 +30,22 @@ from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.projection import StoredRun
 
-Answer = Status | Recorded | StoredRun | None
+RequestResult = Status | Recorded | StoredRun | None
 """How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
-MakeRecord = Callable[[Status], IdempotencyRecord]
+RecordMaker = Callable[[Status], IdempotencyRecord]
 """Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
 
 
-class RunOver(Exception):
+class RunNotLive(Exception):
     """The run ended before the request was looked at; the stored outcome answers it."""
 
 
-class Request(msgspec.Struct):
+class RunRequest(msgspec.Struct):
     """An input, the idempotency record to commit along with it, and whoever waits, who may have gone away."""
 
     given: Input
     done: asyncio.Future[Status | Recorded]
-    record: MakeRecord | None = None
+    record: RecordMaker | None = None
 
     def make_record(self, status: Status) -> IdempotencyRecord | None:
         return self.record(status) if self.record is not None else None
@@ -54,7 +54,7 @@ class Request(msgspec.Struct):
         if not self.done.done():
             self.done.set_result(outcome)
 
-    async def answer_alone(self, log: EventLog, status: Status) -> None:
+    async def answer_unchanged(self, log: EventLog, status: Status) -> None:
         """Answer what changes nothing. It still leaves its record behind before that."""
         record = self.make_record(status)
         try:
@@ -69,23 +69,23 @@ class Request(msgspec.Struct):
             self.done.set_exception(error)
 
 
-class Work:
+class PendingCommit:
     """Events on their way, the inputs they follow from, and what is to be done once they are durable."""
 
-    __slots__ = ("append", "began", "cut", "inputs", "interrupt", "launches", "request", "stop")
+    __slots__ = ("builder", "inputs", "interrupt", "is_partial", "launches", "request", "started_at", "stop")
 
     def __init__(self, append: BatchBuilder, began: int) -> None:
-        self.append = append
-        self.began = began
+        self.builder = append
+        self.started_at = began
         self.inputs: list[Input] = []
         self.launches: list[str] = []
-        self.request: Request | None = None
+        self.request: RunRequest | None = None
         self.stop = False
         self.interrupt = False
-        self.cut = False
+        self.is_partial = False
         """There is more to do: the batch was full, or took long."""
 
-    def note(self, given: Input, decision: Decision) -> None:
+    def apply_decision(self, given: Input, decision: Decision) -> None:
         """Remember what a decision asks for. Whoever asked for something that is refused is told now."""
         self.stop = self.stop or decision.stop
         self.interrupt = self.interrupt or decision.interrupt
@@ -95,48 +95,48 @@ class Work:
             self.request.refuse(decision.refusal)
             self.request = None
 
-    def asks(self, kind: type[Input]) -> bool:
+    def has_request(self, kind: type[Input]) -> bool:
         """Whether somebody waits for what follows from an input of this kind."""
         return self.request is not None and isinstance(self.request.given, kind)
 
 
-def tell(state: RunState, inputs: Iterable[Input]) -> bool:
+def notify_waiters(state: RunState, inputs: Iterable[Input]) -> bool:
     """Tell those who wait for these inputs; False if somebody else turned out to move this run."""
     ours = True
     for given in inputs:
         match given:
             case ItemsRecorded(durable=durable):
-                _tell(durable, None)
+                _resolve(durable, None)
             case EffectEnded(node_id=node_id, effect_ref=place, durable=durable):
                 if (known := state.nodes[node_id].effects.get(place)) is not None:
-                    _tell(durable, known)
+                    _resolve(durable, known)
                 elif is_item_recorded(state, given):
                     ours = False
             case EffectClaimed(granted=granted):
                 held = holds_claim(state, given)
                 if held is not None:
                     ours = ours and held
-                    _tell(granted, held)
+                    _resolve(granted, held)
             case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
                 if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.model_answers:
-                    _tell(durable, node.model_answers[answer["call"]])
+                    _resolve(durable, node.model_answers[answer["call"]])
             case EnvelopeEmitted(judged=judged, recorded=recorded):
                 if judged.correlation_id in state.envelopes:
-                    _tell(recorded, state.envelopes[judged.correlation_id])
+                    _resolve(recorded, state.envelopes[judged.correlation_id])
             case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entry_sequence=entered):
                 if interrupt.key in state.resolutions:
-                    _tell(passed, state.resolutions[interrupt.key])
+                    _resolve(passed, state.resolutions[interrupt.key])
                 elif (node := state.running.get(node_id)) is None or node.entry_sequence != entered:
                     # It was refused, and its node failed with it.
-                    _tell(passed, None)
+                    _resolve(passed, None)
             case VersionRequested(change_id=change_id, pinned=pinned):
                 if change_id in state.versions:
-                    _tell(pinned, state.versions[change_id])
+                    _resolve(pinned, state.versions[change_id])
             case _:
                 pass
     return ours
 
 
-def _tell(waiting: asyncio.Future[Any], word: Any) -> None:
+def _resolve(waiting: asyncio.Future[Any], word: Any) -> None:
     if not waiting.done():
         waiting.set_result(word)

@@ -19,7 +19,7 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.workflow.plan import Plan
 
 log = logging.getLogger("weftwork.run")
-LEARNT: Final = 256
+MAX_LEARNT_VALUES: Final = 256
 """Hidden values of a log from which copies are known again."""
 REPLAY_PAGE_EVENTS: Final = 1000
 REPLAY_PAGE_BYTES: Final = 4 * 2**20
@@ -39,11 +39,11 @@ async def load_state(
     state.hidden_values = [
         value for number in sorted(removed) for at, value in removed[number] if _is_learnt(number, at)
     ]
-    del state.hidden_values[LEARNT:]
+    del state.hidden_values[MAX_LEARNT_VALUES:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         for event in page:
             weigh(event.size)
-            apply(state, fact_of(event, removed.get(event.sequence, ())))
+            apply(state, fact_of_event(event, removed.get(event.sequence, ())))
     return state
 
 
@@ -53,7 +53,7 @@ def _is_learnt(sequence: int, pointer: str) -> bool:
     return sequence == -1 or pointer == "/next" or pointer.startswith(("/outputs/", "/inputs/"))
 
 
-async def read_again(
+async def reload_run(
     runtime: Runtime, state: RunState, pause: bool, away: Callable[[], None], is_over: Callable[[], bool]
 ) -> tuple[StoredRun | None, RunState] | None:
     """A run as the store has it, however long that takes; None if it is over with it first.
@@ -73,7 +73,7 @@ async def read_again(
     return None
 
 
-def fact_of(event: Event, removed: Any = ()) -> Fact:
+def fact_of_event(event: Event, removed: Any = ()) -> Fact:
     """A stored event as the fold sees it."""
     payload = reveal(msgspec.json.decode(event.payload), removed)
     return Fact(

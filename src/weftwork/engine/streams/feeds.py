@@ -10,33 +10,33 @@ import asyncio
 from itertools import takewhile
 from typing import Final
 
-from weftwork.engine.streams.notifications import Note, Notes
+from weftwork.engine.streams.notifications import Notification, Notifications
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
 
-TAIL: Final = 64
+TAIL_EVENTS: Final = 64
 TAIL_BYTES: Final = 1_048_576
-TAILS_BYTES: Final = 8 * 2**20
+ALL_TAILS_BYTES: Final = 8 * 2**20
 """What all tails may weigh; beyond it the one that had no news for the longest time is dropped."""
-PAGE: Final = 256
+PAGE_EVENTS: Final = 256
 READ_BYTES: Final = 16_384
 """How much a reader is given at once, unless it asks for more. The event that reaches it is the last."""
-READS: Final = 8
+MAX_CONCURRENT_READS: Final = 8
 """Pages read at the same time; their readers may be many, and each page may be one large event."""
-WOKEN: Final = 128
+WAKE_BATCH: Final = 128
 """Readers woken in one turn of the event loop. Requests that come in meanwhile have theirs in between."""
 
 
 class Feed:
     """The tail of one run's log, kept while somebody reads it."""
 
-    __slots__ = ("closed", "readers", "tail", "waiters", "weight")
+    __slots__ = ("closed", "readers", "size", "tail", "waiters")
 
     def __init__(self) -> None:
         self.tail: list[Event] = []
-        self.weight = 0
+        self.size = 0
         self.waiters: set[asyncio.Future[None]] = set()
         self.readers = 0
         self.closed = False
@@ -45,21 +45,21 @@ class Feed:
         """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
         tail = self.tail
         tail += events
-        weight = self.weight + sum([event.size for event in events])
+        weight = self.size + sum([event.size for event in events])
         old = 0
-        while len(tail) - old > TAIL or (weight > TAIL_BYTES and len(tail) - old > 1):
+        while len(tail) - old > TAIL_EVENTS or (weight > TAIL_BYTES and len(tail) - old > 1):
             weight -= tail[old].size
             old += 1
         del tail[:old]
-        self.weight = weight
+        self.size = weight
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self.tail.clear()
-        self.weight = 0
+        self.size = 0
 
     def wake(self) -> None:
         waiting, self.waiters = self.waiters, set()
-        _wake(waiting)
+        _wake_some(waiting)
 
     def after(self, sequence: int) -> list[Event] | None:
         """Events after that one if the tail holds them all, else None: read the log."""
@@ -71,11 +71,11 @@ class Feed:
         return [event for event in tail if event.sequence > sequence]
 
 
-def _wake(waiting: set[asyncio.Future[None]]) -> None:
-    for _ in range(min(WOKEN, len(waiting))):
+def _wake_some(waiting: set[asyncio.Future[None]]) -> None:
+    for _ in range(min(WAKE_BATCH, len(waiting))):
         _end_wait(waiting.pop())
     if waiting:
-        asyncio.get_running_loop().call_soon(_wake, waiting)
+        asyncio.get_running_loop().call_soon(_wake_some, waiting)
 
 
 def _end_wait(waiter: asyncio.Future[None]) -> None:
@@ -86,43 +86,53 @@ def _end_wait(waiter: asyncio.Future[None]) -> None:
 class Reader:
     """One reader's place in one run. `sequence` is the last event it was given."""
 
-    __slots__ = ("_feed", "_log", "_notes", "_reads", "_run", "_told", "ended", "hears", "sequence")
+    __slots__ = (
+        "_feed",
+        "_last_number",
+        "_log",
+        "_notifications",
+        "_reads",
+        "_run",
+        "ended",
+        "sequence",
+        "wants_notifications",
+    )
 
     def __init__(
-        self, feed: Feed, notes: Notes, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int
+        self, feed: Feed, notes: Notifications, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int
     ) -> None:
         self._feed = feed
-        self._notes = notes
-        self._told = notes.count
+        self._notifications = notes
+        self._last_number = notes.count
         self._log = log
         self._reads = turns
         self._run = run
         self.sequence = sequence
         self.ended = False
         """No further event will come: the run is over, or the host is shutting down."""
-        self.hears = False
+        self.wants_notifications = False
         """Whether this reader wants notes; then `next` returns early while there is one, and `told` gives it."""
 
     @property
-    def noted(self) -> bool:
+    def has_notification(self) -> bool:
         """Whether there is a note to take before the next event."""
-        return bool(self._due())
+        return bool(self._due_notifications())
 
-    def told(self) -> list[Note]:
+    def take_notifications(self) -> list[Notification]:
         """The notes that are due, each given once."""
-        notes = self._due()
+        notes = self._due_notifications()
         if notes:
-            self._told = notes[-1].number
+            self._last_number = notes[-1].number
         return notes
 
-    def _due(self) -> list[Note]:
-        untold = self._untold()
+    def _due_notifications(self) -> list[Notification]:
+        untold = self._pending_notifications()
         return list(takewhile(lambda note: note.sequence <= self.sequence, untold)) if untold else untold
 
-    def _untold(self) -> list[Note]:
-        return self._notes.after(self._run, self._told) if self.hears else []
+    def _pending_notifications(self) -> list[Notification]:
+        return self._notifications.after(self._run, self._last_number) if self.wants_notifications else []
 
-    async def next(self, timeout: float, limit: int = PAGE, budget: int = READ_BYTES) -> list[Event]:
+    async def next(self, timeout: float, limit: int = PAGE_EVENTS, budget: int = READ_BYTES) -> list[Event]:
         """The next events, as soon as there are any; empty after `timeout` seconds, when ended, or for a note.
 
         None behind the one that reaches the budget of bytes, but always one if there is one.
@@ -130,10 +140,10 @@ class Reader:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         feed = self._feed
-        while not self.noted:
+        while not self.has_notification:
             events = feed.after(self.sequence)
             if events:
-                return self._take(take_bytes(events[:limit], budget))
+                return self._advance(take_bytes(events[:limit], budget))
             waiter: asyncio.Future[None] = loop.create_future()
             # Before the log is read: whatever is published from here on ends the wait.
             feed.waiters.add(waiter)
@@ -141,7 +151,7 @@ class Reader:
                 if events is None:
                     async with self._reads:
                         events = await self._log.read(self._run, self.sequence, limit, budget)
-                events = self._take(events)
+                events = self._advance(events)
                 if events or self.ended or loop.time() >= until:
                     return events
                 timer = loop.call_at(until, _end_wait, waiter)
@@ -155,7 +165,7 @@ class Reader:
                 break
         return []
 
-    async def again(self, first: int, last: int) -> list[Event]:
+    async def reread(self, first: int, last: int) -> list[Event]:
         """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
         events = self._feed.after(first - 1)
         if not events:
@@ -163,9 +173,9 @@ class Reader:
                 return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
         return take_bytes([event for event in events if event.sequence <= last], READ_BYTES)
 
-    def _take(self, events: list[Event]) -> list[Event]:
+    def _advance(self, events: list[Event]) -> list[Event]:
         """Stand after these, or after the one that the next note comes behind."""
-        untold = self._untold()
+        untold = self._pending_notifications()
         given = [event for event in events if event.sequence <= untold[0].sequence] if untold else events
         if given:
             self.sequence = given[-1].sequence
@@ -180,12 +190,12 @@ class Feeds:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._reads = asyncio.Semaphore(READS)
+        self._reads = asyncio.Semaphore(MAX_CONCURRENT_READS)
         self._feeds: dict[RunKey, Feed] = {}
         self._tails: dict[RunKey, Feed] = {}
         """Feeds with a tail, the newest news last."""
         self._size = 0
-        self._notes = Notes()
+        self._notifications = Notifications()
         self._closed = False
         self.readers = 0
 
@@ -195,22 +205,22 @@ class Feeds:
         if feed is None:
             return
         self._tails.pop(run, None)
-        self._size -= feed.weight
+        self._size -= feed.size
         feed.add(events)
-        self._size += feed.weight
+        self._size += feed.size
         self._tails[run] = feed
-        while self._size > TAILS_BYTES and len(self._tails) > 1:
+        while self._size > ALL_TAILS_BYTES and len(self._tails) > 1:
             self._drop(next(iter(self._tails)))
         feed.wake()
 
-    def tell(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
+    def notify(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
         """Give those who read the run now a frame that is not in its log, behind the event of that sequence."""
         feed = self._feeds.get(run)
         if feed is not None:
-            self._notes.add(run, sequence, frame)
+            self._notifications.add(run, sequence, frame)
             feed.wake()
 
-    def doubt(self, run: RunKey) -> None:
+    def invalidate(self, run: RunKey) -> None:
         """The log may hold events of this run that were not published: its readers look there again."""
         feed = self._feeds.get(run)
         if feed is not None:
@@ -225,7 +235,7 @@ class Feeds:
             feed.closed = self._closed
         feed.readers += 1
         self.readers += 1
-        return Reader(feed, self._notes, self._log, self._reads, run, sequence)
+        return Reader(feed, self._notifications, self._log, self._reads, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
@@ -233,7 +243,7 @@ class Feeds:
         self.readers -= 1
         if feed.readers == 0:
             self._drop(run)
-            self._notes.forget(run)
+            self._notifications.forget(run)
             del self._feeds[run]
 
     def end(self, run: RunKey) -> None:
@@ -254,5 +264,5 @@ class Feeds:
     def _drop(self, run: RunKey) -> None:
         feed = self._tails.pop(run, None)
         if feed is not None:
-            self._size -= feed.weight
-            feed.forget()
+            self._size -= feed.size
+            feed.clear()

@@ -180,7 +180,7 @@ def trusting(self: InterruptLinks, text: str) -> InterruptToken:
         (raised, 403, interrupts.Interrupts, "check_token", lambda self, text, _: self._links.opened(text), 200),
         (poorly, "inspect", interrupts, "RESPOND_SCOPE", "runs:read", "resolve"),
         (many_names, "waiting-approval", interrupts, "Answerer", nameless, "completed"),
-        (cross_purpose, 404, signer.Signer, "_key", lambda self, row, purpose: row.secret, 200),
+        (cross_purpose, 404, signer.Signer, "_derive_key", lambda self, row, purpose: row.secret, 200),
     ],
     ids=["time", "signature", "intent", "scope", "voice", "purpose"],
 )

@@ -99,7 +99,7 @@ def test_a_stream_that_waits_for_the_store_is_ended_properly(caplog: pytest.LogC
 
         served.log.read = hang
         for feed in served.host._feeds._feeds.values():
-            feed.forget()
+            feed.clear()
         served.stop()
         return await elsewhere(stream.finish)
 

@@ -122,7 +122,7 @@ def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
 
             served.log.read = fail
             for run in list(served.host._feeds._feeds):
-                served.host._feeds.doubt(run)
+                served.host._feeds.invalidate(run)
             shown = frames(await elsewhere(stream.finish))
             served.log.read = honest
             again = await elsewhere(Stream, await elsewhere(served.ask, f"{path}&lastEventId={shown[-1].id}"))

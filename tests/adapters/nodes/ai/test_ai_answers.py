@@ -9,7 +9,7 @@ from tests.adapters.nodes.ai import fake_model_context as speaking_module
 from tests.adapters.nodes.ai.fake_model_context import Speaking, answer_of
 from tests.adapters.nodes.fake_context import call, outcome
 from weftwork.engine.models import generation
-from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome
+from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, NodeOutcome
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import GateVerdict
 from weftwork.protocol.envelopes.kind import KindDefinition
@@ -29,12 +29,12 @@ ASKS = '{"type": "clarification.request", "payload": {"questions": [{"id": "who"
 ERROR = '{"type": "error", "payload": {"code": "no_data", "message": "There is nothing to see."}}'
 
 
-def filled(context: Speaking, **config: Any) -> Outcome:
+def filled(context: Speaking, **config: Any) -> NodeOutcome:
     given = call({"outputSchema": SCHEMA, "maxTokens": 50, **config}, {"prompt": "Well?"})
     return outcome("core.ai.structuredOutput", given, context)
 
 
-def typed(context: Speaking, contract: EnvelopeContract = OPEN_CONTRACT, **config: Any) -> Outcome:
+def typed(context: Speaking, contract: EnvelopeContract = OPEN_CONTRACT, **config: Any) -> NodeOutcome:
     given = call({"envelopeType": TICKET, **config}, {"userMessage": "Well?"})
     return outcome("core.ai.generateEnvelope", replace(given, contract=contract), context)
 
@@ -44,17 +44,17 @@ def speaking(*answers: str | ModelAnswer) -> Speaking:
     return Speaking(*answers, kinds=[KindDefinition(TICKET, 1, SCHEMA), KindDefinition(BILL, 1, SCHEMA)])
 
 
-def told(context: Speaking, found: Outcome) -> list[str]:
+def told(context: Speaking, found: NodeOutcome) -> list[str]:
     said = [*context.told, *(found.effects if isinstance(found, Failed) else ())]
     return [each.type for each in said if isinstance(each, EmitEvent)]
 
 
-def failed(found: Outcome) -> Failed:
+def failed(found: NodeOutcome) -> Failed:
     assert isinstance(found, Failed), found
     return found
 
 
-def data(found: Outcome) -> Any:
+def data(found: NodeOutcome) -> Any:
     assert isinstance(found, Completed), found
     return found.outputs["data"]
 

@@ -12,7 +12,7 @@ from weftwork.engine.models.generation import GeneratedEnvelope, GeneratedText, 
 from weftwork.engine.models.message_media import UnresolvedMessage
 from weftwork.engine.models.model_request import START_MESSAGE
 from weftwork.ports.models import Message, ModelRequest
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.outcome import Accepted
@@ -74,7 +74,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def ran(
     kind: str, config: dict[str, Any], inputs: dict[str, Any] | None = None, scope: Scope | None = None, **more: Any
-) -> Outcome:
+) -> NodeOutcome:
     given = call(config, inputs, scope or RunScope({}, {"city": "Bern"}))
     return outcome(f"core.ai.{kind}", replace(given, **more))
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import TYPES, Scope, call, outcome
 from tests.adapters.nodes.runs.fake_dispatch import Host
 from weftwork.adapters.nodes.builtin import builtin
-from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.interrupts import Resolution
 from weftwork.protocol.workflow.node_config import check_config
@@ -21,12 +21,12 @@ ERROR = {"toolId": "shop:buy", "error": {"error": "busy", "message": "Later.", "
 
 def act(
     config: dict[str, Any], agent: Any = AGENT, answer: Any = None, **configurable: Any
-) -> tuple[Outcome, list[Any]]:
+) -> tuple[NodeOutcome, list[Any]]:
     """What it comes to, and every event in order."""
     host = Host(Scope())
     host.resolved = {} if answer is None else {"node:confidence": Resolution(answer)}
     given = replace(call(config), agent=agent, configurable=configurable, answers=host.resolved)
-    found: Outcome
+    found: NodeOutcome
     try:
         found = outcome(MOCK_AGENT, given, host)
     except Asking as asking:

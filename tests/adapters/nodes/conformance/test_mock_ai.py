@@ -11,7 +11,7 @@ from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.ai import prompt_templates
 from weftwork.adapters.nodes.ai.call_prompt import ai_prompt_nodes
 from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
-from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Outcome
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_composition import Binding
@@ -35,12 +35,12 @@ TEMPLATES = PromptTemplates(
 
 def asked(
     given: NodeCall, context: Speaking | None = None, node: WaitingNode | None = None
-) -> tuple[Outcome, Speaking]:
+) -> tuple[NodeOutcome, Speaking]:
     (mock,) = mock_ai_nodes(TEMPLATES)
     assert isinstance(mock, WaitingNode)
     tried, host = node or mock, context or Speaking("Here.")
 
-    async def ended() -> Outcome:
+    async def ended() -> NodeOutcome:
         return await tried.run(given, host)
 
     return run(ended), host

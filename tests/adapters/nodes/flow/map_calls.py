@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.adapters.nodes.fake_context import TYPES, Context, call
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
 
 MAP = "core.flow.map"
@@ -20,11 +20,11 @@ class Gates:
     """A body that waits until the test lets its item go."""
 
     def __init__(self) -> None:
-        self.waiting: dict[int, asyncio.Future[Outcome]] = {}
+        self.waiting: dict[int, asyncio.Future[NodeOutcome]] = {}
         self.stopped: list[int] = []
         self.most = 0
 
-    async def __call__(self, given: NodeCall) -> Outcome:
+    async def __call__(self, given: NodeCall) -> NodeOutcome:
         item = given.inputs["input"]
         gate = self.waiting[item] = asyncio.get_running_loop().create_future()
         self.most = max(self.most, len(self.waiting))
@@ -36,16 +36,16 @@ class Gates:
         finally:
             del self.waiting[item]
 
-    def open(self, item: int, outcome: Outcome | None = None) -> None:
+    def open(self, item: int, outcome: NodeOutcome | None = None) -> None:
         self.waiting[item].set_result(outcome or Completed({"output": item * 10}))
 
 
-def begin(config: dict[str, Any], items: list[Any], context: Context) -> "asyncio.Task[Outcome]":
+def begin(config: dict[str, Any], items: list[Any], context: Context) -> "asyncio.Task[NodeOutcome]":
     node = TYPES[MAP]
     assert isinstance(node, WaitingNode)
     waiting = node
 
-    async def ended() -> Outcome:
+    async def ended() -> NodeOutcome:
         return await waiting.run(call(config, {"items": items}, context.scope), context)
 
     return asyncio.create_task(ended())

@@ -9,7 +9,7 @@ from tests.adapters.nodes.fake_context import FAULT, Context, Scope, call, outco
 from tests.adapters.nodes.flow.map_calls import MAP, Gates, begin, body
 from tests.harness.engine_harness import run, until
 from weftwork.adapters.nodes.flow import map_items
-from weftwork.ports.node_outcome import Awaits, Completed, Failed, Outcome, SetVariable, Suspended
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.run.interrupts import Interrupt
 
@@ -107,11 +107,11 @@ def test_of_several_failures_the_first_by_index_is_told() -> None:
     ("answer", "code"),
     [
         (Completed({}, (SetVariable("v", 1),)), "map_body_effect"),
-        (Awaits(), "map_body_effect"),
+        (AwaitsChildren(), "map_body_effect"),
         (Suspended(Interrupt("custom", "k", {})), "map_body_suspended"),
     ],
 )
-def test_a_body_may_neither_change_the_run_nor_start_others_nor_ask(answer: Outcome, code: str) -> None:
+def test_a_body_may_neither_change_the_run_nor_start_others_nor_ask(answer: NodeOutcome, code: str) -> None:
     found = outcome(MAP, call(body("odd"), {"items": [1]}), Context(odd=lambda given: answer))
     assert isinstance(found, Failed)
     assert (found.code, found.details, found.retryable) == ("map_item_failed", {"index": 0, "code": code}, False)
@@ -125,7 +125,7 @@ def test_an_expression_at_fault_fails_its_item() -> None:
 
 
 def test_what_the_host_raises_goes_through() -> None:
-    def raises(given: NodeCall) -> Outcome:
+    def raises(given: NodeCall) -> NodeOutcome:
         raise LookupError("no such type")
 
     with pytest.raises(LookupError, match="no such type"):
@@ -133,8 +133,8 @@ def test_what_the_host_raises_goes_through() -> None:
 
 
 def test_a_map_that_loses_an_item_does_not_complete() -> None:
-    async def losing(given: NodeCall) -> Outcome:
-        lost: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    async def losing(given: NodeCall) -> NodeOutcome:
+        lost: asyncio.Future[NodeOutcome] = asyncio.get_running_loop().create_future()
         lost.cancel()
         return await lost
 

@@ -10,7 +10,7 @@ from tests.adapters.nodes.fake_context import Context
 from tests.adapters.nodes.flow.map_calls import Gates, begin, body
 from tests.harness.engine_harness import quiet, run, until
 from weftwork.adapters.nodes.flow import map_items
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
 
 
@@ -100,7 +100,7 @@ def test_an_item_that_does_not_heed_its_end_is_the_last() -> None:
     """Neither what it gives counts, nor is another begun after it."""
 
     async def work() -> None:
-        async def stubborn(given: NodeCall) -> Outcome:
+        async def stubborn(given: NodeCall) -> NodeOutcome:
             with suppress(asyncio.CancelledError):
                 await asyncio.get_running_loop().create_future()
             return Completed({})
@@ -144,7 +144,7 @@ def longest_turn(count: int, concurrency: int) -> tuple[int, int]:
         loop = asyncio.get_running_loop()
         real, passed = loop.time, 0.0
 
-        def instant(given: NodeCall) -> Outcome:
+        def instant(given: NodeCall) -> NodeOutcome:
             nonlocal done, passed
             done += 1
             passed += 0.0001

@@ -8,7 +8,7 @@ import pytest
 from tests.adapters.nodes.fake_context import TYPES, Context, call, outcome
 from tests.harness.engine_harness import quiet, run
 from weftwork.adapters.nodes.flow.wait import LAST, milliseconds
-from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import WaitingNode
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.timestamps import iso
@@ -81,7 +81,7 @@ def test_a_wait_ends_at_its_instant(type_id: str, config: Any, inputs: Any) -> N
         waiting = TYPES[type_id]
         assert isinstance(waiting, WaitingNode)
 
-        async def wait() -> Outcome:
+        async def wait() -> NodeOutcome:
             return await waiting.run(call(config, inputs), context)
 
         task = asyncio.create_task(wait())

@@ -12,7 +12,7 @@ from tests.harness.definitions import edge, node, workflow
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.nodes.conformance.conformance_nodes import LEAST_MEDIA, media_bytes
 from weftwork.engine.models.model_calls import EntryModelCalls
-from weftwork.ports.media import MediaSent
+from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import media_ref
@@ -25,7 +25,7 @@ PNG = media_bytes("image", 100)
 FIXTURE = Path(weftwork.conformance.__file__).parent / "fixtures" / "conformance-media-emit.json"
 
 
-def sent(config: dict[str, Any], inputs: dict[str, Any] | None = None, **variables: Any) -> MediaSent:
+def sent(config: dict[str, Any], inputs: dict[str, Any] | None = None, **variables: Any) -> OutgoingMedia:
     """What the node sends."""
     scope = RunScope({}, variables)
     context = Context(scope)
@@ -67,11 +67,11 @@ def test_the_source_is_a_port_or_else_the_config(config: Any, inputs: Any, expec
 def test_everything_else_is_said_too() -> None:
     config = {"kind": "audio", "base64": "YWJj", "mimeType": "audio/wav", "inline": True, "durationSeconds": 1.5}
     texts = {"alt": "{{variables.who}} hums", "title": "For {{variables.who}}", "name": "{{variables.who}}.wav"}
-    assert sent({**config, **texts}, who="Ada") == MediaSent(
+    assert sent({**config, **texts}, who="Ada") == OutgoingMedia(
         "audio", b"abc", "audio/wav", "Ada hums", "For Ada", "Ada.wav", 1.5, True
     )
-    assert sent({"kind": "file", "text": "a"}) == MediaSent("file", b"a", "text/plain")
-    assert sent({"kind": "image", "base64": "YWJj"}) == MediaSent("image", b"abc")
+    assert sent({"kind": "file", "text": "a"}) == OutgoingMedia("file", b"a", "text/plain")
+    assert sent({"kind": "image", "base64": "YWJj"}) == OutgoingMedia("image", b"abc")
 
 
 def test_the_outputs_are_references() -> None:
@@ -214,7 +214,7 @@ def test_a_crash_anywhere_shows_nothing_twice() -> None:
 def test_without_its_record_a_crash_shows_something_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     emit, count = EntryModelCalls.emit_media, iter(range(10**6))
 
-    async def forgetful(self: Any, sent: MediaSent, turn: str, *more: Any) -> Any:
+    async def forgetful(self: Any, sent: OutgoingMedia, turn: str, *more: Any) -> Any:
         return await emit(self, sent, f"{next(count)}", *more)
 
     monkeypatch.setattr(EntryModelCalls, "emit_media", forgetful)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import FAULT, RunScope, Scope, call, outcome
 from weftwork.adapters.nodes.people import approval_gate
 from weftwork.adapters.nodes.people.approval_gate import MAX_DESCRIPTION, MAX_TITLE
-from weftwork.ports.node_outcome import Completed, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.protocol.json.schema import check_inline, document
 from weftwork.protocol.people.approvals import QUORUM_NOT_REACHED
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
@@ -24,7 +24,7 @@ def asked(config: dict[str, Any], inputs: dict[str, Any] | None = None, **more: 
     return found.interrupt
 
 
-def decided(resolution: Resolution, config: dict[str, Any] | None = None, **inputs: Any) -> Outcome:
+def decided(resolution: Resolution, config: dict[str, Any] | None = None, **inputs: Any) -> NodeOutcome:
     return outcome(GATE, call(config or {}, inputs, answers={"node": replace(resolution, kind="approval")}))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.adapters.nodes.fake_context import Context, RunScope, call, outcome
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
-from weftwork.ports.node_outcome import Asking, Completed, Failed, Outcome, WriteChannel
+from weftwork.ports.node_outcome import Asking, Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.protocol.json.schema import check_inline, document
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
 from weftwork.protocol.workflow.channels import shape_error
@@ -21,7 +21,7 @@ KIND = {
 
 def talk(
     config: dict[str, Any], *answers: Any, channel: str | None = None, iteration: int = 0, **inputs: Any
-) -> tuple[Outcome | Interrupt, list[Interrupt]]:
+) -> tuple[NodeOutcome | Interrupt, list[Interrupt]]:
     """What it comes to, or what it asks next; and all that it asked on the way."""
     scope = RunScope({}, {"city": "Bern"})
     scope.channels = {channel: "message", "events": "append"} if channel is not None else {"events": "append"}
@@ -29,7 +29,7 @@ def talk(
     base = f"node:{iteration}" if iteration else "node"
     for turn, each in enumerate(answers, 1):
         context.resolved[f"{base}:{turn}"] = each if isinstance(each, Resolution) else Resolution(each, by="ada")
-    found: Outcome | Interrupt
+    found: NodeOutcome | Interrupt
     try:
         found = outcome(GATE, call(config, inputs, scope, iteration=iteration), context)
     except Asking as asking:

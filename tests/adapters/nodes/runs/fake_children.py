@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, Context, Scope, call
 from tests.harness.engine_harness import run
-from weftwork.ports.node_outcome import Awaits, Completed, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NewChild, NodeOutcome, StartChild
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.run.child_runs import ChildState
 
@@ -43,21 +43,21 @@ class Family(Context):
     def open(self) -> list[str]:
         return [key for key, child in self.children.items() if child.awaited and not child.has_ended]
 
-    def call(self) -> Outcome:
+    def call(self) -> NodeOutcome:
         """What the node answers now. What it starts is there from then on."""
         states = self.children.values()
         failed = sum(each.has_ended and each.status != "completed" for each in states)
         given = replace(self._call, children=self.children, open_children=len(self.open), failed_children=failed)
         outcome = run(lambda: self._outcome(given))
-        if isinstance(outcome, Awaits):
+        if isinstance(outcome, AwaitsChildren):
             assert outcome.effects or self.open, "it waits for nothing"
-        if isinstance(outcome, (Awaits, Completed)):
+        if isinstance(outcome, (AwaitsChildren, Completed)):
             for effect in outcome.effects:
                 if isinstance(effect, StartChild):
                     self._begin(effect.child)
         return outcome
 
-    async def _outcome(self, given: NodeCall) -> Outcome:
+    async def _outcome(self, given: NodeCall) -> NodeOutcome:
         return await self._node.run(given, self)
 
     def _begin(self, child: NewChild) -> None:

@@ -11,14 +11,14 @@ from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.ports.node_outcome import (
     AppendLog,
     Asking,
-    Awaits,
+    AwaitsChildren,
     CancelChild,
     Completed,
     EmitEvent,
     Failed,
     NewChild,
     NodeEffect,
-    Outcome,
+    NodeOutcome,
     SetVariable,
     StartChild,
     Suspended,
@@ -70,12 +70,12 @@ class Dispatch:
         self.children: dict[str, ChildState] = {}
         self.answers: dict[str, Resolution] = {}
         self.events: list[NodeEffect] = []
-        self.outcome: Outcome | None = None
+        self.outcome: NodeOutcome | None = None
         self.visit = 0
         self.reasons: set[str] = set()
         """Why children were cancelled."""
 
-    def look(self) -> tuple[Outcome, list[NodeEffect]]:
+    def look(self) -> tuple[NodeOutcome, list[NodeEffect]]:
         """What the node answers as things stand, and what it says by the way. Nothing of it is committed."""
         scope = Scope({}, dict(self.variables))
         host = Host(scope)
@@ -93,7 +93,7 @@ class Dispatch:
             decided=self.decided,
         )
 
-        async def work() -> Outcome:
+        async def work() -> NodeOutcome:
             try:
                 return await self.type.run(call, host)
             except Asking as asking:
@@ -101,14 +101,14 @@ class Dispatch:
 
         return run(work), host.said
 
-    def call(self) -> Outcome:
+    def call(self) -> NodeOutcome:
         return self.commit(*self.look())
 
-    def commit(self, outcome: Outcome, said: list[NodeEffect], late: bool = False) -> Outcome:
+    def commit(self, outcome: NodeOutcome, said: list[NodeEffect], late: bool = False) -> NodeOutcome:
         """`late`: there was word of a child since the look, which leads to another one instead."""
         self._add(said)
         match outcome:
-            case Awaits(effects) if not late:
+            case AwaitsChildren(effects) if not late:
                 started = [each.child.key for each in effects if isinstance(each, StartChild)]
                 assert not any(key in self.children for key in started), "a child was started twice"
                 assert started or self.open, "it would wait for ever"

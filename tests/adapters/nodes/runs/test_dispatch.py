@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES
 from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, Dispatch, workers
-from weftwork.ports.node_outcome import Awaits, Completed, EmitEvent, Failed, StartChild, Suspended
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, EmitEvent, Failed, StartChild, Suspended
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.node_config import check_config
@@ -39,8 +39,8 @@ def completed(dispatch: Dispatch) -> Completed:
 @pytest.mark.rule("orch-04")
 def test_the_steps_of_a_handover_come_in_order() -> None:
     one = Dispatch(workers("a"), {"outputMapping": {"mine": "theirs", "other": "unset"}})
-    assert isinstance(one.call(), Awaits)
-    assert one.call() == Awaits()
+    assert isinstance(one.call(), AwaitsChildren)
+    assert one.call() == AwaitsChildren()
     one.end(0, theirs=7)
     one.call()
     assert one.story() == [*begun("a", 0), "child.completed a", "mine = 7", "output.harvested a"]
@@ -152,7 +152,7 @@ def test_several_workers_are_refused_where_the_author_says_so() -> None:
     one.call()
     assert (failed(one).code, one.events) == ("fan_out_unsupported", [])
     single = Dispatch(workers("a"), {"fanOutPolicy": "reject"})
-    assert isinstance(single.call(), Awaits)
+    assert isinstance(single.call(), AwaitsChildren)
 
 
 def test_without_a_decision_there_is_nothing_to_carry_out() -> None:
@@ -193,7 +193,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
         )
     ]
     one.answers = {"node:floor": Resolution({"answers": {"proceed": "proceed"}})}
-    assert isinstance(one.call(), Awaits)
+    assert isinstance(one.call(), AwaitsChildren)
     assert one.story()[:5] == [ESCALATED_EVENT, *begun("a", 0)]
     other = Dispatch(decision, config)
     other.visit = 2
@@ -206,9 +206,9 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
 @pytest.mark.rule("orch-06")
 def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for decision in (workers("a", confidence=0.5), workers("a"), workers("a", confidence=1)):
-        assert isinstance(Dispatch(decision).call(), Awaits)
+        assert isinstance(Dispatch(decision).call(), AwaitsChildren)
     monkeypatch.setattr("weftwork.adapters.nodes.runs.confidence.CONFIDENCE_FLOOR", 0)
-    assert isinstance(Dispatch(workers("a", confidence=0.3)).call(), Awaits)
+    assert isinstance(Dispatch(workers("a", confidence=0.3)).call(), AwaitsChildren)
 
 
 @pytest.mark.rule("orch-10")

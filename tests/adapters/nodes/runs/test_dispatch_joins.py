@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, Dispatch, workers
 from tests.adapters.nodes.runs.test_dispatch import PARALLEL, begun, completed, failed
-from weftwork.ports.node_outcome import Awaits, Failed
+from weftwork.ports.node_outcome import AwaitsChildren, Failed
 from weftwork.protocol.workflow import orchestration
 
 
@@ -31,7 +31,7 @@ def test_of_all_the_first_in_their_order_that_failed_counts() -> None:
     one = Dispatch(workers("a", "b", "c"), PARALLEL)
     one.call()
     one.end(2, "failed")
-    assert one.call() == Awaits()
+    assert one.call() == AwaitsChildren()
     one.end(1, "cancelled")
     one.call()
     one.end(0)
@@ -55,7 +55,7 @@ def test_those_that_are_not_needed_are_cancelled_and_waited_for(mode: dict[str, 
     started = 4 + decides - 1
     assert [line for line in one.story() if line.startswith("cancel ")] == [f"cancel {key}" for key in one.open]
     assert len(one.children) == started
-    assert one.call() == Awaits()
+    assert one.call() == AwaitsChildren()
     assert one.outcome is None
     for index in map(int, one.open):
         one.end(index, "cancelled")
@@ -80,7 +80,7 @@ def test_a_race_is_over_with_its_first_end() -> None:
     first = Dispatch(workers("a", "b"), {**PARALLEL, "joinMode": "first"})
     first.call()
     first.end(1, "failed")
-    assert first.call() == Awaits()
+    assert first.call() == AwaitsChildren()
     first.end(0, "failed")
     first.call()
     assert (failed(first).details or {})["workerId"] == "a"
@@ -121,7 +121,7 @@ def test_a_node_that_fails_waits_for_the_others_as_well(
     assert one.outcome is None
     assert one.story() == [*told, "cancel 0"]
     assert one.reasons == {"parent-failed"}
-    assert one.call() == Awaits()
+    assert one.call() == AwaitsChildren()
     one.end(0, "cancelled")
     one.call()
     assert isinstance(one.outcome, Failed)
@@ -164,7 +164,7 @@ def test_a_quorum_that_cannot_be_reached_fails_the_node() -> None:
     late = Dispatch(workers("a", "b", "c"), {**PARALLEL, "joinMode": "quorum", "quorum": 2})
     late.call()
     late.end(1, "failed")
-    assert late.call() == Awaits()
+    assert late.call() == AwaitsChildren()
     late.end(2, "failed")
     late.call()
     late.end(0)

@@ -12,7 +12,7 @@ from tests.adapters.nodes.fake_context import FAULT, Scope
 from tests.adapters.nodes.runs.fake_children import Family
 from tests.harness.definitions import examples
 from weftwork.adapters.nodes.flow import map_children
-from weftwork.ports.node_outcome import Awaits, Completed, Failed
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed
 
 MAP = "core.flow.map"
 
@@ -38,7 +38,7 @@ def test_each_child_is_given_its_item() -> None:
     ]
     for body, expected in wanted:
         kin = family(["x", "y"], scope=scope, **body)
-        assert isinstance(kin.call(), Awaits)
+        assert isinstance(kin.call(), AwaitsChildren)
         assert [child.inputs for child in kin.started.values()] == expected
         assert {child.header.workflow_id for child in kin.started.values()} == {"child"}
 
@@ -114,7 +114,7 @@ def lived(dice: random.Random) -> None:
         open_before = len(kin.open)
         outcome = kin.call()
         assert kin.most <= concurrency
-        if not isinstance(outcome, Awaits):
+        if not isinstance(outcome, AwaitsChildren):
             break
         assert list(kin.started) == [str(index) for index in range(len(kin.started))], "out of order"
         assert len(kin.open) == min(concurrency, count - len(kin.children) + len(kin.open))
@@ -195,8 +195,8 @@ def test_a_map_that_loses_count_is_seen(sabotage: str, monkeypatch: pytest.Monke
         if sabotage == "room":
             call = replace(call, open_children=0)
         outcome = await plain(call, context, items)
-        if sabotage == "order" and isinstance(outcome, Awaits):
-            return Awaits(outcome.effects[::-1])
+        if sabotage == "order" and isinstance(outcome, AwaitsChildren):
+            return AwaitsChildren(outcome.effects[::-1])
         if sabotage == "index" and isinstance(outcome, Completed):
             return Completed({**outcome.outputs, "results": outcome.outputs["results"][::-1]})
         return outcome

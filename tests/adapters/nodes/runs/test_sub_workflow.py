@@ -6,7 +6,7 @@ import pytest
 
 from tests.adapters.nodes.fake_context import Scope
 from tests.adapters.nodes.runs.fake_children import Family
-from weftwork.ports.node_outcome import Awaits, Completed, Failed, SetVariable
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, SetVariable
 
 TYPE = "core.subWorkflow"
 FAILED = {"code": "bolts_missing", "message": "There are no bolts.", "details": {"box": 7}}
@@ -19,7 +19,7 @@ def family(**config: Any) -> Family:
 @pytest.mark.rule("kin-01")
 def test_one_child_is_started_with_what_is_wanted_of_it() -> None:
     kin = family(inputMapping={"a": "x", "b": "y", "c": "unset"}, outputMapping={"x": "r", "z": "r", "q": "s"})
-    assert isinstance(kin.call(), Awaits)
+    assert isinstance(kin.call(), AwaitsChildren)
     child = kin.started["child"].header
     assert (child.workflow_id, child.inputs) == ("child", {"a": 1, "b": None})
     assert child.parent is not None
@@ -32,7 +32,7 @@ def test_a_node_that_is_called_again_does_nothing_until_its_child_has_ended() ->
     kin.call()
     for status in ("running", "waiting-approval", "waiting-input", "waiting-external", "cancelling", "running"):
         kin.stand("child", status)
-        assert kin.call() == Awaits()
+        assert kin.call() == AwaitsChildren()
     assert kin.made == 1
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import TYPES, RunScope, call, outcome
 from tests.adapters.nodes.runs.fake_dispatch import Host
 from tests.harness.definitions import examples
-from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
@@ -38,13 +38,13 @@ def tick(
     number: int = 0,
     answers: Mapping[str, Any] | None = None,
     **members: Any,
-) -> tuple[Outcome, list[Any]]:
+) -> tuple[NodeOutcome, list[Any]]:
     """What a tick comes to, and what was said by the way. Every decision in it is well-formed."""
     scope = RunScope({}, {"found": ""})
     host = Host(scope)
     host.resolved = {key: Resolution(each, kind="low-confidence") for key, each in (answers or {}).items()}
     given_call = replace(call(config, inputs, scope, iteration=number), answers=host.resolved, **members)
-    found: Outcome
+    found: NodeOutcome
     try:
         found = outcome(SUPERVISOR, given_call, host)
     except Asking as asking:

@@ -5,7 +5,7 @@ from typing import Any
 
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.ports.node_outcome import Completed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 
 LATE = Resolution(reason="timeout")
@@ -33,7 +33,7 @@ def asked(ask: Asks, plain: bool = False) -> Interrupt:
     return found.interrupt
 
 
-def outcome(ask: Asks, answer: Any, plain: bool = False, key: str = "k") -> Outcome:
+def outcome(ask: Asks, answer: Any, plain: bool = False, key: str = "k") -> NodeOutcome:
     stage = Stage()
     stage.answers[f"n:0:{key}"] = answer
     return stage.run(asking(ask, plain))

@@ -7,7 +7,7 @@ import pytest
 import weftwork
 from tests.harness.definitions import node, workflow
 from weftwork.engine.models.model_calls import EntryModelCalls
-from weftwork.ports.models import MediaPart, ModelRequest
+from weftwork.ports.models import ModelMediaPart, ModelRequest
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.testing import Asset, FakeModel, FakeOutbound, UnexpectedRequest, crash_everywhere, run_node
 
@@ -17,7 +17,7 @@ URL = "https://pictures.example.com/a.png"
 IMAGE = {"type": "image", "mimeType": "image/png"}
 
 
-def shown(model: FakeModel, call: int = 0) -> list[MediaPart]:
+def shown(model: FakeModel, call: int = 0) -> list[ModelMediaPart]:
     return [part for message in model.requests[call].messages for part in message.media]
 
 

@@ -17,7 +17,7 @@ from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia, input_modalities, make_message
 from weftwork.ports import outbound
-from weftwork.ports.models import ModelRequest, Models, ProviderFault, TextPart
+from weftwork.ports.models import ModelProviders, ModelRequest, ModelTextPart, ProviderFault
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.errors import ClientFault, invalid
@@ -35,7 +35,9 @@ _WIRE: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {"unsupp
 class AiSeam:
     """callAi. The checks, the guard and the assets are those of nodes, on behalf of the caller's partition."""
 
-    def __init__(self, models: Models, assets: Assets | None, outbound: Outbound | None, most_bytes: int) -> None:
+    def __init__(
+        self, models: ModelProviders, assets: Assets | None, outbound: Outbound | None, most_bytes: int
+    ) -> None:
         self._models = models
         self._assets = assets
         self._outbound = outbound
@@ -62,7 +64,7 @@ class AiSeam:
 
 
 def _speaks(content: tuple[object, ...]) -> bool:
-    return any(isinstance(part, TextPart) for part in content)
+    return any(isinstance(part, ModelTextPart) for part in content)
 
 
 def _fault(failure: Failed) -> ClientFault:

@@ -22,14 +22,14 @@ from weftwork.adapters.nodes.call_inputs import faulty
 from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> Outcome:
+async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> NodeOutcome:
     """ai-04 (RFC 0094, D): one prompt, one answer, which is streamed. A prompt that is only named is its name."""
     told = prompted(call, context.untrusted, templates) or NOTHING
     if isinstance(told, Failed):
@@ -116,7 +116,7 @@ An answer that is cut short is given as it is, with the `finishReason` `length`.
 def ai_prompt_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     """The type, which finds prompts among these templates."""
 
-    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+    async def run(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await _call_prompt(call, context, templates)
 
     return (WaitingNode(_DECLARATION, run),)

@@ -14,12 +14,12 @@ from weftwork.adapters.nodes.ai.model_request import (
 )
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports
 from weftwork.engine.models.generation import generate_text
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-async def _chat(call: NodeCall, context: NodeContext) -> Outcome:
+async def _chat(call: NodeCall, context: NodeContext) -> NodeOutcome:
     request = asked(call)
     if isinstance(request, Failed):
         return request

@@ -21,14 +21,14 @@ from weftwork.adapters.nodes.schemas import anything, closed, fixed, name, notes
 from weftwork.engine.models.generation import generate_envelope
 from weftwork.engine.models.model_request import START_MESSAGE
 from weftwork.ports.models import Message
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.envelopes.contract import MAX_KIND
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-async def _generate(call: NodeCall, context: NodeContext) -> Outcome:
+async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """ai-06 (RFC 0021, host.aiEnvelope.generate): an envelope of the kind that the config names, from a model."""
     try:
         message = prompt_of(call, "userMessage")

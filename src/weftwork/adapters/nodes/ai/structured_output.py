@@ -16,7 +16,7 @@ from weftwork.adapters.nodes.ai.model_request import (
 )
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports, whole
 from weftwork.engine.models.generation import generate_value
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.schema import Violation
@@ -26,7 +26,7 @@ MAX_TITLE: Final = 128
 _UNNAMED: Final = "structured-output"
 
 
-async def _structured(call: NodeCall, context: NodeContext) -> Outcome:
+async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """ai-05 (RFC 0032, RFC 0033): the one value that fits the schema, or the failure that says why there is none."""
     request = asked(call)
     if isinstance(request, Failed):

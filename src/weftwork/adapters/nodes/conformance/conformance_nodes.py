@@ -7,13 +7,13 @@ from typing import Final, cast
 
 from weftwork.adapters.nodes.media.media_emit import EMITTED, KINDS, outputs_of
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, template, whole
-from weftwork.ports.media import MediaKind, MediaSent
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.media import MediaKind, OutgoingMedia
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, NodeDeclaration
 
 
-def _never_runs(call: NodeCall) -> Outcome:
+def _never_runs(call: NodeCall) -> NodeOutcome:
     return Failed("host_invariant_broken", "A node ran although the host lacks a capability it requires.")
 
 
@@ -35,13 +35,13 @@ def media_bytes(kind: str, size: int) -> bytes:
     return head + (_FILLING * (missing // len(_FILLING) + 1))[:missing]
 
 
-async def _emit(call: NodeCall, context: NodeContext) -> Outcome:
+async def _emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """media-68 (RFC 0055 B)"""
     config = call.config
     kind = cast("MediaKind", config.get("kind", "image"))
     media_type, _ = _HEADS[kind]
     data = media_bytes(kind, config.get("bytes", LEAST_MEDIA))
-    sent = MediaSent(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
+    sent = OutgoingMedia(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
     return Completed(outputs_of(await context.emit_media(sent)))
 
 
@@ -99,7 +99,7 @@ for the same config, and emits them as [core.media.emit](core.media.emit.md) doe
 )
 
 
-def _uppercase(call: NodeCall) -> Outcome:
+def _uppercase(call: NodeCall) -> NodeOutcome:
     """The programs do not say by which port the text comes, nor that it always does."""
     texts = {name: value.upper() for name, value in call.inputs.items() if isinstance(value, str)}
     first = next((name for name in ("input", "text", *sorted(texts)) if name in texts), None)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from weftwork.adapters.nodes.people.interrupt_request import default_key
 from weftwork.adapters.nodes.runs.confidence import ratify
 from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, notes
-from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
@@ -19,7 +19,7 @@ _AGENT: Final = {"type": "string", "minLength": 3, "maxLength": 256}
 _RATIO: Final = {"type": "number", "minimum": 0, "maximum": 1}
 
 
-async def _mock_agent(call: NodeCall, context: NodeContext) -> Outcome:
+async def _mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """agent-02 (RFC 0023 B): reasoning, tool calls, a handoff and a decision, in this order, as the config has them."""
     config = call.config
     agent: dict[str, Any] = {**(call.agent or {})}

@@ -7,7 +7,7 @@ from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
 from weftwork.adapters.nodes.schemas import closed, fixed, notes
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.models.selection import select_model
@@ -18,7 +18,7 @@ FALLBACK: Final = "prompt"
 """The variable with what is asked where no template says."""
 
 
-async def _mock_ai(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> Outcome:
+async def _mock_ai(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> NodeOutcome:
     found = prompted(call, context.untrusted, templates)
     if isinstance(found, Failed):
         return found
@@ -54,7 +54,7 @@ def _inline(call: NodeCall, untrusted: bool) -> str:
 def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     """The type, which finds its prompts among these templates."""
 
-    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+    async def run(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await _mock_ai(call, context, templates)
 
     text = {"type": "string", "description": "What the model said."}

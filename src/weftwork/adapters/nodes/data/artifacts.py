@@ -17,7 +17,7 @@ from weftwork.adapters.nodes.schemas import (
     ports,
     template,
 )
-from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, Outcome
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json.canonical import encode_stored
@@ -32,7 +32,7 @@ _NUMBERED: Final = re.compile(r".*-[0-9]+", re.DOTALL)
 
 
 @evaluating
-def _log(call: NodeCall) -> Outcome:
+def _log(call: NodeCall) -> NodeOutcome:
     config = call.config
     fields = {each: _field(evaluate(call, source)) for each, source in config.get("fields", {}).items()}
     line = AppendLog(config.get("level", "info"), cut(render(call, config["message"]), MAX_MESSAGE), fields)
@@ -46,7 +46,7 @@ def _field(value: Any) -> Any:
 
 
 @evaluating
-def _artifact(call: NodeCall) -> Outcome:
+def _artifact(call: NodeCall) -> NodeOutcome:
     data = given(call, "data")
     if data is ABSENT:
         return missing("data")

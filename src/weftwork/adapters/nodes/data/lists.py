@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import faulty, given, missing
 from weftwork.adapters.nodes.schemas import anything, closed, expression, fixed, notes, ports
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.decoder import MAX_INTEGER
@@ -18,7 +18,7 @@ TURN: Final = 0.002
 """Seconds for which a list may hold the event loop before others run."""
 
 
-async def _filter(call: NodeCall, context: NodeContext) -> Outcome:
+async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
     try:
         items, verdicts = await _each(call, call.config["expression"])
     except _Refused as refused:
@@ -31,7 +31,7 @@ async def _filter(call: NodeCall, context: NodeContext) -> Outcome:
     return Completed({"output": kept, "count": len(kept)})
 
 
-async def _aggregate(call: NodeCall, context: NodeContext) -> Outcome:
+async def _aggregate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     try:
         items, values = await _each(call, call.config.get("value"))
     except _Refused as refused:

@@ -15,7 +15,7 @@ from weftwork.adapters.nodes.schemas import (
     template,
     whole,
 )
-from weftwork.ports.node_outcome import Completed, Failed, Outcome, SetVariable, WriteChannel
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, SetVariable, WriteChannel
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.values import ABSENT
 from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, MAX_CHANNEL_NAME, REDUCERS
@@ -25,14 +25,14 @@ MAX_TTL_MS: Final = 365 * 86_400_000
 MAX_KEPT: Final = 100_000
 
 
-def _set_variable(call: NodeCall) -> Outcome:
+def _set_variable(call: NodeCall) -> NodeOutcome:
     value = given(call, "value")
     if value is ABSENT:
         return missing("value")
     return Completed({"output": value}, (SetVariable(call.config["name"], value),))
 
 
-def _get_variable(call: NodeCall) -> Outcome:
+def _get_variable(call: NodeCall) -> NodeOutcome:
     variable = call.config["name"]
     if call.scope.has_variable(variable):
         return Completed({"output": call.scope.variable(variable)})
@@ -41,7 +41,7 @@ def _get_variable(call: NodeCall) -> Outcome:
     return Failed("variable_not_set", f"The variable {variable} has no value.", retryable=False)
 
 
-def _channel_write(call: NodeCall) -> Outcome:
+def _channel_write(call: NodeCall) -> NodeOutcome:
     """node-04 (OpenWOP channels): a channel need not be declared; the config's reducer is for one that is not."""
     value = given(call, "value")
     if value is ABSENT:
@@ -51,14 +51,14 @@ def _channel_write(call: NodeCall) -> Outcome:
 
 
 @evaluating
-def _transform(call: NodeCall) -> Outcome:
+def _transform(call: NodeCall) -> NodeOutcome:
     if "expression" in call.config:
         return Completed({"output": evaluate(call, call.config["expression"])})
     return Completed({port: evaluate(call, source) for port, source in call.config["fields"].items()})
 
 
 @evaluating
-def _template(call: NodeCall) -> Outcome:
+def _template(call: NodeCall) -> NodeOutcome:
     return Completed({"output": render(call, call.config["template"])})
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from weftwork.ports.node_outcome import Completed, Failed, Outcome, WriteChannel
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -28,20 +28,20 @@ MAX_DELAY_MS: Final = 365 * 86_400_000
 _LENGTH: Final[dict[str, Any]] = {"type": "number", "minimum": 0, "maximum": MAX_DELAY_MS}
 
 
-def _noop(call: NodeCall) -> Outcome:
+def _noop(call: NodeCall) -> NodeOutcome:
     return Completed({})
 
 
-def _identity(call: NodeCall) -> Outcome:
+def _identity(call: NodeCall) -> NodeOutcome:
     return Completed(call.inputs, duplicate_messages() if call.config.get("emitDuplicateMessageId") else ())
 
 
-def _fail(call: NodeCall) -> Outcome:
+def _fail(call: NodeCall) -> NodeOutcome:
     code = call.config.get("code", "conformance_test_failure")
     return Failed(code, call.config.get("message", "Intentional conformance failure"))
 
 
-async def _delay(call: NodeCall, context: NodeContext) -> Outcome:
+async def _delay(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """node-03 (OpenWOP fixtures): the first of inputs.delayMs, config.delayMs, config.ms, config.durationMs counts."""
     config = call.config
     spellings = (

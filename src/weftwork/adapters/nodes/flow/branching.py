@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import evaluate, evaluating
 from weftwork.adapters.nodes.schemas import anything, by_name, closed, expression, fixed, name, notes, ports, whole
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.canonical import encode_canonical
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -13,7 +13,7 @@ MAX_TIMES: Final = 1_000_000
 
 
 @evaluating
-def _conditional(call: NodeCall) -> Outcome:
+def _conditional(call: NodeCall) -> NodeOutcome:
     result = evaluate(call, call.config["expression"])
     if not isinstance(result, bool):
         return _not_boolean("expression")
@@ -22,7 +22,7 @@ def _conditional(call: NodeCall) -> Outcome:
 
 
 @evaluating
-def _switch(call: NodeCall) -> Outcome:
+def _switch(call: NodeCall) -> NodeOutcome:
     """Definitions are kept with their members sorted, so the order of cases can only be that of their names."""
     value = evaluate(call, call.config["expression"])
     cases = call.config["cases"]
@@ -37,7 +37,7 @@ def _switch(call: NodeCall) -> Outcome:
 
 
 @evaluating
-def _loop(call: NodeCall) -> Outcome:
+def _loop(call: NodeCall) -> NodeOutcome:
     config, iteration = call.config, call.iteration
     again: Any = iteration < config.get("times", iteration + 1)
     if again and "while" in config:

@@ -18,7 +18,7 @@ from weftwork.adapters.nodes.schemas import (
     ports,
     whole,
 )
-from weftwork.ports.node_outcome import Failed, Outcome
+from weftwork.ports.node_outcome import Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT, is_array
@@ -31,7 +31,7 @@ MAX_CHILDREN: Final = 1_000
 """Child runs that are open at a time; they need no memory while they wait for people."""
 
 
-async def _map(call: NodeCall, context: NodeContext) -> Outcome:
+async def _map(call: NodeCall, context: NodeContext) -> NodeOutcome:
     items = given(call, "items")
     if items is ABSENT:
         return missing("items")

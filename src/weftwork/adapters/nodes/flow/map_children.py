@@ -12,7 +12,7 @@ from typing import Any, Final
 from weftwork.adapters.nodes.call_inputs import faulty
 from weftwork.adapters.nodes.flow.map_items import CONCURRENCY, ItemInputs
 from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure
-from weftwork.ports.node_outcome import Awaits, Completed, Failed, NewChild, Outcome, StartChild
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NewChild, NodeOutcome, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.run.child_runs import ChildState
@@ -23,7 +23,7 @@ AT_ONCE: Final = 16
 """Children that are made up before others may use the event loop."""
 
 
-async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -> Outcome:
+async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -> NodeOutcome:
     """kin-13 (readings, Map): the items become child runs, so many at a time; their results keep the items' order."""
     children = call.children
     if call.failed_children:
@@ -44,7 +44,7 @@ async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -
         if len(started) % AT_ONCE == 0:
             await asyncio.sleep(0)
     if started or call.open_children:
-        return Awaits(tuple(started))
+        return AwaitsChildren(tuple(started))
     return _results(call.config["body"].get("output"), children)
 
 
@@ -61,7 +61,7 @@ async def _child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index
     )
 
 
-def _results(wanted: str | None, children: Mapping[str, ChildState]) -> Outcome:
+def _results(wanted: str | None, children: Mapping[str, ChildState]) -> NodeOutcome:
     results: list[Any] = []
     for index in range(len(children)):
         child = children[str(index)]

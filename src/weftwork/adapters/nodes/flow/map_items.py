@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
 from weftwork.adapters.nodes.call_inputs import faulty
-from weftwork.ports.node_outcome import Awaits, Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.run.effects import is_outcome_interrupt
@@ -78,7 +78,7 @@ class MapItems:
         self._failed: dict[int, Failed] = {}
         self._workers = min(call.config.get("concurrency", CONCURRENCY), len(left))
 
-    async def run(self) -> Outcome:
+    async def run(self) -> NodeOutcome:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._workers):
@@ -155,7 +155,7 @@ class MapItems:
                     raise _ItemAsks(outcome)
                 message = "The body of a map must not wait for an answer, and this one would."
                 raise _ItemFailed(index, "map_body_suspended", message, retryable=False)
-            case Awaits():
+            case AwaitsChildren():
                 message = "The body of a map must not start runs, and this one would."
                 raise _ItemFailed(index, "map_body_effect", message, retryable=False)
             case _:  # pragma: no cover

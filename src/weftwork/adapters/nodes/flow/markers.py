@@ -3,18 +3,18 @@
 from typing import Any, Final
 
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports
-from weftwork.ports.node_outcome import Completed, Outcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Arrival, InstantNode, NodeCall, NodeType
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-def _mark(call: NodeCall) -> Outcome:
+def _mark(call: NodeCall) -> NodeOutcome:
     """Edges that name no ports lead from `output` to `input`; so that they carry on, `input` is given as both."""
     inputs = call.inputs
     return Completed({"output": inputs["input"], **inputs} if "input" in inputs else inputs)
 
 
-def _merge(call: NodeCall) -> Outcome:
+def _merge(call: NodeCall) -> NodeOutcome:
     mode = call.config.get("mode", "object")
     values = [arrival.value for arrival in call.arrivals]
     if mode == "first":

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import given, missing
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, whole
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.values import ABSENT
 from weftwork.protocol.timestamps import iso
@@ -23,7 +23,7 @@ _TEXT: Final = re.compile(_PATTERN)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def _wait(call: NodeCall, context: NodeContext) -> Outcome:
+async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
     until = given(call, "until")
     if until is ABSENT:
         return missing("until")

@@ -6,8 +6,8 @@ from typing import Any, Final, cast
 
 from weftwork.adapters.nodes.call_inputs import faulty, render
 from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports, template
-from weftwork.ports.media import Media, MediaKind, MediaSent
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.media import EmittedMedia, MediaKind, OutgoingMedia
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.schema import Violation
@@ -26,7 +26,7 @@ _NONE: Final = "The node needs something to show: one of the inputs data, mediaR
 _SEVERAL: Final = "The node is given several things to show, and emits one: {}."
 
 
-async def _emit(call: NodeCall, context: NodeContext) -> Outcome:
+async def _emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """media-67 (RFC 0055 B)"""
     try:
         sent = _sent(call)
@@ -35,13 +35,13 @@ async def _emit(call: NodeCall, context: NodeContext) -> Outcome:
     return sent if isinstance(sent, Failed) else Completed(outputs_of(await context.emit_media(sent)))
 
 
-def outputs_of(made: Media) -> dict[str, Any]:
+def outputs_of(made: EmittedMedia) -> dict[str, Any]:
     """What a node gives that has emitted this: references, and no bytes."""
     known = {each: made.payload[each] for each in ("url", "bytes", "mimeType") if each in made.payload}
     return {"mediaRef": made.media_ref, **known, "envelopeId": made.envelope_id, "rendering": made.rendering}
 
 
-def _sent(call: NodeCall) -> MediaSent | Failed:
+def _sent(call: NodeCall) -> OutgoingMedia | Failed:
     """What the node is to send. Raises ExpressionFault."""
     given = [member for member, port in _SOURCES.items() if call.inputs.get(port) is not None or member in call.config]
     if len(given) != 1:
@@ -55,7 +55,7 @@ def _sent(call: NodeCall) -> MediaSent | Failed:
     media_type = config.get("mimeType", "text/plain" if given[0] == "text" else "")
     kind = cast("MediaKind", config["kind"])
     duration = config.get("durationSeconds")
-    return MediaSent(kind, source, media_type, **said, duration_seconds=duration, inline=bool(config.get("inline")))
+    return OutgoingMedia(kind, source, media_type, **said, duration_seconds=duration, inline=bool(config.get("inline")))
 
 
 def _source(call: NodeCall, member: str) -> bytes | str | Failed:

@@ -13,7 +13,7 @@ import msgspec
 
 from weftwork.adapters.nodes.call_inputs import faulty, render
 from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, notes, ports, template, whole
-from weftwork.ports.node_outcome import Completed, Failed, NotDone, Outcome, StepFailed
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
 from weftwork.protocol.errors import ClientFault
@@ -65,7 +65,7 @@ _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
     """The node types that send requests by this client; without one they are declared, and fail."""
 
-    async def request(call: NodeCall, context: NodeContext) -> Outcome:
+    async def request(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if outbound is None:
             return Failed("fetch_failed", "This host sends no requests.", retryable=False)
         try:
@@ -125,7 +125,7 @@ class _Sending:
         )
         self._again: Failed | None = None
 
-    async def outcome(self) -> Outcome:
+    async def outcome(self) -> NodeOutcome:
         try:
             found = await self._step()
         except StepFailed as failed:

@@ -6,7 +6,7 @@ from weftwork.adapters.nodes.call_inputs import cut, evaluating, render
 from weftwork.adapters.nodes.data.artifacts import artifact_id_of
 from weftwork.adapters.nodes.people.interrupt_request import ABOUT_KEYS, KEY, RESUME_SCHEMA, TIMES, asking, check_asking
 from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, name, notes, ports, template, whole
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
@@ -23,7 +23,7 @@ MAX_APPROVERS: Final = 100
 
 
 @evaluating
-def _approval(call: NodeCall) -> Outcome:
+def _approval(call: NodeCall) -> NodeOutcome:
     given = _either(call, "artifactData")
     config = call.config
     artifact_id = _either(call, "artifactId")

@@ -13,7 +13,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_default,
 )
 from weftwork.adapters.nodes.schemas import Schema, closed, fixed, name, notes, ports, template
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.pointers import printable_token
@@ -26,7 +26,7 @@ MAX_TEXT: Final = 8_192
 
 
 @evaluating
-def _clarification(call: NodeCall) -> Outcome:
+def _clarification(call: NodeCall) -> NodeOutcome:
     config = call.config
     if "questions" in call.inputs:
         questions = call.inputs["questions"]

@@ -7,7 +7,7 @@ import msgspec
 from weftwork.adapters.nodes.call_inputs import cut, faulty, render
 from weftwork.adapters.nodes.people.interrupt_request import TIMES, UNANSWERED, check_asking, default_key, timeout_ms
 from weftwork.adapters.nodes.schemas import closed, expression, fixed, name, notes, ports, template, whole
-from weftwork.ports.node_outcome import Completed, Failed, Outcome, WriteChannel
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.caller_schema import check_value
@@ -34,7 +34,7 @@ class _Turn(msgspec.Struct, frozen=True):
     by: str
 
 
-async def _conversation(call: NodeCall, context: NodeContext) -> Outcome:
+async def _conversation(call: NodeCall, context: NodeContext) -> NodeOutcome:
     config = call.config
     if "channel" in config and call.scope.reducer(config["channel"]) != "message":
         message = "The channel of the conversation is not declared with the reducer message."

@@ -15,7 +15,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_default,
 )
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
@@ -28,7 +28,7 @@ ASKED: Final = ("approval", "clarification", "custom", "external-event", "low-co
 EVENT: Final = "external-event"
 
 
-def _interrupt(call: NodeCall) -> Outcome:
+def _interrupt(call: NodeCall) -> NodeOutcome:
     config, kind = call.config, call.config["kind"]
     data = config["data"]
     if kind == "custom" and "payload" in call.inputs:

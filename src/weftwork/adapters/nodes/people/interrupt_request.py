@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.schemas import Schema, name, whole
-from weftwork.ports.node_outcome import ANOTHER_QUESTION, Failed, Suspended
+from weftwork.ports.node_outcome import INTERRUPT_KEY_REUSED, Failed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.people.interrupt_validation import MAX_KEY_LENGTH, MAX_REMINDERS, MAX_TIMEOUT_MS, check_interrupt
@@ -53,7 +53,7 @@ def asking(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Fail
     found = call.answers.get(asked.key)
     if found is None:
         return Suspended(asked)
-    return found if is_answer_to(found, call.node_id, asked) else ANOTHER_QUESTION
+    return found if is_answer_to(found, call.node_id, asked) else INTERRUPT_KEY_REUSED
 
 
 def timeout_ms(config: dict[str, Any]) -> int | None:

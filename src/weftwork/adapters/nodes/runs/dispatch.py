@@ -7,7 +7,7 @@ from weftwork.adapters.nodes.people.interrupt_request import default_key
 from weftwork.adapters.nodes.runs.confidence import MAX_TEXT, PROCEED, STOP, confirm, is_below_floor
 from weftwork.adapters.nodes.runs.dispatch_workers import Workers
 from weftwork.adapters.nodes.schemas import Schema, anything, by_name, closed, fixed, name, notes, whole
-from weftwork.ports.node_outcome import Completed, Failed, Outcome
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json.schema import Violation
@@ -32,7 +32,7 @@ ONLY_PARALLEL: Final = ("joinMode", "quorum", "maxParallel")
 def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
     """The type, for a host that has conversations or not."""
 
-    async def run(call: NodeCall, context: NodeContext) -> Outcome:
+    async def run(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await _dispatch(call, context, conversation)
 
     def check(config: dict[str, Any]) -> list[Violation]:
@@ -41,7 +41,7 @@ def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
     return (WaitingNode(_declared(check), run),)
 
 
-async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> Outcome:
+async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> NodeOutcome:
     decided, config = call.decided, call.config
     if decided is None:
         message = "There is no decision of a supervisor to carry out."
@@ -63,7 +63,7 @@ async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) ->
     return await (workers.side_by_side() if fan_out == "parallel" else workers.one_by_one())
 
 
-async def _ask(call: NodeCall, context: NodeContext, decided: SupervisorDecision, conversation: bool) -> Outcome:
+async def _ask(call: NodeCall, context: NodeContext, decided: SupervisorDecision, conversation: bool) -> NodeOutcome:
     """orch-10 (RFC 0007 D): a question of the supervisor goes to a person, as the config says and the host can."""
     key, text = default_key(call), cut(decided.decision["prompt"], MAX_TEXT)
     routing = call.config.get("askUserRouting", "auto")

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure, told_of
 from weftwork.ports.node_outcome import (
-    Awaits,
+    AwaitsChildren,
     CancelChild,
     Completed,
     EmitEvent,
     Failed,
     NodeEffect,
-    Outcome,
+    NodeOutcome,
     SetVariable,
     StartChild,
 )
@@ -52,13 +52,13 @@ class Workers:
         self._children = [call.children[str(index)] for index in range(len(call.children))]
         self._all = range(len(self._children))
 
-    async def one_by_one(self) -> Outcome:
+    async def one_by_one(self) -> NodeOutcome:
         """orch-09 (RFC 0007 D): the next worker begins when the one before has completed, and sees what that gave."""
         begun = len(self._children)
         last = range(max(0, begun - 1), begun)
         for index in last:
             if not self._children[index].has_ended:
-                return Awaits()
+                return AwaitsChildren()
             if (failed := self._failure(index)) is not None:
                 return self._give_up(failed, last)
         if begun == len(self._ids):
@@ -67,9 +67,9 @@ class Workers:
         started = await self._start(begun, fresh)
         if isinstance(started, Failed):
             return self._give_up(started, last, last)
-        return Awaits((*self._said_of(last, last), *started))
+        return AwaitsChildren((*self._said_of(last, last), *started))
 
-    async def side_by_side(self) -> Outcome:
+    async def side_by_side(self) -> NodeOutcome:
         """orch-07 (readings, Fan-out): so many workers at a time, until they have decided; the others are cancelled.
 
         What comes of it follows from the order in which they ended, however many had ended at a look: each worker is
@@ -95,26 +95,26 @@ class Workers:
                 return self._give_up(started, self._all)
             effects += started
         verdict = join_outcome(mode, quorum, total, ends)
-        return Awaits(tuple(effects)) if verdict is None else self._decided_by(verdict)
+        return AwaitsChildren(tuple(effects)) if verdict is None else self._decided_by(verdict)
 
-    def _decided_by(self, verdict: JoinOutcome) -> Outcome:
+    def _decided_by(self, verdict: JoinOutcome) -> NodeOutcome:
         if verdict.failed is not None:
             return self._give_up(self._of_worker(verdict.failed, failure(self._children[verdict.failed])), self._all)
         if (failed := next(filter(None, map(self._failure, verdict.deciding)), None)) is not None:
             return self._give_up(failed, self._all)
         return self._dismiss(JOIN_DECIDED) or self._complete(self._all, verdict.deciding)
 
-    def _give_up(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> Outcome:
+    def _give_up(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> NodeOutcome:
         """The node fails, once its children have ended; it tells how these did."""
         if (waits := self._dismiss(FAILED_WITH_PARENT)) is not None:
             return waits
         return replace(failed, effects=(*self._said_of(ended, harvested), *failed.effects))
 
-    def _dismiss(self, reason: str) -> Awaits | None:
+    def _dismiss(self, reason: str) -> AwaitsChildren | None:
         """Cancel the children that are open, and wait for their end; None if there are none."""
         left = [(str(index), each) for index, each in enumerate(self._children) if not each.has_ended]
         wanted = tuple(CancelChild(key, reason) for key, each in left if each.status != "cancelling")
-        return Awaits(wanted) if left else None
+        return AwaitsChildren(wanted) if left else None
 
     async def _start(self, index: int, fresh: Mapping[str, Any] | None = None) -> list[NodeEffect] | Failed:
         """What starts a worker, or why it cannot be started. `fresh`: what only the same commit sets."""

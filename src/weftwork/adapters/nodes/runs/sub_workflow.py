@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, name, notes, path_id
-from weftwork.ports.node_outcome import Awaits, Completed, Failed, Outcome, SetVariable, StartChild
+from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
@@ -14,7 +14,7 @@ ATTESTATION: Final = "agents.subRunAttestation"
 """The key of the only child."""
 
 
-async def _sub_workflow(call: NodeCall, context: NodeContext) -> Outcome:
+async def _sub_workflow(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """kin-01 (OpenWOP node-packs, core.subWorkflow): one child, whose end decides how the node ends."""
     child = call.children.get(CHILD)
     if child is None:
@@ -22,7 +22,7 @@ async def _sub_workflow(call: NodeCall, context: NodeContext) -> Outcome:
     if not child.awaited:
         return Completed(_left(child.run_id))
     if not child.has_ended:
-        return Awaits()
+        return AwaitsChildren()
     if child.status == "completed":
         return _completed(child, call.config.get("outputMapping", {}))
     if call.config.get("onChildFailure") == "absorb":
@@ -30,7 +30,7 @@ async def _sub_workflow(call: NodeCall, context: NodeContext) -> Outcome:
     return failure(child)
 
 
-async def _start(call: NodeCall, context: NodeContext) -> Outcome:
+async def _start(call: NodeCall, context: NodeContext) -> NodeOutcome:
     config = call.config
     waits = config.get("waitForCompletion", True)
     child = await context.prepare_child(
@@ -45,7 +45,7 @@ async def _start(call: NodeCall, context: NodeContext) -> Outcome:
     if isinstance(child, Failed):
         return child
     start = (StartChild(child),)
-    return Awaits(start) if waits else Completed(_left(child.run_id), start)
+    return AwaitsChildren(start) if waits else Completed(_left(child.run_id), start)
 
 
 def _left(run_id: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _left(run_id: str) -> dict[str, Any]:
     return {"childRunId": run_id, "childStatus": "running"}
 
 
-def _completed(child: ChildState, outward: dict[str, str]) -> Outcome:
+def _completed(child: ChildState, outward: dict[str, str]) -> NodeOutcome:
     """kin-14 (OpenWOP node-packs, core.subWorkflow): what a completed child has goes to its parent, and only that."""
     if hidden := [of for of in dict.fromkeys(outward.values()) if of in child.hidden]:
         return hidden_failure(child, hidden)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from weftwork.adapters.nodes.call_inputs import evaluate, faulty
 from weftwork.adapters.nodes.runs.confidence import confirm, is_below_floor, ratify
 from weftwork.adapters.nodes.schemas import Schema, anything, closed, expression, fixed, notes, ports
-from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, Outcome, Suspended
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.schema import Violation
@@ -29,7 +29,7 @@ PLANS: Final = ("plan", "mockDispatchPlan", "mockDecisions")
 SOURCES: Final = ("decision", *PLANS, "mockPendingDecision")
 
 
-async def _supervisor(call: NodeCall, context: NodeContext) -> Outcome:
+async def _supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """orch-02 (RFC 0006): each tick decides once, before the node completes, or not at all."""
     agent_id = orchestrator_id(call.agent)
     try:

@@ -11,7 +11,7 @@ import msgspec
 
 from weftwork.adapters.python.calls.call_state import Fate, step_here
 from weftwork.adapters.python.errors import NodeError, misused, node_error
-from weftwork.ports.media import MediaKind, MediaSent
+from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import NodeContext
 from weftwork.protocol.media.asset_references import media_ref, media_ref_digest
@@ -58,7 +58,7 @@ class NodeMedia:
         self._fate.check_going_on()
         if step_here.get():
             raise misused("A step cannot emit media; emit before it or after it. An emission is recorded by itself.")
-        sent = MediaSent(kind, await self._taken(source), **said)
+        sent = OutgoingMedia(kind, await self._taken(source), **said)
         self._fate.check_going_on()
         made = await self._told(self._host.emit_media(sent, turn))
         payload = made.payload

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import apsw
 
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import HostFault
 
 
@@ -94,9 +94,9 @@ def _apply(connection: Connection, migration: Migration) -> None:
         # Looked at again under the lock: somebody else may have been faster.
         if _version(connection) < migration.number:
             connection.execute(migration.script)
-            point("migration.applied")
+            fault_point("migration.applied")
             connection.pragma("user_version", migration.number)
-            point("migration.stamped")
+            fault_point("migration.stamped")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

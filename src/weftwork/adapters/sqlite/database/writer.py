@@ -23,7 +23,7 @@ import apsw
 
 from weftwork.adapters.sqlite.database.connection import OUTAGES, Connection
 from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
-from weftwork.ports.fault_points import point
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import SequenceConflict, StillLive, StoreUnavailable
 from weftwork.protocol.errors import HostFault
 
@@ -120,7 +120,7 @@ class Writer:
             self._connection = None
 
     def _transact(self, tasks: list[Task]) -> list[Settled]:
-        point("writer.begin")
+        fault_point("writer.begin")
         connection = self._usable()
         connection.execute("BEGIN IMMEDIATE")
         settled: list[Settled] = []
@@ -132,9 +132,9 @@ class Writer:
                 if connection.total_changes() != before:
                     raise RuntimeError("a job was refused after it had written") from refusal
                 settled.append(Settled(future, None, refusal))
-        point("writer.commit")
+        fault_point("writer.commit")
         connection.execute("COMMIT")
-        point("writer.committed")
+        fault_point("writer.committed")
         return settled
 
     def _usable(self) -> Connection:
@@ -181,9 +181,9 @@ class Writer:
         large = self._wal_pages >= LARGEST_WAL_PAGES
         mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if large else apsw.SQLITE_CHECKPOINT_PASSIVE
         try:
-            point("writer.checkpoint")
+            fault_point("writer.checkpoint")
             in_wal, copied = connection.wal_checkpoint(mode=mode)
-            point("writer.checkpointed")
+            fault_point("writer.checkpointed")
         except apsw.BusyError:
             in_wal, copied = self._wal_pages, 0
         except OUTAGES:
