@@ -12,7 +12,7 @@ import uvloop
 from bench.plan import BenchError, Plan
 from bench.subjects.host import weftwork
 from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.ports.outbound import Request
+from weftwork.ports.outbound import OutboundRequest
 from weftwork.protocol.net.target import OutboundPolicy
 
 
@@ -30,7 +30,7 @@ async def _compare(url: str, count: int) -> dict[str, float]:
     async with httpcore2.AsyncConnectionPool() as pool:
 
         async def guarded() -> int:
-            return (await client.fetch(Request(url))).status
+            return (await client.fetch(OutboundRequest(url))).status
 
         async def bare() -> int:
             return (await pool.request("GET", url)).status

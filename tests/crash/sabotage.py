@@ -18,7 +18,7 @@ from weftwork.cli.main import main
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.run import activity, live_run
-from weftwork.ports.storage.event_log import Created
+from weftwork.ports.storage.event_log import RunCreated
 from weftwork.protocol.wire.streams import Cursor
 
 _create = SqliteEventLog.create
@@ -27,13 +27,13 @@ _create = SqliteEventLog.create
 def hasty() -> None:
     """A run is acknowledged first and stored half a second later."""
 
-    async def create(self: SqliteEventLog, *arguments: Any) -> Created:
+    async def create(self: SqliteEventLog, *arguments: Any) -> RunCreated:
         async def later() -> None:
             await asyncio.sleep(0.5)
             await _create(self, *arguments)
 
         self.late = asyncio.create_task(later())  # type: ignore[attr-defined]
-        return Created()
+        return RunCreated()
 
     SqliteEventLog.create = create  # type: ignore[method-assign]
 
@@ -115,7 +115,7 @@ def halving() -> None:
 
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
         if record is not None:
-            await self.remember(record)
+            await self.save_record(record)
             os.kill(os.getpid(), signal.SIGKILL)
         return await _create(self, header, hidden, record, *rest)
 

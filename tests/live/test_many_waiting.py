@@ -207,6 +207,6 @@ def test_a_host_that_loads_them_at_start_is_seen(tmp_path: Path, monkeypatch: py
         page = await self.list_interrupts(mine, InterruptQuery(limit=limit))
         return [RunKey(mine, each.run_id) for each in page.interrupts] if after is None else []
 
-    monkeypatch.setattr(SqliteEventLog, "unfinished", unfinished)
+    monkeypatch.setattr(SqliteEventLog, "unfinished_runs", unfinished)
     with pytest.raises(AssertionError, match="100 runs were loaded at start"):
         waiting(tmp_path / "data", 200)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.assets import StoredAsset
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader
@@ -34,9 +34,9 @@ def digest_of(name: str) -> str:
     return sha256(name.encode()).hexdigest()
 
 
-def asset_of(partition: str, digest: str) -> Asset:
+def asset_of(partition: str, digest: str) -> StoredAsset:
     """An asset that nobody holds."""
-    return Asset(partition, digest, f"blob-{digest}", len(digest), "image/png", 0, 0)
+    return StoredAsset(partition, digest, f"blob-{digest}", len(digest), "image/png", 0, 0)
 
 
 def named_by(run_id: str, events: list[Event]) -> set[str]:

@@ -17,7 +17,7 @@ from tests.power.recording_disk import Disk
 from weftwork.adapters.sqlite import assets
 from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import Created, StoreUnavailable
+from weftwork.ports.storage.event_log import RunCreated, StoreUnavailable
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
 
@@ -126,7 +126,7 @@ class Rounds:
         *_, done = await asyncio.gather(*keeps, write, return_exceptions=True)
         if isinstance(done, BaseException):
             raise done
-        if done in (None, Created()):
+        if done in (None, RunCreated()):
             self.kept += [(self.settled, digest) for digest in named]
         return done
 

@@ -126,7 +126,7 @@ class Gated:
     async def facts(self) -> list[Fact]:
         log = self.bench.store.log
         removed: dict[int, list[tuple[str, Any]]] = {}
-        for each in await log.hidden(self.key):
+        for each in await log.hidden_values(self.key):
             removed.setdefault(each.sequence, []).append((each.pointer, msgspec.json.decode(each.value)))
         return [fact_of_event(event, removed.get(event.sequence, ())) for event in await self.bench.events(self.key)]
 
@@ -134,7 +134,7 @@ class Gated:
         """The fold of the log, or of its first events."""
         header = (await self.bench.stored(self.key)).header
         plan = await self.bench.catalog.pinned_plan(header.workflow_id, header.definition)
-        hidden = [each for each in await self.bench.store.log.hidden(self.key) if each.sequence == -1]
+        hidden = [each for each in await self.bench.store.log.hidden_values(self.key) if each.sequence == -1]
         values = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden]
         inputs = reveal(msgspec.json.decode(msgspec.json.encode(header.inputs)), values)
         return fold(plan, header, inputs, (await self.facts())[:count])

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 import weftwork
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.testing import FakeOutbound, UnexpectedRequest, respond, run_node
 
 URL = "https://api.example.com/orders"
 
 
 def fetch(outbound: FakeOutbound, url: str = URL, **more: Any) -> Any:
-    return asyncio.run(outbound.fetch(Request(url, **more)))
+    return asyncio.run(outbound.fetch(OutboundRequest(url, **more)))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_an_answer_is_what_is_shortest_to_write(answer: Any, status: int, conten
 
 
 def test_a_function_may_wait_and_a_table_tells_methods_apart() -> None:
-    async def later(request: Request) -> Any:
+    async def later(request: OutboundRequest) -> Any:
         await asyncio.sleep(0)
         return {"asked": request.url}
 

@@ -65,7 +65,7 @@ class NewChild(msgspec.Struct, frozen=True):
     plan: Plan
     inputs: dict[str, Any]
     hidden: tuple[HiddenValue, ...] = ()
-    weight: int = 0
+    input_bytes: int = 0
     """About the bytes of its inputs."""
 
     @property
@@ -140,7 +140,7 @@ class AwaitsChildren(msgspec.Struct, frozen=True):
 NodeOutcome = Completed | Failed | Suspended | AwaitsChildren
 
 
-class Asking(BaseException):
+class InterruptPending(BaseException):
     """Unwinds a node that has to wait for an answer; the run suspends it. No error, and nobody else's to catch."""
 
     def __init__(self, interrupt: Interrupt) -> None:

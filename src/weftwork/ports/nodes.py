@@ -106,7 +106,7 @@ class NodeCall(msgspec.Struct, frozen=True):
     """How many of them have not ended."""
     failed_children: int = 0
     """How many have ended, and not well."""
-    decided: SupervisorDecision | None = None
+    decision: SupervisorDecision | None = None
     """For a dispatch: the decision of the supervisor before it, or the newest of the run."""
     agent: Mapping[str, Any] | None = None
     """The AgentRef that the definition gives the node."""

@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 
-class Request(msgspec.Struct, frozen=True):
+class OutboundRequest(msgspec.Struct, frozen=True):
     """A request to be sent. Caps that are not given are the host's; larger ones than the host's do not count."""
 
     url: str
@@ -18,7 +18,7 @@ class Request(msgspec.Struct, frozen=True):
     """Whether redirects are followed, each one checked like the first address."""
 
 
-class Response(msgspec.Struct, frozen=True):
+class OutboundResponse(msgspec.Struct, frozen=True):
     """What came back, whole and within the caps."""
 
     status: int
@@ -50,7 +50,7 @@ class FetchFailed(Exception):
 class Outbound(Protocol):
     """Sends requests to public addresses only, unless the operator allowed more."""
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Raises FetchRefused or FetchFailed."""
         ...
 

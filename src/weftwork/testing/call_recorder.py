@@ -11,10 +11,10 @@ from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
     AppendLog,
-    Asking,
     Completed,
     EmitEvent,
     Failed,
+    InterruptPending,
     NewChild,
     NodeOutcome,
     NotDone,
@@ -91,7 +91,7 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
                 raise
             # Nobody hears of it any more, and to whoever looks at the log it is no error of the node.
             return Failed("process_over", "The process of the node has ended.")
-        except Asking:
+        except InterruptPending:
             raise
         except BaseException as error:
             begun.came_to, begun.raised = "failed", _told(error)
@@ -147,7 +147,7 @@ class _Watching:
             except NotDone:
                 begun.came_to = "not done"
                 raise
-            except (asyncio.CancelledError, Asking):
+            except (asyncio.CancelledError, InterruptPending):
                 raise
             except BaseException as error:
                 begun.came_to, begun.raised = "failed", _told(error)

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from weftwork.adapters.python.values import as_json
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 from weftwork.protocol.net.address import is_allowed, parse_address
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, check_request, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
@@ -16,19 +16,19 @@ from weftwork.testing.errors import UnexpectedRequest
 
 _NO_MORE: Final = object()
 
-Answers = Mapping[str, Any] | Callable[[Request], Any]
+Answers = Mapping[str, Any] | Callable[[OutboundRequest], Any]
 
 
 def respond(
     status: int = 200, *, json: Any = None, content: bytes | str = b"", headers: Mapping[str, str] | None = None
-) -> Response:
+) -> OutboundResponse:
     """An answer, written out."""
     named = {name.lower(): value for name, value in (headers or {}).items()}
     body = content.encode() if isinstance(content, str) else content
     if json is not None:
         named.setdefault("content-type", "application/json")
         body = msgspec.json.encode(as_json(json))
-    return Response(status, tuple(named.items()), body, "")
+    return OutboundResponse(status, tuple(named.items()), body, "")
 
 
 class FakeOutbound:
@@ -42,10 +42,10 @@ class FakeOutbound:
     def __init__(self, answers: Answers | None = None, *, http: bool = False, ports: tuple[int, ...] = (443,)) -> None:
         self._answers: Answers = answers if answers is not None else {}
         self._policy = OutboundPolicy(frozenset(ports), http)
-        self.requests: list[Request] = []
+        self.requests: list[OutboundRequest] = []
         self.unexpected: UnexpectedRequest | None = None
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Implements ports.outbound.Outbound."""
         try:
             sent = check_request(request.url, request.method, request.headers, request.content, self._policy)
@@ -63,8 +63,8 @@ class FakeOutbound:
 
     async def close(self) -> None: ...
 
-    async def _answered(self, sent: CheckedRequest) -> Response:
-        request = Request(sent.target.url, sent.method, sent.headers, sent.content)
+    async def _answered(self, sent: CheckedRequest) -> OutboundResponse:
+        request = OutboundRequest(sent.target.url, sent.method, sent.headers, sent.content)
         self.requests.append(request)
         try:
             found = self._answers(request) if callable(self._answers) else self._looked_up(request)
@@ -74,7 +74,7 @@ class FakeOutbound:
             self.unexpected = self.unexpected or error
             raise
 
-    def _looked_up(self, request: Request) -> Any:
+    def _looked_up(self, request: OutboundRequest) -> Any:
         table = cast("Mapping[str, Any]", self._answers)
         for name in (f"{request.method} {request.url}", request.url):
             if name in table:
@@ -92,12 +92,12 @@ def _judge(sent: CheckedRequest) -> None:
         raise OutboundRefused("The target is not a public address.")
 
 
-def _response(answer: Any, request: Request) -> Response:
+def _response(answer: Any, request: OutboundRequest) -> OutboundResponse:
     while callable(answer) or isinstance(answer, Iterator):
         answer = next(cast("Iterator[Any]", answer), _NO_MORE) if isinstance(answer, Iterator) else answer(request)
     if answer is _NO_MORE:
         raise UnexpectedRequest(f"the test has no further answer for {request.method} {request.url}")
-    if isinstance(answer, Response):
+    if isinstance(answer, OutboundResponse):
         return answer
     if isinstance(answer, BaseException):
         raise answer

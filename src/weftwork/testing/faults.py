@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from weftwork.ports.storage.event_log import Active, Created, EventLog, Recorded, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, RunCreated, ScopeTaken, SlotTaken, StoreUnavailable
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -131,10 +131,10 @@ class FaultyLog:
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
-    ) -> Created | Recorded | Active:
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         return await self._commit(first, lambda: self._log.create(header, hidden, record, exclusive, first))
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
         return await self._commit(batch, lambda: self._log.append(run, expected, batch))
 
     async def _commit(self, batch: Batch | None, write: Callable[[], Any]) -> Any:

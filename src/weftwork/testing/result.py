@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.ports.outbound import Request
+from weftwork.ports.outbound import OutboundRequest
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_author_event_type
 from weftwork.protocol.run.projection import run_snapshot
@@ -73,7 +73,7 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """All that it has asked, in this order."""
     performed: list[Performed] = []
     """Each call of the node and of its steps that really happened, in order."""
-    requests: list[Request] = []
+    requests: list[OutboundRequest] = []
     """All that left through `ctx.fetch`."""
 
     def times(self, step: str = "") -> int:
@@ -103,7 +103,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What nobody answered."""
     asked: list[Question]
     """All that it has asked, in this order."""
-    requests: list[Request]
+    requests: list[OutboundRequest]
     performed: list[Performed]
     lives: int
     """Processes that the run lived through: one more than there were crashes."""
@@ -140,7 +140,7 @@ def node_result(
     events: Iterable[RunEvent],
     asked: Iterable[Question],
     performed: Iterable[Performed],
-    requests: list[Request],
+    requests: list[OutboundRequest],
     media: Iterable[Shown] = (),
 ) -> NodeResult:
     """One node of a run, from its entry in the snapshot and the events of the log."""

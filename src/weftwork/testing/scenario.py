@@ -195,6 +195,6 @@ class Story:
         """Its whole log."""
         if self._run is None:
             # It may be there all the same, and its caller not know.
-            found = await self.world.store.log.unfinished(None, 1)
+            found = await self.world.store.log.unfinished_runs(None, 1)
             return await self.world.store.log.read(found[0], -1, 10**6) if found else []
         return await self.world.store.log.read(self._run, -1, 10**6)

@@ -20,7 +20,7 @@ from weftwork.engine.media.assets import Assets
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
-from weftwork.ports.outbound import Request, Response
+from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
@@ -147,7 +147,7 @@ class _LivingOutbound:
         self._living = living
         self._outbound = outbound
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         self._living.check()
         return await self._outbound.fetch(request)
 

@@ -10,7 +10,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProviders
 from weftwork.ports.outbound import Outbound
-from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.assets import AssetIndex
 from weftwork.protocol.media.asset_headers import ResourcePolicy
 from weftwork.settings import Settings
 from weftwork.wiring.blob_store import host_blobs
@@ -19,7 +19,7 @@ from weftwork.wiring.blob_store import host_blobs
 class HostMedia:
     """`blobs` is opened and closed with the store. Raises SettingsError for bytes that cannot be kept anywhere."""
 
-    def __init__(self, settings: Settings, rows: AssetRows, signer: Signer, clock: Clock, ids: Ids) -> None:
+    def __init__(self, settings: Settings, rows: AssetIndex, signer: Signer, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._limits = settings.limits()
         self._reach: ResourcePolicy = settings.media_reach

@@ -12,7 +12,7 @@ from weftwork.engine.api.retention import Retention
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.media.asset_sweep import MAX_PER_CALL, AssetSweep, SweepResult
 from weftwork.engine.signer import Signer
-from weftwork.ports.storage.assets import Usage
+from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.blobs import Blobs
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire.v1.routes import SCOPES
@@ -30,7 +30,7 @@ class ClosedSweep:
         self._settings = settings
         self._blobs: Blobs | None = None
 
-    async def count(self) -> Usage:
+    async def count(self) -> AssetUsage:
         return await (await self._sweep()).count()
 
     async def prune(self, limit: int = MAX_PER_CALL) -> SweepResult:

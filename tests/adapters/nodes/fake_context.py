@@ -12,7 +12,7 @@ from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.builtin import BUILTIN
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
-from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, Failed, NewChild, NodeOutcome
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, InterruptPending, NewChild, NodeOutcome
 from weftwork.ports.nodes import Arrival, Emission, InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
@@ -162,7 +162,7 @@ class Context(Unused):
         if instead is not UNSET:
             return Resolution(instead)
         if interrupt.key not in self.resolved:
-            raise Asking(interrupt)
+            raise InterruptPending(interrupt)
         return self.resolved[interrupt.key]
 
     async def child(

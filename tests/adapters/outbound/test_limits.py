@@ -8,7 +8,7 @@ import pytest
 
 from tests.adapters.outbound.peer import OPEN, Heard, Names, listening, run, sending
 from weftwork.adapters.outbound import exchange
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 
 MOST = 100_000
 
@@ -28,7 +28,7 @@ def fetched(raw: bytes, **members: object) -> bytes:
     async def work() -> bytes:
         async with listening() as peer, sending(OPEN, max_bytes=MOST) as client:
             peer.answer = raw
-            return (await client.fetch(Request(f"http://127.0.0.1:{peer.port}/", **members))).content  # type: ignore[arg-type]
+            return (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", **members))).content  # type: ignore[arg-type]
 
     return run(work)
 
@@ -162,7 +162,7 @@ def test_the_whole_exchange_has_its_time(reply: object) -> None:
             for timeout_ms in (0, 200, 60_000):
                 limit = 200 if timeout_ms == 200 else 300
                 with pytest.raises(FetchFailed, match=f"within {limit} ms") as failed:
-                    await client.fetch(Request(f"http://127.0.0.1:{peer.port}/", timeout_ms=timeout_ms))
+                    await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", timeout_ms=timeout_ms))
                 assert failed.value.sent is True
 
     run(work)
@@ -177,7 +177,7 @@ def test_a_slow_name_server_counts_too() -> None:
     async def work() -> None:
         async with sending(OPEN, Slow(), timeout_ms=100) as client:
             with pytest.raises(FetchFailed, match="within 100 ms") as failed:
-                await client.fetch(Request("http://api.test/"))
+                await client.fetch(OutboundRequest("http://api.test/"))
             assert failed.value.sent is False
 
     run(work)
@@ -196,7 +196,7 @@ def test_nobody_listening_is_a_failure_that_sent_nothing() -> None:
             port = peer.port
         async with sending(OPEN) as client:
             with pytest.raises(FetchFailed, match="No connection") as failed:
-                await client.fetch(Request(f"http://127.0.0.1:{port}/"))
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{port}/"))
             assert failed.value.sent is False
 
     run(work)
@@ -207,7 +207,7 @@ def test_a_closed_client_sends_nothing() -> None:
         async with listening() as peer, sending(OPEN) as client:
             await client.close()
             with pytest.raises(FetchFailed) as failed:
-                await client.fetch(Request(f"http://127.0.0.1:{peer.port}/"))
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))
             assert (failed.value.sent, peer.connections) == (False, 0)
 
     run(work)
@@ -217,7 +217,7 @@ def test_a_request_that_is_cancelled_lets_its_connection_go() -> None:
     async def work() -> None:
         async with listening() as peer, sending(OPEN) as client:
             peer.answer = stall
-            task = asyncio.create_task(client.fetch(Request(f"http://127.0.0.1:{peer.port}/")))
+            task = asyncio.create_task(client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/")))
             while not peer.heard:
                 await asyncio.sleep(0.001)
             task.cancel()

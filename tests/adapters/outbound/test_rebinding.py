@@ -6,7 +6,7 @@ import pytest
 from tests.adapters.outbound.peer import INSIDE, OPEN, PUBLIC, Names, listening, run, sending, two_sided
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.response import Progress
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net.target import OutboundPolicy
 
 BOTH = (PUBLIC, INSIDE)
@@ -25,9 +25,9 @@ def test_a_name_that_moves_inside_is_not_followed(inside: str, monkeypatch: pyte
     async def work() -> None:
         async with listening(*BOTH) as peer, sending(lenient(peer.port), guard=two_sided(names, monkeypatch)) as client:
             url = f"http://moving.test:{peer.port}/"
-            assert (await client.fetch(Request(url))).content == b"ok"
+            assert (await client.fetch(OutboundRequest(url))).content == b"ok"
             with pytest.raises(FetchRefused) as refused:
-                await client.fetch(Request(url))
+                await client.fetch(OutboundRequest(url))
             assert refused.value.blocked == "ssrf"
             assert (peer.connections, len(names.asked)) == (1, 2)
 
@@ -67,7 +67,7 @@ def test_one_inside_address_is_enough(answer: list[str], monkeypatch: pytest.Mon
     async def work() -> None:
         async with listening(*BOTH) as peer, sending(lenient(peer.port), guard=two_sided(names, monkeypatch)) as client:
             with pytest.raises(FetchRefused):
-                await client.fetch(Request(f"http://mixed.test:{peer.port}/"))
+                await client.fetch(OutboundRequest(f"http://mixed.test:{peer.port}/"))
             assert peer.connections == 0
 
     run(work)
@@ -91,7 +91,7 @@ def test_a_name_without_address_is_a_failure_that_sent_nothing(host: str, answer
     async def work() -> None:
         async with sending(OPEN, names) as client:
             with pytest.raises(FetchFailed, match="The name of the host") as failed:
-                await client.fetch(Request(f"http://{host}/"))
+                await client.fetch(OutboundRequest(f"http://{host}/"))
             assert failed.value.sent is False
 
     run(work)
@@ -102,7 +102,7 @@ def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: pytest.
 
     async def work() -> None:
         async with listening() as peer, sending(OPEN, names) as client:
-            assert (await client.fetch(Request(f"http://several.test:{peer.port}/"))).status == 200
+            assert (await client.fetch(OutboundRequest(f"http://several.test:{peer.port}/"))).status == 200
             assert peer.connections == 1
 
     run(work)
@@ -123,7 +123,7 @@ def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> No
     async def work() -> None:
         async with listening(*BOTH) as peer, sending(lenient(peer.port), guard=two_sided(names, monkeypatch)) as client:
             with pytest.raises(FetchRefused):
-                await client.fetch(Request(f"http://api.test:{peer.port}/"))
+                await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
             assert peer.heard == []
 
     run(work)

@@ -17,7 +17,7 @@ from tests.adapters.outbound.peer import (
 )
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.guard import Guard
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net.address import Address, parse_address
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused, parse_target
@@ -130,12 +130,12 @@ def test_three_redirects_are_followed_and_no_fourth() -> None:
         async with listening() as peer, sending(OPEN) as client:
             route(peer, {f"/{left}": moved(f"/{left - 1}") for left in range(1, MAX_REDIRECTS + 2)})
             base = f"http://127.0.0.1:{peer.port}"
-            response = await client.fetch(Request(f"{base}/{MAX_REDIRECTS}"))
+            response = await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS}"))
             assert (response.content, response.url) == (b"ok", f"{base}/0")
             with pytest.raises(FetchFailed, match="more than 3 redirects") as failed:
-                await client.fetch(Request(f"{base}/{MAX_REDIRECTS + 1}"))
+                await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS + 1}"))
             assert failed.value.sent is True
-            unfollowed = await client.fetch(Request(f"{base}/1", redirects=False))
+            unfollowed = await client.fetch(OutboundRequest(f"{base}/1", redirects=False))
             assert (unfollowed.status, unfollowed.content) == (302, b"gone")
 
     run(work)
@@ -154,7 +154,7 @@ def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pyte
             async with sending(policy, guard=two_sided(names, monkeypatch)) as client:
                 route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
                 with pytest.raises(FetchRefused):
-                    await client.fetch(Request(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
+                    await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
                 assert (peer.connections, len(peer.heard)) == (1, 1)
 
     run(work)
@@ -180,8 +180,8 @@ def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
         async with listening() as peer, sending(OPEN) as client:
             route(peer, {"/": moved(place), "/bad": moved("/x").replace(b"/x", b"/\xff")})
             base = f"http://127.0.0.1:{peer.port}"
-            assert (await client.fetch(Request(f"{base}/"))).url == base + path.decode()
-            assert (await client.fetch(Request(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
+            assert (await client.fetch(OutboundRequest(f"{base}/"))).url == base + path.decode()
+            assert (await client.fetch(OutboundRequest(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
 
     run(work)
 
@@ -190,7 +190,7 @@ def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
     async def work() -> None:
         async with listening() as first, listening() as second, sending(OPEN) as client:
             first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
-            sent = Request(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
+            sent = OutboundRequest(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
             assert (await client.fetch(sent)).status == 200
             assert b"secret" not in "\r\n".join(second.heard[0].lines).encode()
             assert (second.heard[0].method, second.heard[0].body) == ("POST", b"{}")

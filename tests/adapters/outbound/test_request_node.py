@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.outbound.peer import OPEN, Peer, listening, run, sending
 from tests.adapters.outbound.request_node import Context, call, request_node
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 
 
 class Client:
@@ -17,9 +17,9 @@ class Client:
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
-        self.sent: list[Request] = []
+        self.sent: list[OutboundRequest] = []
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         self.sent.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -29,8 +29,8 @@ class Client:
     async def close(self) -> None: ...
 
 
-def answered(status: int = 200, body: bytes = b"", kind: str = "text/plain") -> Response:
-    return Response(status, (("Content-Type", kind), ("X-A", "1"), ("x-a", "2")), body, "https://api.test/end")
+def answered(status: int = 200, body: bytes = b"", kind: str = "text/plain") -> OutboundResponse:
+    return OutboundResponse(status, (("Content-Type", kind), ("X-A", "1"), ("x-a", "2")), body, "https://api.test/end")
 
 
 def outcome(config: dict[str, Any], client: Any, context: Context | None = None, **inputs: Any) -> Any:
@@ -38,7 +38,7 @@ def outcome(config: dict[str, Any], client: Any, context: Context | None = None,
     return run(lambda: request_node(client).run(given, context or Context()))
 
 
-def only(client: Client) -> Request:
+def only(client: Client) -> OutboundRequest:
     (request,) = client.sent
     return request
 
@@ -187,7 +187,7 @@ def test_what_failed_and_what_may_be_sent_again(
     failed = outcome(config, client, context)
     assert isinstance(failed, Failed)
     assert (failed.code, failed.retryable) == (code, retryable)
-    if isinstance(answer, Response):
+    if isinstance(answer, OutboundResponse):
         assert failed.details == {"status": answer.status}
     second = outcome(config, client, context)
     assert len(client.sent) == 1 + again

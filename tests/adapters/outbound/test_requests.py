@@ -9,7 +9,7 @@ import pytest
 
 from tests.adapters.outbound.peer import OPEN, Peer, listening, run, sending
 from weftwork.adapters.outbound.client import AT_ONCE
-from weftwork.ports.outbound import FetchRefused, Request
+from weftwork.ports.outbound import FetchRefused, OutboundRequest
 from weftwork.protocol.net import outbound
 from weftwork.protocol.net.outbound import METHODS, check_request
 from weftwork.protocol.net.target import OutboundRefused
@@ -18,7 +18,7 @@ from weftwork.protocol.net.target import OutboundRefused
 def sent(method: str = "GET", content: bytes = b"", *headers: tuple[str, str]) -> Peer:
     async def work() -> Peer:
         async with listening() as peer, sending(OPEN) as client:
-            await client.fetch(Request(f"http://127.0.0.1:{peer.port}/a?b=c#d", method, headers, content))
+            await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/a?b=c#d", method, headers, content))
             return peer
 
     return run(work)
@@ -87,7 +87,7 @@ def test_a_header_that_steers_the_connection_is_refused(header: tuple[str, str])
     async def work() -> None:
         async with listening() as peer, sending(OPEN) as client:
             with pytest.raises(FetchRefused) as refused:
-                await client.fetch(Request(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
             assert refused.value.blocked == ("upgrade" if header in UPGRADES else "ssrf")
             assert peer.connections == 0
 
@@ -120,7 +120,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
                 monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
             monkeypatch.setenv("NO_PROXY", "")
             async with sending(OPEN) as client:
-                assert (await client.fetch(Request(f"http://127.0.0.1:{peer.port}/"))).status == 200
+                assert (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))).status == 200
             assert (proxy.connections, peer.connections) == (0, 1)
 
     run(work)
@@ -164,7 +164,7 @@ def test_a_crowd_waits_for_its_turn() -> None:
 
             peer.answer = answer
             url = f"http://127.0.0.1:{peer.port}/"
-            every = [asyncio.create_task(client.fetch(Request(url))) for _ in range(AT_ONCE + 20)]
+            every = [asyncio.create_task(client.fetch(OutboundRequest(url))) for _ in range(AT_ONCE + 20)]
             while len(peer.heard) < AT_ONCE:
                 await asyncio.sleep(0.005)
             go.set()

@@ -12,7 +12,7 @@ from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.resolver import SystemResolver
 from weftwork.ports.node_outcome import Failed
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net.target import OutboundPolicy
 
 Sink = Callable[[str], Awaitable[str]]
@@ -43,7 +43,7 @@ def test_the_client_reaches_no_trap() -> None:
 
             async def sink(url: str) -> str:
                 try:
-                    await client.fetch(Request(url))
+                    await client.fetch(OutboundRequest(url))
                 except FetchRefused as refused:
                     return refused.blocked
                 except FetchFailed as failed:
@@ -108,7 +108,7 @@ def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch
             careless = Guard(SystemResolver(), judge=lambda address, private: True)
             async with sending(lenient(trap.port), guard=careless) as client:
                 for host in LOOPBACK:
-                    response = await client.fetch(Request(f"http://{host}:{trap.port}/"))
+                    response = await client.fetch(OutboundRequest(f"http://{host}:{trap.port}/"))
                     assert response.content == b"ok", host
                 assert trap.connections == len(LOOPBACK)
 
@@ -121,7 +121,7 @@ def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
             strict = Guard(SystemResolver(), judge=lambda address, private: True)
             async with sending(lenient(trap.port), guard=strict) as client:
                 with pytest.raises(FetchRefused):
-                    await client.fetch(Request(f"http://127.0.0.1:{trap.port}/"))
+                    await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
             assert trap.connections == 0
 
     run(work)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.outbound.peer import AUTHORITY, OPEN, Names, listening, run, sending
 from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.ports.outbound import FetchFailed, Request
+from weftwork.ports.outbound import FetchFailed, OutboundRequest
 
 NAMES = {"api_test": [["127.0.0.1"]], "a_wild_test": [["127.0.0.1"]], "other_test": [["127.0.0.1"]]}
 
@@ -24,7 +24,7 @@ def test_a_certificate_for_the_name_is_good(host: str) -> None:
         names = Names(**NAMES)
         names.table["127.0.0.1"] = [["127.0.0.1"]]
         async with listening(tls=True) as peer, sending(OPEN, names) as client:
-            response = await client.fetch(Request(f"https://{host}:{peer.port}/x"))
+            response = await client.fetch(OutboundRequest(f"https://{host}:{peer.port}/x"))
             asked = host.lower().removesuffix(".")
             assert (response.content, response.url) == (b"ok", f"https://{asked}:{peer.port}/x")
             assert peer.heard[0].headers["host"] == f"{asked}:{peer.port}"
@@ -35,7 +35,7 @@ def test_a_certificate_for_the_name_is_good(host: str) -> None:
 
 async def refused(client: GuardedClient, url: str) -> None:
     with pytest.raises(FetchFailed, match="certificate") as failed:
-        await client.fetch(Request(url))
+        await client.fetch(OutboundRequest(url))
     assert failed.value.sent is False
 
 
@@ -89,7 +89,7 @@ def test_a_handshake_that_does_not_end_has_sent_nothing_and_is_let_go() -> None:
         port = server.sockets[0].getsockname()[1]
         async with server, sending(OPEN, Names(**NAMES)) as client:
             with pytest.raises(FetchFailed, match="within 200 ms") as failed:
-                await client.fetch(Request(f"https://api.test:{port}/", timeout_ms=200))
+                await client.fetch(OutboundRequest(f"https://api.test:{port}/", timeout_ms=200))
             assert failed.value.sent is False
             await closed.wait()
 
@@ -101,7 +101,7 @@ def test_plain_http_to_a_tls_port_is_a_failure() -> None:
     async def work() -> None:
         async with listening(tls=True) as peer, sending(OPEN, Names(**NAMES)) as client:
             with pytest.raises(FetchFailed) as failed:
-                await client.fetch(Request(f"http://api.test:{peer.port}/"))
+                await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
             assert failed.value.sent is True
 
     run(work)

@@ -10,9 +10,9 @@ from weftwork.adapters.python.node_runner import waiting_node
 from weftwork.adapters.python.threads import Threads
 from weftwork.ports.node_outcome import (
     AppendLog,
-    Asking,
     EmitEvent,
     Failed,
+    InterruptPending,
     NewChild,
     NodeOutcome,
     StepFailed,
@@ -61,7 +61,7 @@ class Stage:
         call = NodeCall("run-1", node_id, given, config, scope, visit=visit, attempt=self.attempt)
         try:
             return await waiting_node(node, self.tools).run(call, cast("NodeContext", self))
-        except Asking as asking:
+        except InterruptPending as asking:
             return Suspended(asking.interrupt)
 
     def run(self, function: Any, **given: Any) -> NodeOutcome:
@@ -94,7 +94,7 @@ class Stage:
             self.passed.append(interrupt)
             return Resolution()
         if interrupt.key not in self.answers:
-            raise Asking(interrupt)
+            raise InterruptPending(interrupt)
         found = self.answers[interrupt.key]
         return found if isinstance(found, Resolution) else Resolution(found)
 

@@ -18,14 +18,14 @@ from weftwork.adapters.python.errors import Abandoned
 from weftwork.adapters.python.plain_context import PlainContext
 from weftwork.adapters.python.threads import Threads
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.ports.outbound import Request, Response
+from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
 BOUND = 10.0
 
 
 class Out:
-    async def fetch(self, request: Request) -> Response:
-        return Response(200, (), b"1", request.url)
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
+        return OutboundResponse(200, (), b"1", request.url)
 
     async def close(self) -> None: ...
 

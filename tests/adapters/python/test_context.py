@@ -9,7 +9,7 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 
 
 @weftwork.node("acme.tell")
@@ -101,11 +101,11 @@ def test_a_version_is_pinned_by_the_first_who_asks() -> None:
 class Out:
     """A way out that answers from a list."""
 
-    def __init__(self, *answers: Response | Exception) -> None:
+    def __init__(self, *answers: OutboundResponse | Exception) -> None:
         self.answers = [*answers]
-        self.sent: list[Request] = []
+        self.sent: list[OutboundRequest] = []
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         self.sent.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -123,12 +123,12 @@ def test_a_request_and_its_answer() -> None:
         )
         return [found.status, found.headers, found.json(), found.text, found.url]
 
-    out = Out(Response(200, (("A", "1"), ("a", "2")), b'{"b":1}', "https://example.com/x"))
+    out = Out(OutboundResponse(200, (("A", "1"), ("a", "2")), b'{"b":1}', "https://example.com/x"))
     assert Stage(outbound=out).run(fetch) == Completed(
         {"output": [200, {"a": "1, 2"}, {"b": 1}, '{"b":1}', "https://example.com/x"]}
     )
     headers = (("x-a", "b"), ("content-type", "application/json"))
-    assert out.sent == [Request("https://example.com/", "POST", headers, b'{"a":[1]}', 1500)]
+    assert out.sent == [OutboundRequest("https://example.com/", "POST", headers, b'{"a":[1]}', 1500)]
 
 
 @weftwork.node("acme.get")

@@ -11,14 +11,14 @@ import weftwork
 from tests.adapters.python.fake_node_host import Stage
 from weftwork.adapters.python.threads import Threads
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
-from weftwork.ports.outbound import Request, Response
+from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
 BOUND = 10.0
 
 
 class Out:
-    async def fetch(self, request: Request) -> Response:
-        return Response(200, (), b"1", request.url)
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
+        return OutboundResponse(200, (), b"1", request.url)
 
     async def close(self) -> None: ...
 

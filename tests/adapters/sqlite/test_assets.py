@@ -14,7 +14,7 @@ from weftwork.adapters.sqlite import assets, transactions
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import Heads
-from weftwork.ports.storage.assets import AssetPlace, AssetQuery
+from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.asset_references import kept, name_it
 from weftwork.testing.storage.assets import EVER, asset, digest
@@ -82,7 +82,7 @@ def named(connection: Any) -> None:
     transactions.append(Heads(), LONG, 0, given, (), connection)
 
 
-GONE = AssetPlace(NOW, digest("nobody"))
+GONE = AssetCursor(NOW, digest("nobody"))
 KEYS = (asset("live-3").key, asset("gone-1").key, "nobody")
 WRITES: dict[str, Callable[[Any], Any]] = {
     "keep": writing(lambda connection: assets._keep(asset("new"), 10**9, connection)),
@@ -96,7 +96,7 @@ WRITES: dict[str, Callable[[Any], Any]] = {
 READS: dict[str, Callable[[Any], Any]] = {
     "find": lambda connection: assets._find(ACME, digest("common"), connection),
     "page": lambda connection: assets._page(ACME, AssetQuery(limit=10), connection),
-    "page behind": lambda connection: assets._page(ACME, AssetQuery(after=asset("long-9").place, limit=5), connection),
+    "page behind": lambda connection: assets._page(ACME, AssetQuery(after=asset("long-9").cursor, limit=5), connection),
     "page behind what is gone": lambda connection: assets._page(ACME, AssetQuery(after=GONE, limit=5), connection),
     "page behind all": lambda connection: assets._page(ACME, AssetQuery(after=replace(GONE, created_at=0)), connection),
     "page of a run": lambda connection: assets._page(ACME, AssetQuery("long", limit=5), connection),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.adapters.sqlite.test_model import PARTITIONS, RUN_IDS, Pair
 from tests.harness.definitions import examples
 from weftwork.adapters.sqlite import assets, transactions
-from weftwork.ports.storage.assets import AssetPlace, AssetQuery
+from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey, Status
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.children import child
@@ -118,10 +118,10 @@ class Assets(Pair):
     @rule(
         partition=PARTITIONS,
         run_id=st.none() | RUN_IDS,
-        after=st.none() | st.builds(AssetPlace, INSTANTS, NAMES.map(digest)),
+        after=st.none() | st.builds(AssetCursor, INSTANTS, NAMES.map(digest)),
         limit=st.integers(0, 4),
     )
-    def page(self, partition: str, run_id: str | None, after: AssetPlace | None, limit: int) -> None:
+    def page(self, partition: str, run_id: str | None, after: AssetCursor | None, limit: int) -> None:
         self.ask("page", partition, AssetQuery(run_id, after, limit))
 
     @invariant()
@@ -171,7 +171,7 @@ def short_life() -> None:
             machine.delete(ACME, run_id)
             machine.doom(NOW + 9, 10)
         machine.keep(ACME, "n3", 5, NOW + 1, NOW, 0)
-        machine.page(ACME, None, AssetPlace(NOW + 1, digest("n0")), 4)
+        machine.page(ACME, None, AssetCursor(NOW + 1, digest("n0")), 4)
         machine.stores_agree()
     finally:
         machine.teardown()

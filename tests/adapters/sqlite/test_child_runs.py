@@ -14,7 +14,7 @@ from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transac
 from weftwork.adapters.sqlite.database.connection import migrate, open_writer, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import Head, Heads
-from weftwork.ports.storage.event_log import Instruction, News, RunQuery
+from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult, RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey
@@ -25,7 +25,7 @@ from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run,
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
-TOLD = News(PARENT, ChildResult(CHILD.run_id, "node-1", CHILD.run_id, 0, "running"))
+TOLD = PendingChildResult(PARENT, ChildResult(CHILD.run_id, "node-1", CHILD.run_id, 0, "running"))
 
 
 def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
@@ -46,7 +46,7 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "spawn": writing(PARENT, 0, replace(batch(PARENT, 0), spawns=(child(PARENT, "new"),))),
     "order": writing(PARENT, 0, replace(batch(PARENT, 0), orders=(CancelRequest(CHILD.run_id, "why"),))),
     "cascade": writing(PARENT, 0, replace(batch(PARENT, 0, status="cancelled"), cascade=CascadeCancel("why"))),
-    "tell": writing(CHILD, 0, replace(batch(CHILD, 0), tells=TOLD.told)),
+    "tell": writing(CHILD, 0, replace(batch(CHILD, 0), tells=TOLD.result)),
     "end of a child": writing(CHILD, 0, batch(CHILD, 0, status="completed")),
     "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
 }
@@ -253,9 +253,9 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
 
     async def check(store: SqliteStore) -> None:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
-        assert await store.log.unfinished(None, 10) == runs[:1]
+        assert await store.log.unfinished_runs(None, 10) == runs[:1]
         for run in runs:
-            assert (await store.log.children(run, None, 10), await store.log.descendants(run)) == ([], 0)
+            assert (await store.log.children(run, None, 10), await store.log.count_descendants(run)) == ([], 0)
         assert (await store.log.news(None, 10), await store.log.instructions(None, 10)) == ([], [])
         assert await store.log.delete(runs[2], NOW) is True
         for parent in runs[:2]:
@@ -264,7 +264,7 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
             assert await store.log.news(None, 10) == [told]
             last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None
-            assert await store.log.instructions(None, 10) == [Instruction(born, parent.run_id, "why")]
+            assert await store.log.instructions(None, 10) == [PendingCancelRequest(born, parent.run_id, "why")]
             assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None
             assert (await store.log.news(None, 10), await store.log.instructions(None, 10)) == ([], [])
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import Instruction, News
+from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import Batch, CancelRequest
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.child_messages import telling
@@ -76,8 +76,8 @@ def check_left(path: Path, told: dict[str, int]) -> None:
     """Each parent stands at one of its appends, told ones included, with the children and orders of these."""
 
     async def check(store: SqliteStore) -> None:
-        news: list[News] = []
-        ordered: list[Instruction] = []
+        news: list[PendingChildResult] = []
+        ordered: list[PendingCancelRequest] = []
         for parent in PARENTS:
             found = await store.log.projection(parent)
             assert found is not None
@@ -86,14 +86,14 @@ def check_left(path: Path, told: dict[str, int]) -> None:
             runs = [born(parent, number) for number in range(last + 1)]
             children = await store.log.children(parent, None, 1000)
             assert [each.header.key for each in children] == runs
-            assert await store.log.descendants(parent) == last + 1
-            ordered += [Instruction(run, parent.run_id, "why") for run in runs[:-1]]
+            assert await store.log.count_descendants(parent) == last + 1
+            ordered += [PendingCancelRequest(run, parent.run_id, "why") for run in runs[:-1]]
             for each in children:
                 said = each.projection.last_sequence
                 given = telling(each.header.key, said - 1).child_result
                 if said >= 0:
                     assert given is not None
-                    news.append(News(parent, given))
+                    news.append(PendingChildResult(parent, given))
         assert sorted(await store.log.news(None, 1000), key=repr) == sorted(news, key=repr)
         assert sorted(await store.log.instructions(None, 1000), key=repr) == sorted(ordered, key=repr)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.test_model import Pair
 from weftwork.adapters.sqlite import child_runs, transactions
-from weftwork.ports.storage.event_log import News, RunQuery
+from weftwork.ports.storage.event_log import PendingChildResult, RunQuery
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.testing.storage.children import child
@@ -79,11 +79,14 @@ class Families(Pair):
         self.both("append", run, expected, given)
 
     def hear(self) -> None:
-        kept: list[News] = self.both("news", None, 100)
+        kept: list[PendingChildResult] = self.both("news", None, 100)
         if kept:
             one = self.chance.choice(kept)
-            told = replace(one.told, sequence=one.told.sequence - self.often())
-            self.both("hear", (News(replace(one.parent, partition=OTHER) if self.seldom() else one.parent, told),))
+            told = replace(one.result, sequence=one.result.sequence - self.often())
+            self.both(
+                "hear",
+                (PendingChildResult(replace(one.parent, partition=OTHER) if self.seldom() else one.parent, told),),
+            )
 
     def drop(self) -> None:
         self.both("delete", self.some(ended=True).key, NOW)
@@ -98,7 +101,11 @@ class Families(Pair):
         after = self.some().key.run_id if self.often() else after
         self.both("instructions", None if after is None else RunKey(parent.partition, after), limit)
         self.both("children", parent, after, limit)
-        self.both("news", None if after is None else News(parent, ChildResult(after, "n", "k", 0, "running")), limit)
+        self.both(
+            "news",
+            None if after is None else PendingChildResult(parent, ChildResult(after, "n", "k", 0, "running")),
+            limit,
+        )
         statuses = tuple(self.chance.sample(STATUSES, 2)) if self.often() else ()
         self.both("list_runs", parent.partition, RunQuery(statuses, parent=parent.run_id, before=after, limit=limit))
 

@@ -22,7 +22,7 @@ from weftwork.adapters.sqlite import (
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import Heads
-from weftwork.ports.storage.assets import Usage
+from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.protocol.run.projection import StateRow, StoredRun
@@ -151,7 +151,7 @@ def unclamped(least: int, value: int) -> int:
         (assets, "LOOSE", assets.LOOSE.replace("LIMIT", "DESC LIMIT"), "what_nobody_needs_is_doomed"),
         (assets, "IDLE", assets.IDLE.replace("refs = 0 AND", ""), "what_a_run_names_stays"),
         (assets, "_HOLD", "SELECT ?, ?", "equal_bytes_are_kept_once"),
-        (assets, "_usage", lambda *_: Usage(0, 0), "many_at_once_do_not_exceed_the_quota"),
+        (assets, "_usage", lambda *_: AssetUsage(0, 0), "many_at_once_do_not_exceed_the_quota"),
         (assets, "_hold", lambda *_: None, "equal_bytes_are_kept_once"),
         (assets, "_DOOM", "SELECT ?", "a_doomed_key_is_known_until_it_is_buried"),
         (assets, "_BURY", "SELECT ?", "a_doomed_key_is_known_until_it_is_buried"),

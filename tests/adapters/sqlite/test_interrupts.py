@@ -197,8 +197,8 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
 
     async def check(store: SqliteStore) -> None:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
-        assert await store.log.unfinished(None, 10) == [runs[0], runs[2]]
-        assert (await store.log.next_wake(), await store.log.due(2**60, 10)) == (None, [])
+        assert await store.log.unfinished_runs(None, 10) == [runs[0], runs[2]]
+        assert (await store.log.next_wake(), await store.log.due_runs(2**60, 10)) == (None, [])
         page = await store.log.list_interrupts(ACME, InterruptQuery())
         assert [(each.run_id, each.workflow_id, each.interrupt_id) for each in page.interrupts] == [
             ("run-1", "greet", "i1")
@@ -211,8 +211,8 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         touched = replace(touched, projection=replace(touched.projection, parked=True, wake_at=NOW))
         assert await store.log.append(runs[0], 0, touched) is None
         assert await walk(store) == [shown(runs[0], interrupt("i1"))]
-        assert await store.log.unfinished(None, 10) == [runs[2]]
-        assert await store.log.due(NOW, 10) == [runs[0]]
+        assert await store.log.unfinished_runs(None, 10) == [runs[2]]
+        assert await store.log.due_runs(NOW, 10) == [runs[0]]
         assert await store.signing.all() == []
 
     prove(SqliteStore(path), check)

@@ -84,10 +84,10 @@ def check_left(path: Path, told: dict[str, int]) -> None:
                     waking_at.append((NOW + last, run))
         assert sorted(await walk(store), key=repr) == sorted(open_now, key=repr)
         waking_at.sort(key=lambda each: each[0])
-        assert await store.log.due(NOW + 1000, 10) == [run for _, run in waking_at]
+        assert await store.log.due_runs(NOW + 1000, 10) == [run for _, run in waking_at]
         assert await store.log.next_wake() == (waking_at[0][0] if waking_at else None)
         awake = [run for run in RUNS if run not in {parked for _, parked in waking_at}]
-        assert await store.log.unfinished(None, 10) == awake
+        assert await store.log.unfinished_runs(None, 10) == awake
 
     prove(SqliteStore(path), check)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import Created, InterruptQuery, RunQuery
+from weftwork.ports.storage.event_log import InterruptQuery, RunCreated, RunQuery
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
@@ -262,7 +262,7 @@ def test_a_number_that_is_given_out_again_is_seen(monkeypatch: pytest.MonkeyPatc
         twins.both("create", header())
         twins.both("append", run, -1, batch(run, -1, 9, "completed"))
         assert twins.both("delete", run, NOW) is True
-        assert twins.both("create", header("run-b")) == Created()
+        assert twins.both("create", header("run-b")) == RunCreated()
         with pytest.raises(AssertionError):
             twins.both("read", header("run-b").key, -1, 10)
     finally:
@@ -274,7 +274,7 @@ def test_a_store_that_answers_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch)
     twins = Twins()
     twins.begin()
     try:
-        assert twins.both("create", header()) == Created()
+        assert twins.both("create", header()) == RunCreated()
         monkeypatch.setattr(transactions, "is_conflict", lambda *_: False)
         with pytest.raises(AssertionError):
             twins.both("append", header().key, 3, batch(header().key, 3))

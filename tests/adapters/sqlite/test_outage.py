@@ -16,12 +16,12 @@ from tests.power.recording_disk import QUICK_FOLDER, Disk, open_disk
 from weftwork.adapters.sqlite.database import connection as connection_module
 from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.api_keys import KeyRow
-from weftwork.ports.storage.event_log import Created, RunQuery, StoreUnavailable
+from weftwork.ports.storage.api_keys import ApiKeyRow
+from weftwork.ports.storage.event_log import RunCreated, RunQuery, StoreUnavailable
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised, record, state_of
 
-KEY = KeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
+KEY = ApiKeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
 
 OUTSIDER = """
 import sqlite3, sys
@@ -59,7 +59,7 @@ def test_a_failed_commit_leaves_nothing(
         given = batch(run, 0, 3, rows=(StateRow("node", "n", b"1"),), record=record())
         assert await refused(store.log.append(run, 0, given))
         assert await refused(store.log.create(header("run-b")))
-        assert await refused(store.log.remember(record("slot-2")))
+        assert await refused(store.log.save_record(record("slot-2")))
         assert await refused(store.log.sweep(NOW))
         assert await refused(store.definitions.put("d1", b""))
         assert await refused(store.keys.put(KEY))
@@ -69,11 +69,11 @@ def test_a_failed_commit_leaves_nothing(
         await store.log.check_ready()
         assert await state_of(store, run) == before
         for slot in ("slot-1", "slot-2"):
-            assert await store.log.recall(ACME, slot, 0) is None
+            assert await store.log.find_record(ACME, slot, 0) is None
         assert await store.definitions.get("d1") is None
         assert await store.keys.all() == []
         assert await store.log.append(run, 0, given) is None
-        assert await store.log.create(header("run-b")) == Created()
+        assert await store.log.create(header("run-b")) == RunCreated()
 
     with_store(tmp_path / "store.db", scenario, disk)
     check_integrity(tmp_path / "store.db")
@@ -135,9 +135,9 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
             disk.mend()
             page = await store.log.list_runs(ACME, RunQuery())
             assert [run.header.run_id for run in page.runs] == done[::-1]
-            slots = [await store.log.recall(ACME, f"slot-{number}", 0) is not None for number in range(6)]
+            slots = [await store.log.find_record(ACME, f"slot-{number}", 0) is not None for number in range(6)]
             assert slots == [f"run-{number}" in done for number in range(6)]
-            assert await store.log.create(header("last")) == Created()
+            assert await store.log.create(header("last")) == RunCreated()
 
         with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder:
             with_store(Path(folder) / "store.db", scenario, disk)

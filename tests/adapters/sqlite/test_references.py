@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from weftwork.adapters.sqlite import event_log, retention, transactions
 from weftwork.adapters.sqlite.database.connection import migrate, open_reader, open_writer, shipped
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.assets import AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, QuotaReached
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.asset_references import (
     an_asset_stays_until_the_last_run_is_gone,
@@ -135,7 +135,7 @@ def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path
         assert (await store.assets.doom(NOW, 10)).count == 2
         again = asset("c")
         await store.assets.keep(again)
-        assert await store.assets.page(ACME, AssetQuery()) == [FoundAsset(again, 0)]
+        assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(again, 0)]
 
     prove(SqliteStore(tmp_path / "store.db"), check)
 
@@ -184,12 +184,12 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
             assert stored is not None
             assert stored.header.assets == ()
         await name_it(store, going, -1, "a")
-        assert await store.assets.doom(NOW, 10) == Usage(1, 10)
+        assert await store.assets.doom(NOW, 10) == AssetUsage(1, 10)
         assert await shown(store, run_id=going.run_id) == [asset("a").key]
         assert await store.log.delete(ended, NOW) is True
         await name_it(store, going, 0, status="completed")
         assert await store.log.delete(going, NOW) is True
-        assert await store.assets.doom(NOW, 10) == Usage(1, 10)
+        assert await store.assets.doom(NOW, 10) == AssetUsage(1, 10)
 
     prove(SqliteStore(path), check)
     check_counts(path)

@@ -13,7 +13,7 @@ from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import Heads
-from weftwork.ports.storage.event_log import Created, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import batch, header, make_run, prove, raised
@@ -229,7 +229,7 @@ def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         await gate.open()
         await closing
-        assert await asyncio.gather(*creating) == [Created()] * 700
+        assert await asyncio.gather(*creating) == [RunCreated()] * 700
         await store.close()
 
     with_store(tmp_path, scenario)

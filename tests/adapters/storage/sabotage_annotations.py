@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from weftwork.adapters.memory.annotations import MemoryAnnotations
 from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.ports.storage.annotations import Annotation, AnnotationPage
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
@@ -85,7 +85,7 @@ def replace_it(port: MemoryAnnotations, real: Any) -> Any:
 def the_slot_comes_last(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, most: int, record: Any = None) -> Any:
         verdict = await real(run, annotation, most)
-        known = await port._log.remember(record) if verdict == "added" and record is not None else None
+        known = await port._log.save_record(record) if verdict == "added" and record is not None else None
         return known or verdict
 
     return add
@@ -93,9 +93,9 @@ def the_slot_comes_last(port: MemoryAnnotations, real: Any) -> Any:
 
 def look_at_the_slot_wait_write(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, most: int, record: Any = None) -> Any:
-        known = await port._log.recall(record.partition, record.slot, 0)
+        known = await port._log.find_record(record.partition, record.slot, 0)
         await asyncio.sleep(0)
-        return Recorded(known) if known else await real(run, annotation, most)
+        return SlotTaken(known) if known else await real(run, annotation, most)
 
     return add
 

@@ -8,21 +8,21 @@ from msgspec.structs import replace
 
 from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.event_log import MemoryEventLog
-from weftwork.ports.storage.assets import Asset, AssetQuery
+from weftwork.ports.storage.assets import AssetQuery, StoredAsset
 from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
 
 
 def lose_the_type(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: Asset, quota: int = 0) -> Any:
+    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
         return await real(replace(asset, media_type="application/octet-stream"), quota)
 
     return keep
 
 
 def the_last_one_stays(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: Asset, quota: int = 0) -> Any:
+    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
         kept = await real(asset, quota)
         port._partitions[asset.partition][asset.sha256].asset = asset
         return kept
@@ -41,14 +41,14 @@ def hold_shorter(port: MemoryAssets, real: Any) -> Any:
 
 
 def without_a_quota(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: Asset, quota: int = 0) -> Any:
+    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
         return await real(asset)
 
     return keep
 
 
 def measure_wait_write(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: Asset, quota: int = 0) -> Any:
+    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
         used = (await port.usage(asset.partition)).size
         await asyncio.sleep(0)
         return await real(asset, quota if used + asset.size > quota else 0)
@@ -103,7 +103,7 @@ def know_no_doomed_ones(port: MemoryAssets, real: Any) -> Any:
 
 
 def pardon_the_key(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: Asset, quota: int = 0) -> Any:
+    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
         kept = await real(asset, quota)
         for key in [key for key in port._doomed if asset.sha256 in key]:
             del port._doomed[key]

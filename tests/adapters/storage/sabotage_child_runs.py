@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.event_log import MemoryEventLog
-from weftwork.ports.storage.event_log import News, Page, RunQuery, StillLive
+from weftwork.ports.storage.event_log import PendingChildResult, RunPage, RunQuery, StillLive
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -50,7 +50,7 @@ def count_children(log: MemoryEventLog, real: Any) -> Any:
 
 
 def any_parent(log: MemoryEventLog, real: Any) -> Any:
-    async def list_runs(partition: str, query: RunQuery) -> Page:
+    async def list_runs(partition: str, query: RunQuery) -> RunPage:
         return await real(partition, replace(query, parent=None))
 
     return list_runs
@@ -71,7 +71,7 @@ def anybodys_children(log: MemoryEventLog, real: Any) -> Any:
 
 
 def heard_when_read(log: MemoryEventLog, real: Any) -> Any:
-    async def news(after: News | None, limit: int) -> Any:
+    async def news(after: PendingChildResult | None, limit: int) -> Any:
         found = await real(after, limit)
         await log.hear(tuple(found))
         return found
@@ -80,18 +80,18 @@ def heard_when_read(log: MemoryEventLog, real: Any) -> Any:
 
 
 def hear_everything(log: MemoryEventLog, real: Any) -> Any:
-    async def hear(heard: tuple[News, ...]) -> None:
-        await real(tuple(replace(each, told=replace(each.told, sequence=2**40)) for each in heard))
+    async def hear(heard: tuple[PendingChildResult, ...]) -> None:
+        await real(tuple(replace(each, told=replace(each.result, sequence=2**40)) for each in heard))
 
     return hear
 
 
 def last_told_last(log: MemoryEventLog, real: Any) -> Any:
-    async def news(after: News | None, limit: int) -> Any:
+    async def news(after: PendingChildResult | None, limit: int) -> Any:
         numbers = [*log._kin._news]
         place = 0
         if after is not None:
-            child = log._runs.get(RunKey(after.parent.partition, after.told.child_run_id))
+            child = log._runs.get(RunKey(after.parent.partition, after.result.child_run_id))
             place = numbers.index(child.number) + 1 if child is not None and child.number in numbers else len(numbers)
         return [log._kin._news[number] for number in numbers[place:]][:limit]
 
@@ -103,7 +103,7 @@ def told_in_any_case(log: MemoryEventLog, real: Any) -> Any:
         answer = await real(run, expected, batch)
         found = log._runs[run]
         if batch.child_result is not None and found.parent is not None:
-            log._kin._news[found.number] = News(found.parent.key, batch.child_result)
+            log._kin._news[found.number] = PendingChildResult(found.parent.key, batch.child_result)
         return answer
 
     return append
@@ -153,10 +153,10 @@ def first_given_first(log: MemoryEventLog, real: Any) -> Any:
 
 
 def heard_of_anybody(log: MemoryEventLog, real: Any) -> Any:
-    async def hear(heard: tuple[News, ...]) -> None:
+    async def hear(heard: tuple[PendingChildResult, ...]) -> None:
         for each in heard:
-            for key in [key for key in log._runs if key.run_id == each.told.child_run_id]:
-                log._kin.hear(log._runs[key], each.told.sequence)
+            for key in [key for key in log._runs if key.run_id == each.result.child_run_id]:
+                log._kin.hear(log._runs[key], each.result.sequence)
 
     return hear
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.definitions import MemoryDefinitions
-from weftwork.ports.storage.definitions import Known, Registered, Registration
+from weftwork.ports.storage.definitions import VersionExists, VersionRegistered, WorkflowRegistration
 
 Wrap = Callable[[Any, Any], Any]
 
@@ -29,7 +29,7 @@ def greatest_version(port: MemoryDefinitions, real: Any) -> Any:
 
 
 def overwrite(port: MemoryDefinitions, real: Any) -> Any:
-    async def register(new: Registration, *rest: Any) -> Any:
+    async def register(new: WorkflowRegistration, *rest: Any) -> Any:
         port._tenants.get(new.tenant, {}).get(new.workflow_id, {}).pop(new.version, None)
         return await real(new, *rest)
 
@@ -37,19 +37,19 @@ def overwrite(port: MemoryDefinitions, real: Any) -> Any:
 
 
 def look_wait_write(port: MemoryDefinitions, real: Any) -> Any:
-    async def register(new: Registration, *rest: Any) -> Any:
+    async def register(new: WorkflowRegistration, *rest: Any) -> Any:
         known = await port.find(new.tenant, new.workflow_id, new.version)
         await asyncio.sleep(0)
         if known is not None:
-            return Known(known)
+            return VersionExists(known)
         port._tenants.setdefault(new.tenant, {}).setdefault(new.workflow_id, {})[new.version] = new
-        return Registered()
+        return VersionRegistered()
 
     return register
 
 
 def count_workflows_only(port: MemoryDefinitions, real: Any) -> Any:
-    async def register(new: Registration, document: bytes, most: int, *rest: Any) -> Any:
+    async def register(new: WorkflowRegistration, document: bytes, most: int, *rest: Any) -> Any:
         versions = sum(map(len, port._tenants.get(new.tenant, {}).values()))
         return await real(new, document, most + versions - len(port._tenants.get(new.tenant, {})), *rest)
 
@@ -57,7 +57,7 @@ def count_workflows_only(port: MemoryDefinitions, real: Any) -> Any:
 
 
 def lose_the_record(port: MemoryDefinitions, real: Any) -> Any:
-    async def register(new: Registration, document: bytes, most: int, record: Any = None) -> Any:
+    async def register(new: WorkflowRegistration, document: bytes, most: int, record: Any = None) -> Any:
         return await real(new, document, most)
 
     return register

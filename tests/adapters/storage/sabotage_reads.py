@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.event_log import MemoryEventLog
-from weftwork.ports.storage.event_log import Page, RunQuery
+from weftwork.ports.storage.event_log import RunPage, RunQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
 
@@ -80,7 +80,7 @@ def look_twice(log: MemoryEventLog, real: Any) -> Any:
 
 
 def list_yesterday(log: MemoryEventLog, real: Any) -> Any:
-    pages: dict[RunQuery, Page] = {}
+    pages: dict[RunQuery, RunPage] = {}
 
     async def list_runs(partition: str, query: RunQuery) -> Any:
         return pages.setdefault(query, await real(partition, query))
@@ -102,7 +102,7 @@ def count_instead_of_cursor(log: MemoryEventLog, real: Any) -> Any:
         everything = (await real(partition, RunQuery(limit=1000))).runs
         runs = everything[len(given) : len(given) + query.limit]
         given.extend(runs)
-        return Page(runs, runs[-1].header.run_id, len(given) < len(everything))
+        return RunPage(runs, runs[-1].header.run_id, len(given) < len(everything))
 
     return list_runs
 
@@ -133,7 +133,7 @@ def find_by_id_only(log: MemoryEventLog, real: Any) -> Any:
 def list_everybodys(log: MemoryEventLog, real: Any) -> Any:
     async def list_runs(partition: str, query: RunQuery) -> Any:
         pages = [await real(name, query) for name in log._by_partition]
-        return Page(tuple(run for page in pages for run in page.runs), None, False)
+        return RunPage(tuple(run for page in pages for run in page.runs), None, False)
 
     return list_runs
 
@@ -162,7 +162,7 @@ def sort_the_tags(found: StoredRun) -> StoredRun:
     return replace(found, header=replace(found.header, tags=tuple(sorted(found.header.tags))))
 
 
-def by_time(page: Page) -> Page:
+def by_time(page: RunPage) -> RunPage:
     return replace(page, runs=tuple(sorted(page.runs, key=lambda run: -run.header.created_at)))
 
 

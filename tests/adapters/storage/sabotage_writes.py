@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.event_log import MemoryEventLog
-from weftwork.ports.storage.event_log import Active, SequenceConflict
+from weftwork.ports.storage.event_log import ScopeTaken, SequenceConflict
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
 
@@ -57,7 +57,7 @@ def look_wait_write(log: MemoryEventLog, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
         for run in log._live.values():
             if run.scope_id == header.scope_id:
-                return Active(run.key.run_id)
+                return ScopeTaken(run.key.run_id)
         await asyncio.sleep(0)
         return await real(header, hidden, record, False)
 

@@ -15,7 +15,7 @@ from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.child_runs import receive_results
 from weftwork.engine.host.child_messages import ChildMessages
-from weftwork.ports.storage.event_log import News
+from weftwork.ports.storage.event_log import PendingChildResult
 from weftwork.protocol.run.batch import Batch, check_batch
 from weftwork.protocol.run.header import RunKey
 
@@ -74,7 +74,7 @@ def vague() -> None:
     """Word of children is forgotten before their parents have heard it."""
     tell = ChildMessages.queue_result
 
-    def forgetful(self: ChildMessages, told: News) -> None:
+    def forgetful(self: ChildMessages, told: PendingChildResult) -> None:
         async def forget() -> None:
             await self._log.hear((told,))
             await asyncio.sleep(LATE)

@@ -32,7 +32,7 @@ async def _check(path: Path) -> None:
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
             connection.close()
-            news = {each.told.child_run_id: each.told.status for each in await store.log.news(None, PAGE * PAGE)}
+            news = {each.result.child_run_id: each.result.status for each in await store.log.news(None, PAGE * PAGE)}
             orders = {each.child.run_id for each in await store.log.instructions(None, PAGE * PAGE)}
             for key in keys:
                 await _check_run(store.log, key, news, orders)

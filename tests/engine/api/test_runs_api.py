@@ -54,7 +54,7 @@ def test_of_several_faults_the_first_check_speaks(first: int) -> None:
         found = await refusal(bench, document)
         _, code, pointer = LADDER[first]
         assert (found.code, (found.details or {}).get("pointer", "")) == (code, pointer)
-        assert await bench.store.log.unfinished(None, 10) == []
+        assert await bench.store.log.unfinished_runs(None, 10) == []
 
     run(work)
 

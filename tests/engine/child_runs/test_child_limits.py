@@ -22,7 +22,7 @@ def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
         bench, key = await begun(endless, bench=Bench(limits=Limits(max_run_depth=3)))
         await settled()
         assert await bench.status(key) == "failed"
-        assert await bench.store.log.descendants(key) == 3
+        assert await bench.store.log.count_descendants(key) == 3
         low = key
         for _ in range(3):
             (low,) = await kids(bench, low)
@@ -41,7 +41,7 @@ def test_a_tree_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) 
         for _ in range(20):
             await settled()
         assert await bench.status(key) == "failed"
-        return await bench.store.log.descendants(key)
+        return await bench.store.log.count_descendants(key)
 
     assert run(grown) == 20
     monkeypatch.setattr("weftwork.engine.host.child_start.ChildStarter._has_room", lambda *_: asyncio.sleep(0, True))

@@ -10,7 +10,7 @@ from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.flow.basics import CORE
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.ports.storage.definitions import Listed, Registered, Registration
+from weftwork.ports.storage.definitions import ListedWorkflow, VersionRegistered, WorkflowRegistration
 from weftwork.protocol.errors import ClientFault, HostFault
 
 TYPES = {item.declaration.type_id: item.declaration for item in CORE}
@@ -30,7 +30,7 @@ async def register(catalog: WorkflowCatalog, document: dict[str, Any], tenant: s
     assert plan is not None, violations
     flow = plan.workflow
     return await catalog.register_for_tenant(
-        Registration(tenant, flow.id, flow.version, flow.digest, 1, "Sample"), plan, 100, None
+        WorkflowRegistration(tenant, flow.id, flow.version, flow.digest, 1, "Sample"), plan, 100, None
     )
 
 
@@ -69,7 +69,7 @@ def test_a_tenants_own_definition_stands_before_the_shared_one_of_the_same_id() 
             assert catalog.has_file_workflow(own)
             assert not catalog.has_file_workflow({**own, "tenantId": "third"})
             assert (catalog.public_ids(), await catalog.count_workflows()) == (["same"], (2, 0))
-        assert await register(catalog, {**shared, "nodes": [node("c")]}) == Registered()
+        assert await register(catalog, {**shared, "nodes": [node("c")]}) == VersionRegistered()
         assert await nodes_of(catalog, "acme", "same") == ["c"]
         assert await nodes_of(catalog, "other", "same") == ["a"]
         assert await catalog.count_workflows() == (2, 1)
@@ -127,7 +127,7 @@ def test_pages_are_merged_from_files_and_registrations() -> None:
                 page, more = await catalog.list_workflows("acme", after, limit)
                 assert len(page) == limit or not more
                 for each in page:
-                    of = (each.current.workflow_id, "own") if isinstance(each, Listed) else (each.id, "file")
+                    of = (each.current.workflow_id, "own") if isinstance(each, ListedWorkflow) else (each.id, "file")
                     seen.append(of)
                 after = seen[-1][0]
             names = [("a", "own"), ("b", "file"), ("d", "own"), ("f", "file"), ("g", "own"), ("h", "file")]

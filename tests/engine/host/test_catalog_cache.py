@@ -12,7 +12,7 @@ from tests.harness.engine_harness import quiet, run, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.host import catalog as catalog_module
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.ports.storage.definitions import Registered
+from weftwork.ports.storage.definitions import VersionRegistered
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 
@@ -83,7 +83,7 @@ async def caller_goes_away() -> list[str] | None:
         await writing
     assert await nodes_of(catalog) is None
     slow.gates["register"].pop().set_result(None)
-    assert await slow.writing == Registered()
+    assert await slow.writing == VersionRegistered()
     await quiet()
     return await nodes_of(catalog)
 

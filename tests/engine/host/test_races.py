@@ -29,7 +29,7 @@ def lose_one_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: BaseEx
 
 
 async def only_run(bench: Bench) -> RunKey:
-    (key,) = await bench.store.log.unfinished(None, 10)
+    (key,) = await bench.store.log.unfinished_runs(None, 10)
     return key
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
 from weftwork.engine.run import live_run
-from weftwork.ports.storage.event_log import Created, EventLog, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 
 DOWN = StoreUnavailable("no disk")
@@ -195,7 +195,7 @@ def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.Monke
     async def work() -> None:
         bench = Bench()
 
-        async def refuse(*arguments: Any) -> Created:
+        async def refuse(*arguments: Any) -> RunCreated:
             raise DOWN
 
         monkeypatch.setattr(bench.store.log, "create", refuse)
@@ -240,7 +240,7 @@ def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
         monkeypatch.setattr(bench.store.log, "create", lost)
         with pytest.raises(StoreUnavailable):
             await bench.start(GATES, at_once=at_once)
-        (key,) = await bench.store.log.unfinished(None, 10)
+        (key,) = await bench.store.log.unfinished_runs(None, 10)
         events = await bench.end(key)
         assert [event.type for event in events].count("node.started") == 3
         assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)

@@ -11,7 +11,7 @@ from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.media.asset_sweep import STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS, AssetSweep
 from weftwork.engine.media.assets import DEFAULT_HOLD_MS, Assets, BytesMissing
 from weftwork.engine.signer import Signer
-from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
@@ -38,7 +38,7 @@ class House:
         await self.blobs.open()
         return self
 
-    async def referring(self, run_id: str, *assets: Asset) -> RunKey:
+    async def referring(self, run_id: str, *assets: StoredAsset) -> RunKey:
         """A run that has ended, and whose inputs name these."""
         made = header(run_id, PLACE, assets=tuple(each.sha256 for each in assets))
         await self.store.log.create(made, first=batch(made.key, -1, status="completed"))
@@ -192,10 +192,10 @@ def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pyte
         house = await House().open()
         keep = house.store.assets.keep
 
-        async def lost(asset: Asset, quota: int = 0) -> Asset:
+        async def lost(asset: StoredAsset, quota: int = 0) -> StoredAsset:
             raise StoreUnavailable("away")
 
-        async def unheard(asset: Asset, quota: int = 0) -> Asset:
+        async def unheard(asset: StoredAsset, quota: int = 0) -> StoredAsset:
             await keep(asset, quota)
             raise StoreUnavailable("away")
 
@@ -221,7 +221,7 @@ def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None
         async def away() -> None:
             waits[0] -= 1
 
-        async def flaky(asset: Asset, quota: int = 0) -> Asset:
+        async def flaky(asset: StoredAsset, quota: int = 0) -> StoredAsset:
             if waits[0]:
                 raise StoreUnavailable("away")
             return await keep(asset, quota)

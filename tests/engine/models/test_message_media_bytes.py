@@ -12,7 +12,7 @@ from weftwork.engine.models import message_media
 from weftwork.engine.models.message_media import MessageMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import StepFailed
-from weftwork.ports.storage.assets import Asset as KeptAsset
+from weftwork.ports.storage.assets import StoredAsset as KeptAsset
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.media.message_parts import MAX_TOTAL_BYTES, MODALITIES, parse_contents

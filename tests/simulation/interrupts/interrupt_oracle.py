@@ -11,7 +11,7 @@ from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.run_driver import SLOTS
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.run.live_run import run_bounds
-from weftwork.ports.storage.event_log import AWAY_MS, InterruptQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, InterruptQuery, StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
@@ -86,7 +86,7 @@ def _check_left(storm: "WaitingStorm", state: RunState, due: int | None) -> None
     assert doubtful or is_parked(state), "a run was left though it could go on"
     if due is not None and not doubtful:
         # Whoever found the store away looks again after a second, by a clock that may be set back meanwhile.
-        soonest = max(due, now + AWAY_MS + storm.went_back) if storm.ever_troubled else max(due, now)
+        soonest = max(due, now + STORE_RETRY_MS + storm.went_back) if storm.ever_troubled else max(due, now)
         assert coming is not None, "nobody wakes a run that will be due"
         assert coming <= soonest, "nobody wakes a run that is due"
 

@@ -64,7 +64,7 @@ class Leaky(Watched):
 
     async def unfinished(self, *arguments: Any) -> Any:
         self._check()
-        return await self._log.unfinished(*arguments)
+        return await self._log.unfinished_runs(*arguments)
 
     async def next_wake(self, *arguments: Any) -> Any:
         self._check()
@@ -73,4 +73,4 @@ class Leaky(Watched):
     async def due(self, *arguments: Any) -> Any:
         self.looks += 1
         self._check()
-        return await self._log.due(*arguments)
+        return await self._log.due_runs(*arguments)

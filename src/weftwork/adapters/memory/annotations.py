@@ -3,8 +3,8 @@
 from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.adapters.memory.open_state import Door
-from weftwork.ports.storage.annotations import Annotation, AnnotationPage, Verdict
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
@@ -25,13 +25,13 @@ class MemoryAnnotations:
         most: int,
         record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
-    ) -> Verdict | Recorded:
+    ) -> AddResult | SlotTaken:
         self._door.enter()
         check_record(run, record)
         if record is not None:
-            known = await self._log.recall(record.partition, record.slot, record.expired_before)
+            known = await self._log.find_record(record.partition, record.slot, record.expired_before)
             if known is not None:
-                return Recorded(known)
+                return SlotTaken(known)
         found = self._log.find(run)
         if found is None:
             return "absent"
@@ -42,7 +42,7 @@ class MemoryAnnotations:
         found.annotations[annotation.annotation_id] = annotation
         self._assets.refer(run, assets)
         if record is not None:
-            await self._log.remember(record)
+            await self._log.save_record(record)
         return "added"
 
     async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:

@@ -6,14 +6,14 @@ from itertools import islice
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.open_state import Door
-from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 from weftwork.protocol.run.header import RunKey
 
 
 class _Kept:
     """An asset and the runs that refer to it."""
 
-    def __init__(self, asset: Asset, number: int) -> None:
+    def __init__(self, asset: StoredAsset, number: int) -> None:
         self.asset = asset
         self.number = number
         self.runs: set[str] = set()
@@ -30,7 +30,7 @@ class MemoryAssets:
         self._doomed: dict[str, None] = {}
         self._created = 0
 
-    async def keep(self, asset: Asset, quota: int = 0) -> Asset:
+    async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
         self._door.enter()
         known = await self.hold(asset.partition, asset.sha256, asset.held_until)
         if known is not None:
@@ -43,7 +43,7 @@ class MemoryAssets:
         self._created += 1
         return asset
 
-    async def hold(self, partition: str, sha256: str, until: int) -> Asset | None:
+    async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
         self._door.enter()
         known = self._partitions.get(partition, {}).get(sha256)
         if known is None:
@@ -51,7 +51,7 @@ class MemoryAssets:
         known.asset = replace(known.asset, held_until=max(known.asset.held_until, until))
         return known.asset
 
-    async def rekey(self, partition: str, sha256: str, key: str) -> Asset | None:
+    async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
         self._door.enter()
         known = self._partitions.get(partition, {}).get(sha256)
         if known is None:
@@ -59,28 +59,28 @@ class MemoryAssets:
         known.asset = replace(known.asset, key=key)
         return known.asset
 
-    async def find(self, partition: str, sha256: str) -> FoundAsset | None:
+    async def find(self, partition: str, sha256: str) -> AssetEntry | None:
         self._door.enter()
         kept = self._partitions.get(partition, {}).get(sha256)
-        return FoundAsset(kept.asset, min(len(kept.runs), 1)) if kept is not None else None
+        return AssetEntry(kept.asset, min(len(kept.runs), 1)) if kept is not None else None
 
-    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+    async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
         self._door.enter()
         own = self._partitions.get(partition, {})
         end = _behind(own, query.after) if query.after is not None else self._created
         newest = (kept for kept in reversed(own.values()) if kept.number < end)
         found = (kept for kept in newest if query.run_id is None or query.run_id in kept.runs)
-        return [FoundAsset(kept.asset, len(kept.runs)) for kept in islice(found, max(query.limit, 0))]
+        return [AssetEntry(kept.asset, len(kept.runs)) for kept in islice(found, max(query.limit, 0))]
 
-    async def usage(self, partition: str) -> Usage:
+    async def usage(self, partition: str) -> AssetUsage:
         self._door.enter()
         return _usage(kept.asset for kept in self._partitions.get(partition, {}).values())
 
-    async def idle(self, now: int) -> Usage:
+    async def idle(self, now: int) -> AssetUsage:
         self._door.enter()
         return _usage(self._loose(now))
 
-    async def doom(self, now: int, limit: int) -> Usage:
+    async def doom(self, now: int, limit: int) -> AssetUsage:
         self._door.enter()
         dropped = self._loose(now)[: max(limit, 0)]
         for asset in dropped:
@@ -105,7 +105,7 @@ class MemoryAssets:
     def _every(self) -> Iterator[_Kept]:
         return (kept for own in self._partitions.values() for kept in own.values())
 
-    def _loose(self, now: int) -> list[Asset]:
+    def _loose(self, now: int) -> list[StoredAsset]:
         loose = [kept for kept in self._every() if not kept.runs and kept.asset.held_until <= now]
         loose.sort(key=lambda kept: (kept.asset.held_until, kept.asset.size, kept.number))
         return [kept.asset for kept in loose]
@@ -125,16 +125,16 @@ class MemoryAssets:
             self._partitions[run.partition][sha256].runs.remove(run.run_id)
 
 
-def _behind(own: dict[str, _Kept], after: AssetPlace) -> int:
+def _behind(own: dict[str, _Kept], after: AssetCursor) -> int:
     """All that comes after that place has a smaller number than this."""
     last = own.get(after.sha256)
     # The same bytes may have gone and come again, which is another place.
-    if last is not None and last.asset.place == after:
+    if last is not None and last.asset.cursor == after:
         return last.number
     left = [(kept.asset.created_at, kept.number) for kept in own.values() if kept.asset.created_at <= after.created_at]
     return max(left)[1] + 1 if left else 0
 
 
-def _usage(assets: Iterable[Asset]) -> Usage:
+def _usage(assets: Iterable[StoredAsset]) -> AssetUsage:
     sizes = [asset.size for asset in assets]
-    return Usage(len(sizes), sum(sizes))
+    return AssetUsage(len(sizes), sum(sizes))

@@ -1,11 +1,18 @@
 """The definitions port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
 from weftwork.adapters.memory.open_state import Door
-from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
-from weftwork.ports.storage.event_log import EventLog, Recorded
+from weftwork.ports.storage.definitions import (
+    MAX_LISTED_VERSIONS,
+    ListedWorkflow,
+    RegistrationLimitReached,
+    VersionExists,
+    VersionRegistered,
+    WorkflowRegistration,
+)
+from weftwork.ports.storage.event_log import EventLog, SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
-Versions = dict[str, Registration]
+Versions = dict[str, WorkflowRegistration]
 """By version, in the order of registration."""
 
 
@@ -27,32 +34,32 @@ class MemoryDefinitions:
         return self._documents.get(digest)
 
     async def register(
-        self, registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None = None
-    ) -> Registered | Known | Full | Recorded:
+        self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
+    ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         self._door.enter()
         if record is not None:
-            taken = await self._log.recall(record.partition, record.slot, record.expired_before)
+            taken = await self._log.find_record(record.partition, record.slot, record.expired_before)
             if taken is not None:
-                return Recorded(taken)
+                return SlotTaken(taken)
         new = registration
         own = self._tenants.get(new.tenant, {})
         known = own.get(new.workflow_id, {}).get(new.version)
         if known is not None:
-            return Known(known)
+            return VersionExists(known)
         if sum(map(len, own.values())) >= most:
-            return Full()
+            return RegistrationLimitReached()
         self._documents.setdefault(new.digest, document)
         self._tenants.setdefault(new.tenant, {}).setdefault(new.workflow_id, {})[new.version] = new
         if record is not None:
-            await self._log.remember(record)
-        return Registered()
+            await self._log.save_record(record)
+        return VersionRegistered()
 
-    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> Registration | None:
+    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:
         self._door.enter()
         versions = self._tenants.get(tenant, {}).get(workflow_id, {})
         return _current(versions) if version is None else versions.get(version)
 
-    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[Listed]:
+    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
         self._door.enter()
         own = self._tenants.get(tenant, {})
         page = sorted(workflow_id for workflow_id in own if workflow_id > (after or ""))[: max(limit, 0)]
@@ -63,10 +70,10 @@ class MemoryDefinitions:
         return sum(map(len, self._tenants.values()))
 
 
-def _current(versions: Versions) -> Registration | None:
+def _current(versions: Versions) -> WorkflowRegistration | None:
     return next(reversed(versions.values()), None)
 
 
-def _listed(versions: Versions) -> Listed | None:
+def _listed(versions: Versions) -> ListedWorkflow | None:
     current = _current(versions)
-    return Listed(current, tuple(versions)[: -MOST_VERSIONS - 1 : -1]) if current is not None else None
+    return ListedWorkflow(current, tuple(versions)[: -MAX_LISTED_VERSIONS - 1 : -1]) if current is not None else None

@@ -14,16 +14,16 @@ from weftwork.adapters.memory.interrupts import OpenInterrupts
 from weftwork.adapters.memory.open_state import Door
 from weftwork.adapters.memory.runs import Kin, MemoryRun, Waking
 from weftwork.ports.storage.event_log import (
-    Active,
-    Created,
-    Instruction,
     InterruptPage,
     InterruptQuery,
-    News,
-    Page,
-    Recorded,
+    PendingCancelRequest,
+    PendingChildResult,
+    RunCreated,
+    RunPage,
     RunQuery,
+    ScopeTaken,
     SequenceConflict,
+    SlotTaken,
     StillLive,
 )
 from weftwork.protocol.errors import HostFault
@@ -68,7 +68,7 @@ class MemoryEventLog:
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
-    ) -> Created | Recorded | Active:
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         self._door.enter()
         check_first_batch(header, record, first)
         known = self._taken(record)
@@ -77,16 +77,16 @@ class MemoryEventLog:
         if exclusive:
             for run in self._live.values():
                 if (run.key.partition, run.scope_id) == (header.partition, header.scope_id):
-                    return Active(run.key.run_id)
+                    return ScopeTaken(run.key.run_id)
         if header.key in self._runs:
             raise HostFault(f"the run id {header.run_id} is in use")
         run = self._add(header, hidden)
         if first is not None:
             self._apply(run, first)
         self._fill(record)
-        return Created()
+        return RunCreated()
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
         self._door.enter()
         check_batch(run, expected, batch)
         known = self._taken(batch.record)
@@ -114,35 +114,35 @@ class MemoryEventLog:
         later = (child for child in found.children.values() if child.number > number)
         return [child.stored(with_rows=False) for child in islice(later, max(limit, 0))]
 
-    async def descendants(self, run: RunKey) -> int:
+    async def count_descendants(self, run: RunKey) -> int:
         self._door.enter()
         return self._kin.descendants(run)
 
-    async def news(self, after: News | None, limit: int) -> list[News]:
+    async def news(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
         self._door.enter()
-        number = self._number(RunKey(after.parent.partition, after.told.child_run_id)) if after is not None else -1
+        number = self._number(RunKey(after.parent.partition, after.result.child_run_id)) if after is not None else -1
         return self._kin.news(number, limit) if number is not None else []
 
-    async def hear(self, heard: tuple[News, ...]) -> None:
+    async def hear(self, heard: tuple[PendingChildResult, ...]) -> None:
         self._door.enter()
         for news in heard:
-            child = self._runs.get(RunKey(news.parent.partition, news.told.child_run_id))
+            child = self._runs.get(RunKey(news.parent.partition, news.result.child_run_id))
             if child is not None:
-                self._kin.hear(child, news.told.sequence)
+                self._kin.hear(child, news.result.sequence)
 
-    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+    async def instructions(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
         self._door.enter()
         number = self._number(after) if after is not None else -1
         return self._kin.instructions(number, limit) if number is not None else []
 
-    async def remember(self, record: IdempotencyRecord) -> Recorded | None:
+    async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
         self._door.enter()
         known = self._taken(record)
         if known is None:
             self._fill(record)
         return known
 
-    async def recall(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
+    async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
         self._door.enter()
         record = self._records.get((partition, slot))
         return record if record is not None and record.created_at >= not_before else None
@@ -168,12 +168,12 @@ class MemoryEventLog:
         found = self._runs.get(run)
         return replace(found.projection, outputs=None) if found is not None else None
 
-    async def hidden(self, run: RunKey) -> list[HiddenValue]:
+    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
         self._door.enter()
         found = self._runs.get(run)
         return sorted(found.hidden, key=lambda item: item.sequence) if found is not None else []
 
-    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+    async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
         self._door.enter()
         siblings = self._by_partition.get(partition, [])
         if query.parent is not None:
@@ -184,7 +184,7 @@ class MemoryEventLog:
             before = self._number(RunKey(partition, query.before)) or 0
         return runs.page(siblings, query, before)
 
-    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+    async def unfinished_runs(self, after: RunKey | None, limit: int) -> list[RunKey]:
         self._door.enter()
         number = self._number(after) if after is not None else -1
         if number is None:
@@ -196,7 +196,7 @@ class MemoryEventLog:
         self._door.enter()
         return self._waking.next_wake(after)
 
-    async def due(self, until: int, limit: int) -> list[RunKey]:
+    async def due_runs(self, until: int, limit: int) -> list[RunKey]:
         self._door.enter()
         return self._waking.due(until, limit)
 
@@ -221,7 +221,7 @@ class MemoryEventLog:
             swept += 1
         return swept
 
-    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | Recorded:
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
         self._door.enter()
         check_record(run, record)
         known = self._taken(record)
@@ -249,7 +249,7 @@ class MemoryEventLog:
         self._door.enter()
         return False
 
-    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+    async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
         self._door.enter()
         return runs.ended_before(self._all(partition), self._kin, completed_before, limit)
 
@@ -289,11 +289,11 @@ class MemoryEventLog:
         if run.ended:
             del self._live[run.key]
 
-    def _taken(self, record: IdempotencyRecord | None) -> Recorded | None:
+    def _taken(self, record: IdempotencyRecord | None) -> SlotTaken | None:
         known = self._records.get((record.partition, record.slot)) if record is not None else None
         if known is None or record is None or known.created_at < record.expired_before:
             return None
-        return Recorded(known)
+        return SlotTaken(known)
 
     def _fill(self, record: IdempotencyRecord | None) -> None:
         if record is not None:

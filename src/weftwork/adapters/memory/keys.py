@@ -6,7 +6,7 @@ The signing keys port in memory.
 import secrets
 
 from weftwork.adapters.memory.open_state import Door
-from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
 
 
@@ -16,17 +16,17 @@ class MemoryKeys:
     def __init__(self, door: Door) -> None:
         self._door = door
         self._salt = secrets.token_bytes(32)
-        self._rows: dict[str, KeyRow] = {}
+        self._rows: dict[str, ApiKeyRow] = {}
 
     async def salt(self) -> bytes:
         self._door.enter()
         return self._salt
 
-    async def put(self, row: KeyRow) -> None:
+    async def put(self, row: ApiKeyRow) -> None:
         self._door.enter()
         self._rows[row.key_id] = row
 
-    async def all(self) -> list[KeyRow]:
+    async def all(self) -> list[ApiKeyRow]:
         self._door.enter()
         return sorted(self._rows.values(), key=lambda row: row.created_at)
 

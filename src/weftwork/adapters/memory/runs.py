@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import Instruction, News, Page, RunQuery
+from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult, RunPage, RunQuery
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
@@ -79,8 +79,8 @@ class Kin:
     def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
         self._find = find
         self._trees: Counter[RunKey] = Counter()
-        self._news: dict[int, News] = {}
-        self._orders: dict[int, Instruction] = {}
+        self._news: dict[int, PendingChildResult] = {}
+        self._orders: dict[int, PendingCancelRequest] = {}
 
     def join(self, run: MemoryRun, parent: Parent) -> None:
         """Note a new run as the child that it says it is."""
@@ -104,7 +104,7 @@ class Kin:
             self._cascade(run, batch.cascade_cancel)
         parent = run.parent
         if batch.child_result is not None and parent is not None and not parent.ended:
-            self._news[run.number] = News(parent.key, batch.child_result)
+            self._news[run.number] = PendingChildResult(parent.key, batch.child_result)
         if run.ended:
             self._orders.pop(run.number, None)
             for number in run.children:
@@ -116,16 +116,16 @@ class Kin:
     def hear(self, run: MemoryRun, sequence: int) -> None:
         """Forget what a child has said up to there."""
         kept = self._news.get(run.number)
-        if kept is not None and kept.told.sequence <= sequence:
+        if kept is not None and kept.result.sequence <= sequence:
             del self._news[run.number]
 
     def descendants(self, run: RunKey) -> int:
         return self._trees[run]
 
-    def news(self, number: int, limit: int) -> list[News]:
+    def news(self, number: int, limit: int) -> list[PendingChildResult]:
         return _behind(self._news, number, limit)
 
-    def instructions(self, number: int, limit: int) -> list[Instruction]:
+    def instructions(self, number: int, limit: int) -> list[PendingCancelRequest]:
         return _behind(self._orders, number, limit)
 
     def _order(self, run: MemoryRun, order: CancelRequest) -> None:
@@ -141,7 +141,7 @@ class Kin:
 
     def _tell_to_end(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
         if not child.ended:
-            self._orders.setdefault(child.number, Instruction(child.key, run.key.run_id, reason))
+            self._orders.setdefault(child.number, PendingCancelRequest(child.key, run.key.run_id, reason))
 
 
 def _behind(kept: dict[int, T], number: int, limit: int) -> list[T]:
@@ -152,7 +152,7 @@ def _behind(kept: dict[int, T], number: int, limit: int) -> list[T]:
 MOST_CANDIDATES: Final = 2000
 
 
-def page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> Page:
+def page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> RunPage:
     """EventLog.list_runs over these, in the order of creation; with `before`, of those in front of that number."""
     end = len(siblings) if before is None else place(siblings, before)
     start = max(end - MOST_CANDIDATES, 0)
@@ -162,11 +162,11 @@ def page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> Page
         if not _matches(run, query):
             continue
         if len(found) >= max(query.limit, 1):
-            return Page(_shown(found), found[-1].key.run_id, True)
+            return RunPage(_shown(found), found[-1].key.run_id, True)
         found.append(run)
     if start == 0:
-        return Page(_shown(found), None, False)
-    return Page(_shown(found), siblings[start].key.run_id, True)
+        return RunPage(_shown(found), None, False)
+    return RunPage(_shown(found), siblings[start].key.run_id, True)
 
 
 def place(siblings: list[MemoryRun], number: int) -> int:

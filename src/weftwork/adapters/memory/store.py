@@ -6,9 +6,9 @@ from weftwork.adapters.memory.definitions import MemoryDefinitions
 from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.adapters.memory.keys import MemoryKeys, MemorySigningKeys
 from weftwork.adapters.memory.open_state import Door
-from weftwork.ports.storage.annotations import Annotations
-from weftwork.ports.storage.api_keys import Keys
-from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.annotations import AnnotationStore
+from weftwork.ports.storage.api_keys import ApiKeys
+from weftwork.ports.storage.assets import AssetIndex
 from weftwork.ports.storage.definitions import Definitions
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.signing_keys import SigningKeys
@@ -19,10 +19,10 @@ class MemoryStore:
 
     log: EventLog
     definitions: Definitions
-    keys: Keys
+    keys: ApiKeys
     signing: SigningKeys
-    annotations: Annotations
-    assets: AssetRows
+    annotations: AnnotationStore
+    assets: AssetIndex
 
     def __init__(self) -> None:
         self._door = Door()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weftwork.adapters.outbound.guard import Guard
 from weftwork.adapters.outbound.resolver import Resolver, SystemResolver
 from weftwork.adapters.outbound.response import Answer, Progress
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Request, Response
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, FetchLimits, check_request, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
 
@@ -39,7 +39,7 @@ class GuardedClient:
         self._room = asyncio.Semaphore(AT_ONCE)
         self._closed = False
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Raises FetchRefused or FetchFailed."""
         if self._closed:
             raise FetchFailed("The host is closing.", False)
@@ -55,7 +55,7 @@ class GuardedClient:
         except TimeoutError:
             raise FetchFailed(f"There was no whole answer within {limit} ms.", progress.sent) from None
 
-    async def _follow(self, request: Request, first: CheckedRequest, progress: Progress) -> Response:
+    async def _follow(self, request: OutboundRequest, first: CheckedRequest, progress: Progress) -> OutboundResponse:
         exchange = await self._loaded()
         most = _least(request.max_bytes, self._limits.max_bytes)
         sent = first
@@ -63,7 +63,7 @@ class GuardedClient:
             answer = await exchange.send(sent, most, progress)
             following = self._next(sent, answer) if request.redirects else None
             if following is None:
-                return Response(answer.status, answer.headers, answer.content, sent.target.url)
+                return OutboundResponse(answer.status, answer.headers, answer.content, sent.target.url)
             sent = following
         raise FetchFailed(f"There were more than {MAX_REDIRECTS} redirects.", progress.sent)
 

@@ -30,7 +30,7 @@ from weftwork.adapters.python.node_tasks import Branch, branch, ended, guard_tas
 from weftwork.adapters.python.plain_context import PlainContext, Ways
 from weftwork.adapters.python.threads import Threads, ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted
-from weftwork.ports.node_outcome import AppendLog, Asking, Completed, EmitEvent, Failed, NodeOutcome, NotDone
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, NotDone
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.json import schema
@@ -79,7 +79,7 @@ class _Runner:
                 raise
             if entry.fate.asking is None:
                 _say(entry)
-                if isinstance(error, Exception | Asking):
+                if isinstance(error, Exception | InterruptPending):
                     raise
                 raise exited(error) from error
             outcome = Completed({})

@@ -9,8 +9,8 @@ from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import Readers, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
-from weftwork.ports.storage.annotations import Annotation, AnnotationPage, Verdict
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
@@ -45,7 +45,7 @@ class SqliteAnnotations:
         most: int,
         record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
-    ) -> Verdict | Recorded:
+    ) -> AddResult | SlotTaken:
         check_record(run, record)
         return await self._write(partial(_add, run, annotation, most, record, assets))
 
@@ -66,7 +66,7 @@ def _add(
     record: IdempotencyRecord | None,
     assets: tuple[str, ...],
     connection: Connection,
-) -> Verdict | Recorded:
+) -> AddResult | SlotTaken:
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:
         return known

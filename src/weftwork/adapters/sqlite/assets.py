@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import Readers, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
-from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 
 FIND = """
     SELECT asset_no, min(refs, 1), partition, sha256, key, size, media_type, created_at, held_until FROM assets
@@ -57,34 +57,34 @@ class SqliteAssets:
         self._write = writer.submit
         self._read = readers.submit
 
-    async def keep(self, asset: Asset, quota: int = 0) -> Asset:
+    async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
         kept = await self._write(partial(_keep, asset, quota))
         if isinstance(kept, QuotaReached):
             raise kept
         return kept
 
-    async def hold(self, partition: str, sha256: str, until: int) -> Asset | None:
+    async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
         return await self._write(partial(_hold, partition, sha256, until))
 
-    async def rekey(self, partition: str, sha256: str, key: str) -> Asset | None:
+    async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
         return await self._write(partial(_rekey, partition, sha256, key))
 
-    async def find(self, partition: str, sha256: str) -> FoundAsset | None:
+    async def find(self, partition: str, sha256: str) -> AssetEntry | None:
         return await self._read(partial(_find, partition, sha256))
 
-    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+    async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
         return await self._read(partial(_page, partition, query))
 
-    async def usage(self, partition: str) -> Usage:
+    async def usage(self, partition: str) -> AssetUsage:
         return await self._read(partial(_usage, partition))
 
-    async def idle(self, now: int) -> Usage:
+    async def idle(self, now: int) -> AssetUsage:
         return await self._read(partial(_idle, now))
 
-    async def doom(self, now: int, limit: int) -> Usage:
+    async def doom(self, now: int, limit: int) -> AssetUsage:
         # Most of the time there is nothing to do, and then nobody has to wait for the writer.
         loose = await self._read(partial(_loose, now, 1))
-        return await self._write(partial(_doom, now, limit)) if loose else Usage(0, 0)
+        return await self._write(partial(_doom, now, limit)) if loose else AssetUsage(0, 0)
 
     async def doomed(self, limit: int) -> list[str]:
         return await self._read(partial(_doomed, limit))
@@ -102,7 +102,7 @@ def refer(connection: Connection, run_no: int, partition: str, digests: tuple[st
     connection.executemany(REFER, [(run_no, partition, sha256) for sha256 in digests])
 
 
-def _keep(asset: Asset, quota: int, connection: Connection) -> Asset | QuotaReached:
+def _keep(asset: StoredAsset, quota: int, connection: Connection) -> StoredAsset | QuotaReached:
     known = _hold(asset.partition, asset.sha256, asset.held_until, connection)
     if known is not None:
         return known
@@ -125,7 +125,7 @@ def _keep(asset: Asset, quota: int, connection: Connection) -> Asset | QuotaReac
     return asset
 
 
-def _hold(partition: str, sha256: str, until: int, connection: Connection) -> Asset | None:
+def _hold(partition: str, sha256: str, until: int, connection: Connection) -> StoredAsset | None:
     known = connection.execute(FIND, (partition, sha256)).fetchall()
     if not known:
         return None
@@ -136,7 +136,7 @@ def _hold(partition: str, sha256: str, until: int, connection: Connection) -> As
     return replace(asset, held_until=until)
 
 
-def _rekey(partition: str, sha256: str, key: str, connection: Connection) -> Asset | None:
+def _rekey(partition: str, sha256: str, key: str, connection: Connection) -> StoredAsset | None:
     known = connection.execute(FIND, (partition, sha256)).fetchall()
     if not known:
         return None
@@ -144,12 +144,12 @@ def _rekey(partition: str, sha256: str, key: str, connection: Connection) -> Ass
     return replace(_found(known[0]).asset, key=key)
 
 
-def _find(partition: str, sha256: str, connection: Connection) -> FoundAsset | None:
+def _find(partition: str, sha256: str, connection: Connection) -> AssetEntry | None:
     found = connection.execute(FIND, (partition, sha256)).fetchall()
     return _found(found[0]) if found else None
 
 
-def _page(partition: str, query: AssetQuery, connection: Connection) -> list[FoundAsset]:
+def _page(partition: str, query: AssetQuery, connection: Connection) -> list[AssetEntry]:
     with snapshot(connection):
         before = _behind(partition, query.after, connection) if query.after is not None else _NEWEST
         statement, where = PAGE, partition
@@ -161,34 +161,34 @@ def _page(partition: str, query: AssetQuery, connection: Connection) -> list[Fou
         return [_found(row) for row in connection.execute(statement, (where, before, max(query.limit, 0))).fetchall()]
 
 
-def _behind(partition: str, after: AssetPlace, connection: Connection) -> int:
+def _behind(partition: str, after: AssetCursor, connection: Connection) -> int:
     """All that comes after that place has a smaller number than this."""
     last = connection.execute(FIND, (partition, after.sha256)).fetchall()
     # The same bytes may have gone and come again, which is another place.
-    if last and _found(last[0]).asset.place == after:
+    if last and _found(last[0]).asset.cursor == after:
         return last[0][0]
     left = connection.execute(NOT_AFTER, (partition, after.created_at)).fetchall()
     return left[0][0] + 1 if left else 0
 
 
-def _usage(partition: str, connection: Connection) -> Usage:
+def _usage(partition: str, connection: Connection) -> AssetUsage:
     found = connection.execute(_USAGE, (partition,)).fetchall()
-    return Usage(*found[0]) if found else Usage(0, 0)
+    return AssetUsage(*found[0]) if found else AssetUsage(0, 0)
 
 
-def _idle(now: int, connection: Connection) -> Usage:
-    return Usage(*connection.execute(IDLE, (now,)).fetchall()[0])
+def _idle(now: int, connection: Connection) -> AssetUsage:
+    return AssetUsage(*connection.execute(IDLE, (now,)).fetchall()[0])
 
 
 def _loose(now: int, limit: int, connection: Connection) -> list[tuple[int, str, int]]:
     return connection.execute(LOOSE, (now, max(limit, 0))).fetchall()
 
 
-def _doom(now: int, limit: int, connection: Connection) -> Usage:
+def _doom(now: int, limit: int, connection: Connection) -> AssetUsage:
     loose = _loose(now, limit, connection)
     connection.executemany(_DOOM, [(key,) for _, key, _ in loose])
     connection.executemany(_DROP, [(asset_no,) for asset_no, _, _ in loose])
-    return Usage(len(loose), sum(size for _, _, size in loose))
+    return AssetUsage(len(loose), sum(size for _, _, size in loose))
 
 
 def _doomed(limit: int, connection: Connection) -> list[str]:
@@ -205,6 +205,6 @@ def _known(keys: tuple[str, ...], connection: Connection) -> set[str]:
         return {key for key in keys if connection.execute(KNOWN, (key, key)).fetchall()}
 
 
-def _found(row: Any) -> FoundAsset:
+def _found(row: Any) -> AssetEntry:
     _, runs, *fields = row
-    return FoundAsset(Asset(*fields), runs)
+    return AssetEntry(StoredAsset(*fields), runs)

@@ -10,7 +10,7 @@ from typing import Final
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.run_queries import find_numbered, number_of
-from weftwork.ports.storage.event_log import Instruction, News
+from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StoredRun
@@ -90,22 +90,22 @@ def delete_results(connection: Connection, parent_no: int) -> None:
     connection.execute(_DELETE_RESULTS, (parent_no,))
 
 
-def news(after: News | None, limit: int, connection: Connection) -> list[News]:
+def news(after: PendingChildResult | None, limit: int, connection: Connection) -> list[PendingChildResult]:
     """EventLog.news; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1
         if after is not None:
-            known = number_of(connection, RunKey(after.parent.partition, after.told.child_run_id))
+            known = number_of(connection, RunKey(after.parent.partition, after.result.child_run_id))
             if known is None:
                 return []
             number = known
         found = connection.execute(RESULTS_PAGE, (number, max(limit, 0))).fetchall()
-    return [News(RunKey(partition, parent), ChildResult(*told)) for partition, parent, *told in found]
+    return [PendingChildResult(RunKey(partition, parent), ChildResult(*told)) for partition, parent, *told in found]
 
 
-def hear(heard: tuple[News, ...], connection: Connection) -> None:
+def hear(heard: tuple[PendingChildResult, ...], connection: Connection) -> None:
     """EventLog.hear."""
-    values = [(each.parent.partition, each.told.child_run_id, each.told.sequence) for each in heard]
+    values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
     connection.executemany(_HEAR, values)
 
 
@@ -145,11 +145,13 @@ def delete_cancel_request(connection: Connection, run_no: int) -> None:
     connection.execute(_DELETE_CANCEL_REQUEST, (run_no,))
 
 
-def instructions(after: RunKey | None, limit: int, connection: Connection) -> list[Instruction]:
+def instructions(after: RunKey | None, limit: int, connection: Connection) -> list[PendingCancelRequest]:
     """EventLog.instructions; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else number_of(connection, after)
         if number is None:
             return []
         found = connection.execute(CANCEL_REQUESTS_PAGE, (number, max(limit, 0))).fetchall()
-    return [Instruction(RunKey(partition, run_id), parent, reason) for partition, run_id, parent, reason in found]
+    return [
+        PendingCancelRequest(RunKey(partition, run_id), parent, reason) for partition, run_id, parent, reason in found
+    ]

@@ -6,8 +6,15 @@ from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import Readers, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
-from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Listed, Registered, Registration
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.definitions import (
+    MAX_LISTED_VERSIONS,
+    ListedWorkflow,
+    RegistrationLimitReached,
+    VersionExists,
+    VersionRegistered,
+    WorkflowRegistration,
+)
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
@@ -50,14 +57,14 @@ class SqliteDefinitions:
         return await self._read(partial(_get, digest))
 
     async def register(
-        self, registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None = None
-    ) -> Registered | Known | Full | Recorded:
+        self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
+    ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         return await self._write(partial(_register, registration, document, most, record))
 
-    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> Registration | None:
+    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:
         return await self._read(partial(_find, tenant, workflow_id, version))
 
-    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[Listed]:
+    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
         return await self._read(partial(_workflows, tenant, after or "", limit))
 
     async def count(self) -> int:
@@ -74,43 +81,47 @@ def _get(digest: str, connection: Connection) -> bytes | None:
 
 
 def _register(
-    registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None, connection: Connection
-) -> Registered | Known | Full | Recorded:
+    registration: WorkflowRegistration,
+    document: bytes,
+    most: int,
+    record: IdempotencyRecord | None,
+    connection: Connection,
+) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
     taken = idempotency.taken(connection, record) if record is not None else None
     if taken is not None:
         return taken
     new = registration
     known = _find(new.tenant, new.workflow_id, new.version, connection)
     if known is not None:
-        return Known(known)
+        return VersionExists(known)
     if connection.execute(_NTH, (new.tenant, most - 1)).fetchall():
-        return Full()
+        return RegistrationLimitReached()
     _put(new.digest, document, connection)
     connection.execute(_SUPERSEDE, (new.tenant, new.workflow_id))
     fixed = (new.tenant, new.workflow_id, new.version, new.digest)
     connection.execute(_REGISTER, (*fixed, new.created_at, new.name, new.description))
     if record is not None:
         idempotency.insert(connection, record)
-    return Registered()
+    return VersionRegistered()
 
 
-def _find(tenant: str, workflow_id: str, version: str | None, connection: Connection) -> Registration | None:
+def _find(tenant: str, workflow_id: str, version: str | None, connection: Connection) -> WorkflowRegistration | None:
     if version is None:
         found = connection.execute(_CURRENT, (tenant, workflow_id)).fetchall()
     else:
         found = connection.execute(_VERSION, (tenant, workflow_id, version)).fetchall()
-    return Registration(*found[0]) if found else None
+    return WorkflowRegistration(*found[0]) if found else None
 
 
-def _workflows(tenant: str, after: str, limit: int, connection: Connection) -> list[Listed]:
+def _workflows(tenant: str, after: str, limit: int, connection: Connection) -> list[ListedWorkflow]:
     with snapshot(connection):
         rows = connection.execute(_PAGE, (tenant, after, max(limit, 0))).fetchall()
-        page = [Registration(*row) for row in rows]
-        return [Listed(each, _versions(each, connection)) for each in page]
+        page = [WorkflowRegistration(*row) for row in rows]
+        return [ListedWorkflow(each, _versions(each, connection)) for each in page]
 
 
-def _versions(of: Registration, connection: Connection) -> tuple[str, ...]:
-    found = connection.execute(_VERSIONS, (of.tenant, of.workflow_id, MOST_VERSIONS)).fetchall()
+def _versions(of: WorkflowRegistration, connection: Connection) -> tuple[str, ...]:
+    found = connection.execute(_VERSIONS, (of.tenant, of.workflow_id, MAX_LISTED_VERSIONS)).fetchall()
     return tuple(row[0] for row in found)
 
 

@@ -12,15 +12,15 @@ from weftwork.adapters.sqlite.run_queries import find_projection, find_run, read
 from weftwork.adapters.sqlite.transactions import Heads, append, create
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import (
-    Active,
-    Created,
-    Instruction,
     InterruptPage,
     InterruptQuery,
-    News,
-    Page,
-    Recorded,
+    PendingCancelRequest,
+    PendingChildResult,
+    RunCreated,
+    RunPage,
     RunQuery,
+    ScopeTaken,
+    SlotTaken,
 )
 from weftwork.protocol.run.batch import (
     Batch,
@@ -52,12 +52,12 @@ class SqliteEventLog:
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
-    ) -> Created | Recorded | Active:
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         check_first_batch(header, record, first)
         document = _encode_header(header)
         return await self._write(partial(create, self._heads, header, document, hidden, record, exclusive, first))
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
         check_batch(run, expected, batch)
         brood = (
             tuple((each, _encode_header(each.header)) for each in batch.child_creates) if batch.child_creates else ()
@@ -70,22 +70,22 @@ class SqliteEventLog:
     async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
         return await self._read(partial(child_runs.children, run, after, limit))
 
-    async def descendants(self, run: RunKey) -> int:
+    async def count_descendants(self, run: RunKey) -> int:
         return await self._read(partial(child_runs.descendants, run))
 
-    async def news(self, after: News | None, limit: int) -> list[News]:
+    async def news(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
         return await self._read(partial(child_runs.news, after, limit))
 
-    async def hear(self, heard: tuple[News, ...]) -> None:
+    async def hear(self, heard: tuple[PendingChildResult, ...]) -> None:
         await self._write(partial(child_runs.hear, heard))
 
-    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+    async def instructions(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
         return await self._read(partial(child_runs.instructions, after, limit))
 
-    async def remember(self, record: IdempotencyRecord) -> Recorded | None:
+    async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
         return await self._write(partial(idempotency.remember, record))
 
-    async def recall(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
+    async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
         return await self._read(partial(idempotency.recall, partition, slot, not_before))
 
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
@@ -97,19 +97,19 @@ class SqliteEventLog:
     async def projection(self, run: RunKey) -> Projection | None:
         return await self._read(partial(find_projection, run))
 
-    async def hidden(self, run: RunKey) -> list[HiddenValue]:
+    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
         return await self._read(partial(read_hidden, run))
 
-    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+    async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
         return await self._read(partial(run_queries.list_runs, partition, query))
 
-    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+    async def unfinished_runs(self, after: RunKey | None, limit: int) -> list[RunKey]:
         return await self._read(partial(run_queries.unfinished, after, limit))
 
     async def next_wake(self, after: int = -1) -> int | None:
         return await self._read(partial(run_queries.next_wake, after))
 
-    async def due(self, until: int, limit: int) -> list[RunKey]:
+    async def due_runs(self, until: int, limit: int) -> list[RunKey]:
         return await self._read(partial(run_queries.due, until, limit))
 
     async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
@@ -122,7 +122,7 @@ class SqliteEventLog:
     async def sweep(self, created_before: int) -> int:
         return await self._write(partial(_sweep, created_before))
 
-    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | Recorded:
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
         check_record(run, record)
         return await self._write(partial(retention.delete, run, now, record))
 
@@ -130,7 +130,7 @@ class SqliteEventLog:
         # Most of the time there is nothing to do, and then nobody has to wait for the writer.
         return await self._read(retention.is_left) and await self._write(retention.purge)
 
-    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+    async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
         return await self._read(partial(retention.ended_before, completed_before, limit, partition))
 
     async def count_ended(self, completed_before: int, partition: str | None = None) -> int:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import Connection
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 SWEEP_MOST: Final = 1000
@@ -20,10 +20,10 @@ _SWEEP = """
 """
 
 
-def taken(connection: Connection, record: IdempotencyRecord) -> Recorded | None:
+def taken(connection: Connection, record: IdempotencyRecord) -> SlotTaken | None:
     """What is recorded in the slot, if it is taken and still counts."""
     known = recall(record.partition, record.slot, record.expired_before, connection)
-    return Recorded(known) if known is not None else None
+    return SlotTaken(known) if known is not None else None
 
 
 def insert(connection: Connection, record: IdempotencyRecord) -> None:
@@ -32,7 +32,7 @@ def insert(connection: Connection, record: IdempotencyRecord) -> None:
     connection.execute(_INSERT, row)
 
 
-def remember(record: IdempotencyRecord, connection: Connection) -> Recorded | None:
+def remember(record: IdempotencyRecord, connection: Connection) -> SlotTaken | None:
     """Fill the slot, unless it is taken."""
     known = taken(connection, record)
     if known is None:

@@ -11,7 +11,7 @@ import msgspec
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import Readers
 from weftwork.adapters.sqlite.database.writer import Writer
-from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
 
 _SALT = "SELECT value FROM meta WHERE name = 'salt'"
@@ -40,10 +40,10 @@ class SqliteKeys:
     async def salt(self) -> bytes:
         return await self._write(partial(_salt, secrets.token_bytes(32)))
 
-    async def put(self, row: KeyRow) -> None:
+    async def put(self, row: ApiKeyRow) -> None:
         await self._write(partial(_put_key, row))
 
-    async def all(self) -> list[KeyRow]:
+    async def all(self) -> list[ApiKeyRow]:
         return await self._read(_all_keys)
 
 
@@ -55,16 +55,16 @@ def _salt(fresh: bytes, connection: Connection) -> bytes:
     return fresh
 
 
-def _put_key(row: KeyRow, connection: Connection) -> None:
+def _put_key(row: ApiKeyRow, connection: Connection) -> None:
     scopes = msgspec.json.encode(row.scopes).decode()
     fixed = (row.key_id, row.digest, row.tenant, row.mode, scopes, row.label)
     connection.execute(_PUT_KEY, (*fixed, row.created_at, row.expires_at, row.revoked_at))
 
 
-def _all_keys(connection: Connection) -> list[KeyRow]:
+def _all_keys(connection: Connection) -> list[ApiKeyRow]:
     found = connection.execute(_ALL_KEYS).fetchall()
     return [
-        KeyRow(key_id, digest, tenant, mode, msgspec.json.decode(scopes, type=tuple[str, ...]), *rest)
+        ApiKeyRow(key_id, digest, tenant, mode, msgspec.json.decode(scopes, type=tuple[str, ...]), *rest)
         for key_id, digest, tenant, mode, scopes, *rest in found
     ]
 

@@ -15,7 +15,7 @@ import msgspec
 from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
-from weftwork.ports.storage.event_log import Recorded, StillLive
+from weftwork.ports.storage.event_log import SlotTaken, StillLive
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
@@ -92,7 +92,7 @@ class _Tagged(msgspec.Struct):
 _decode_tags = msgspec.json.Decoder(_Tagged).decode
 
 
-def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: Connection) -> bool | Recorded:
+def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: Connection) -> bool | SlotTaken:
     """EventLog.delete. Heads are kept of live runs only, so there is none to forget."""
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:

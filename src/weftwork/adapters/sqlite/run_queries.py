@@ -18,7 +18,7 @@ import msgspec
 
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.database.reader import snapshot
-from weftwork.ports.storage.event_log import Page, RunQuery
+from weftwork.ports.storage.event_log import RunPage, RunQuery
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey
@@ -137,7 +137,7 @@ def read_hidden(run: RunKey, connection: Connection) -> list[HiddenValue]:
 MOST_CANDIDATES: Final = 2000
 
 _BEYOND_ALL = 1 << 62
-_EMPTY = Page((), None, False)
+_EMPTY = RunPage((), None, False)
 
 _NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 _DELETED = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
@@ -164,7 +164,7 @@ UNFINISHED = """
 """
 
 
-def list_runs(partition: str, query: RunQuery, connection: Connection) -> Page:
+def list_runs(partition: str, query: RunQuery, connection: Connection) -> RunPage:
     """EventLog.list_runs."""
     with snapshot(connection):
         before = _BEYOND_ALL
@@ -179,9 +179,9 @@ def list_runs(partition: str, query: RunQuery, connection: Connection) -> Page:
             numbers, last = _merged(connection, partition, query, before)
         runs = find_numbered(connection, partition, numbers)
         if last is None:
-            return Page(runs, None, False)
+            return RunPage(runs, None, False)
         found = connection.execute(_RUN_ID, (last, partition)).fetchall()
-        return Page(runs, found[0][0], True)
+        return RunPage(runs, found[0][0], True)
 
 
 def unfinished(after: RunKey | None, limit: int, connection: Connection) -> list[RunKey]:

@@ -12,9 +12,9 @@ from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.sqlite.keys import SqliteKeys, SqliteSigningKeys
 from weftwork.adapters.sqlite.transactions import Heads
-from weftwork.ports.storage.annotations import Annotations
-from weftwork.ports.storage.api_keys import Keys
-from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.annotations import AnnotationStore
+from weftwork.ports.storage.api_keys import ApiKeys
+from weftwork.ports.storage.assets import AssetIndex
 from weftwork.ports.storage.definitions import Definitions
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.signing_keys import SigningKeys
@@ -28,10 +28,10 @@ class SqliteStore:
 
     log: EventLog
     definitions: Definitions
-    keys: Keys
+    keys: ApiKeys
     signing: SigningKeys
-    annotations: Annotations
-    assets: AssetRows
+    annotations: AnnotationStore
+    assets: AssetIndex
 
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
         path = Path(path)

@@ -19,7 +19,7 @@ from weftwork.adapters.sqlite.child_runs import adopt, has_children
 from weftwork.adapters.sqlite.database.connection import Connection
 from weftwork.adapters.sqlite.interrupts import set_listed
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
-from weftwork.ports.storage.event_log import Active, Created, Recorded, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict, SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
@@ -185,7 +185,7 @@ _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
 
 PENDING: Final = Projection("pending")
 
-_CREATED = Created()
+_CREATED = RunCreated()
 
 
 def create(
@@ -197,7 +197,7 @@ def create(
     exclusive: bool,
     first: Batch | None,
     connection: Connection,
-) -> Created | Recorded | Active:
+) -> RunCreated | SlotTaken | ScopeTaken:
     """EventLog.create of a checked first batch; `document` is the encoded header."""
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:
@@ -206,7 +206,7 @@ def create(
     if exclusive:
         live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
         if live:
-            return Active(live[0][0])
+            return ScopeTaken(live[0][0])
     now = first.projection if first is not None else PENDING
     run_no = insert_run(connection, heads, header, document, hidden, now)
     if header.parent is not None:
@@ -309,7 +309,7 @@ _END = """
 
 def append(
     heads: Heads, run: RunKey, expected: int, batch: Batch, brood: Brood, connection: Connection
-) -> Recorded | None:
+) -> SlotTaken | None:
     """EventLog.append for a checked batch. The slot is looked at first: a retry expects what is long past."""
     record = batch.record
     known = idempotency.taken(connection, record) if record is not None else None

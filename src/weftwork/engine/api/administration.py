@@ -10,9 +10,9 @@ from weftwork.engine.api.retention import MAX_PER_CALL, Retention
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.media.asset_sweep import SweepResult
 from weftwork.engine.signer import Signer
-from weftwork.ports.storage.api_keys import KeyRow
-from weftwork.ports.storage.assets import Usage
-from weftwork.ports.storage.definitions import Listed
+from weftwork.ports.storage.api_keys import ApiKeyRow
+from weftwork.ports.storage.assets import AssetUsage
+from weftwork.ports.storage.definitions import ListedWorkflow
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.signing_keys import SigningKey
 from weftwork.protocol.errors import ClientFault, HostFault, error_document, invalid
@@ -73,7 +73,7 @@ class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AssetSweeper(Protocol):
     """What deletes assets; see AssetSweep."""
 
-    async def count(self) -> Usage: ...
+    async def count(self) -> AssetUsage: ...
 
     async def prune(self, limit: int = ...) -> SweepResult: ...
 
@@ -195,7 +195,7 @@ class Administration:
         return {"workflows": [_workflow_document(each) for each in found], "more": more}
 
 
-def _workflow_document(found: Listed | Workflow) -> dict[str, Any]:
+def _workflow_document(found: ListedWorkflow | Workflow) -> dict[str, Any]:
     if isinstance(found, Workflow):
         shown = {"id": found.id, "version": found.version, "name": found.document["name"], "from": "file"}
         return {**shown, "versions": [found.version]}
@@ -204,7 +204,7 @@ def _workflow_document(found: Listed | Workflow) -> dict[str, Any]:
     return {**shown, "versions": list(found.versions)}
 
 
-def _key_document(row: KeyRow) -> dict[str, Any]:
+def _key_document(row: ApiKeyRow) -> dict[str, Any]:
     """What is shown of a key: everything but the key and its digest."""
     shown: dict[str, Any] = {
         "keyId": row.key_id,

@@ -16,7 +16,7 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
-from weftwork.ports.storage.event_log import EventLog, Recorded
+from weftwork.ports.storage.event_log import EventLog, SlotTaken
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
@@ -42,7 +42,7 @@ class SecretScanner:
     async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
         """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
         if plan is None:
-            hidden = await self._log.hidden(run.header.key)
+            hidden = await self._log.hidden_values(run.header.key)
             return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts
         if not plan.has_sensitive_data or not texts:
             return texts
@@ -86,7 +86,9 @@ class _AnnotationRecord(ReplayableOutcome, frozen=True, rename="camel"):
 class Annotations:
     """Raises ClientFault or StoreUnavailable."""
 
-    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor, kept: port.Annotations) -> None:
+    def __init__(
+        self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor, kept: port.AnnotationStore
+    ) -> None:
         self._runtime = runtime
         self._catalog = catalog
         self._executor = executor
@@ -114,7 +116,7 @@ class Annotations:
         new = port.Annotation(annotation_id, kept)
         named = tuple(sorted(referenced_assets(kept, principal.partition)))
         verdict = await self._store.add(principal.run(run_id), new, annotations.MAX_ANNOTATIONS, record, named)
-        if isinstance(verdict, Recorded):
+        if isinstance(verdict, SlotTaken):
             return await self._replay(principal, run_id, claim.replay(verdict.record, _AnnotationRecord))
         if verdict == "absent":
             raise _run_not_found()

@@ -6,7 +6,7 @@ from typing import Final
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.assets import Asset
+from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
@@ -81,7 +81,7 @@ class Bundles:
 
         def made(sha256: bytes, media_type: str, name: str) -> str:
             # Only what names it matters here: inline media are kept as assets when they are recorded.
-            asset = Asset(partition, sha256.hex(), "", 0, media_type, 0, 0)
+            asset = StoredAsset(partition, sha256.hex(), "", 0, media_type, 0, 0)
             return assets.url(asset, media_type, run_id, name)
 
         return made

@@ -45,7 +45,7 @@ class IdempotencyClaim:
         if self._slot is None:
             return None
         oldest = idempotency.expired_before(self.now)
-        record = await self._log.recall(self._partition, self._slot, oldest)
+        record = await self._log.find_record(self._partition, self._slot, oldest)
         return self.replay(record, kind) if record is not None else None
 
     def replay(self, record: IdempotencyRecord, kind: type[T]) -> T:
@@ -65,7 +65,7 @@ class IdempotencyClaim:
     async def save(self, outcome: T) -> T:
         """Record an outcome that no commit goes with; the one that counts, if the same request was first."""
         record = self.make_record(outcome)
-        taken = await self._log.remember(record) if record is not None else None
+        taken = await self._log.save_record(record) if record is not None else None
         return self.replay(taken.record, type(outcome)) if taken is not None else outcome
 
     def _build_record(self, slot: str, outcome: Any) -> IdempotencyRecord:

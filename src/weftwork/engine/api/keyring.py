@@ -12,7 +12,7 @@ import msgspec
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
-from weftwork.ports.storage.api_keys import KeyRow, Keys
+from weftwork.ports.storage.api_keys import ApiKeyRow, ApiKeys
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
 from weftwork.protocol.run.header import Owner, RunKey
@@ -56,14 +56,14 @@ STARTUP_LABEL = "given at start"
 class Keyring:
     """Checks keys from memory and changes them in the store first. `scopes` is the whole vocabulary."""
 
-    def __init__(self, keys: Keys, clock: Clock, ids: Ids, scopes: tuple[str, ...]) -> None:
+    def __init__(self, keys: ApiKeys, clock: Clock, ids: Ids, scopes: tuple[str, ...]) -> None:
         self._keys = keys
         self._clock = clock
         self._ids = ids
         self._scopes = scopes
         self._salt = b""
-        self._rows: dict[bytes, tuple[KeyRow, Principal]] = {}
-        self._by_id: dict[str, KeyRow] = {}
+        self._rows: dict[bytes, tuple[ApiKeyRow, Principal]] = {}
+        self._by_id: dict[str, ApiKeyRow] = {}
         self._pepper = ids.token().encode()
         self._quick_digests: dict[bytes, bytes] = {}
         """Digests of keys that were good before, under a hash that costs a tenth and never leaves the process."""
@@ -90,7 +90,7 @@ class Keyring:
         """auth-02: 401 for a caller who was let in and would not be any more."""
         self._check(self._by_id[principal.key_id])
 
-    def _check(self, row: KeyRow) -> None:
+    def _check(self, row: ApiKeyRow) -> None:
         if row.revoked_at is not None:
             raise ClientFault("key_revoked", "This API key was revoked.")
         if row.expires_at is not None and row.expires_at <= self._clock.now():
@@ -103,7 +103,7 @@ class Keyring:
         mode: Mode = "live",
         label: str = "",
         expires_at: int | None = None,
-    ) -> tuple[str, KeyRow]:
+    ) -> tuple[str, ApiKeyRow]:
         """A new key and what is kept of it. Durable before it is returned; the key is not shown again."""
         prefix = TEST_KEY_PREFIX if mode == "test" else LIVE_KEY_PREFIX
         key = prefix + self._ids.token()
@@ -113,7 +113,7 @@ class Keyring:
         self._cache(row)
         return key, row
 
-    def accept_for_process(self, key: str, tenant: str, scopes: Iterable[str] | None) -> KeyRow:
+    def accept_for_process(self, key: str, tenant: str, scopes: Iterable[str] | None) -> ApiKeyRow:
         """Accept a key for as long as this process lives; nothing is stored. A revoked key stays revoked."""
         row = self._row(key, tenant, scopes, STARTUP_LABEL, None)
         held = self._rows.get(row.digest)
@@ -122,7 +122,7 @@ class Keyring:
         self._cache(row)
         return row
 
-    async def revoke(self, key_id: str) -> KeyRow:
+    async def revoke(self, key_id: str) -> ApiKeyRow:
         """Revoke a key at once. Revoking it again changes nothing."""
         row = self._by_id.get(key_id)
         if row is None:
@@ -133,10 +133,12 @@ class Keyring:
             self._cache(row)
         return row
 
-    def all(self) -> list[KeyRow]:
+    def all(self) -> list[ApiKeyRow]:
         return sorted((row for row, _ in self._rows.values()), key=lambda row: (row.created_at, row.key_id))
 
-    def _row(self, key: str, tenant: str, scopes: Iterable[str] | None, label: str, expires_at: int | None) -> KeyRow:
+    def _row(
+        self, key: str, tenant: str, scopes: Iterable[str] | None, label: str, expires_at: int | None
+    ) -> ApiKeyRow:
         if not is_tenant(tenant):
             raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", parameter="tenant")
         wanted = self._scopes if scopes is None else tuple(scopes)
@@ -145,7 +147,7 @@ class Keyring:
             text = f"Unknown scope {', '.join(unknown)}; known are {', '.join(self._scopes)}."
             raise invalid(text, parameter="scopes")
         digest = self._digest(key)
-        return KeyRow(
+        return ApiKeyRow(
             # A digest of the digest: the id is public, and must say nothing about what is compared.
             key_id=f"key_{hashlib.sha256(digest).hexdigest()[:16]}",
             digest=digest,
@@ -160,7 +162,7 @@ class Keyring:
     def _digest(self, key: str) -> bytes:
         return hmac.digest(self._salt, key.encode("utf-8", "surrogateescape"), hashlib.sha256)
 
-    def _cache(self, row: KeyRow) -> None:
+    def _cache(self, row: ApiKeyRow) -> None:
         label = row.label if row.label != STARTUP_LABEL else ""
         principal = Principal.of(row.key_id, row.tenant, row.mode, frozenset(row.scopes), label)
         self._rows[row.digest] = (row, principal)

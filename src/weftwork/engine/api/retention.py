@@ -10,7 +10,7 @@ from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog, Recorded, StillLive, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, SlotTaken, StillLive, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_tenant, partition
 from weftwork.protocol.run.batch import IdempotencyRecord
@@ -79,7 +79,7 @@ class Retention:
             raise ClientFault("not_found", "There is no such run.")
         if deleted is True:
             self._purge_soon()
-        return isinstance(deleted, Recorded)
+        return isinstance(deleted, SlotTaken)
 
     async def prune(self, completed_before: int, tenant: str | None = None, limit: int = MAX_PER_CALL) -> PruneResult:
         """run-11 (OpenWOP production-profile): delete runs that ended before that instant, at most `limit`.
@@ -89,7 +89,7 @@ class Retention:
         places = _partitions_of(tenant)
         if await self._purge(MAX_PER_CALL):
             return PruneResult(0, True)
-        found = [run for place in places for run in await self._log.ended_before(completed_before, limit, place)]
+        found = [run for place in places for run in await self._log.runs_ended_before(completed_before, limit, place)]
         deleted = 0
         for at in range(0, min(len(found), limit), DELETE_BATCH):
             deleted += sum(await asyncio.gather(*map(self._delete_if_ended, found[at : min(at + DELETE_BATCH, limit)])))
@@ -121,7 +121,7 @@ class Retention:
         if self._purge_task is not None:
             self._purge_task.cancel()
 
-    async def _delete(self, run: RunKey, record: IdempotencyRecord | None = None) -> bool | Recorded:
+    async def _delete(self, run: RunKey, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
         # Before: one that is executed here is not deleted, whatever the store says. After: no reader holds on to it.
         if self._live_runs is not None and not self._live_runs.forget(run):
             raise StillLive("the run is executed here")

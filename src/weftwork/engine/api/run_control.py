@@ -16,7 +16,7 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.decide.inputs import Input, PauseRequested, ResumeRequested, VariablesOverwritten
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
@@ -60,7 +60,7 @@ async def apply_control(
         if (known := await claim.find_outcome(ControlOutcome)) is not None:
             return known
         raise
-    if isinstance(answer, Recorded):
+    if isinstance(answer, SlotTaken):
         return claim.replay(answer.record, ControlOutcome)
     return answered(answer)
 

@@ -80,7 +80,7 @@ class _TreeWalk:
         """Spares a look below each of a thousand leaves, where one number tells that there is nothing."""
         return (
             self._root.header.parent is None
-            and await self._log.descendants(self._root.header.key) == len(self._found) - 1
+            and await self._log.count_descendants(self._root.header.key) == len(self._found) - 1
         )
 
     async def _add_children(self, run: RunKey, depth: int) -> bool:

@@ -17,7 +17,7 @@ from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.streams.feeds import Reader
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import Active, EventLog, Recorded, RunQuery
+from weftwork.ports.storage.event_log import EventLog, RunQuery, ScopeTaken, SlotTaken
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
@@ -123,9 +123,9 @@ class Runs:
         record = claim.make_record(outcome)
         fault_point("create.checked")
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
-        if isinstance(created, Recorded):
+        if isinstance(created, SlotTaken):
             return claim.replay(created.record, RunOutcome)
-        if isinstance(created, Active):
+        if isinstance(created, ScopeTaken):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_AFTER_S}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
         fault_point("create.started")
@@ -160,7 +160,7 @@ class Runs:
         if status is None:
             raise ClientFault("not_found", "There is no such run.")
         fault_point("cancel.durable")
-        if isinstance(status, Recorded):
+        if isinstance(status, SlotTaken):
             return claim.replay(status.record, RunOutcome)
         return RunOutcome(run_id, status)
 

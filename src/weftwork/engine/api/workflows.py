@@ -7,8 +7,13 @@ from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.definitions import Full, Known, Listed, Registration
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.definitions import (
+    ListedWorkflow,
+    RegistrationLimitReached,
+    VersionExists,
+    WorkflowRegistration,
+)
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.definition import Workflow
@@ -53,7 +58,10 @@ class Workflows:
     async def list(self, principal: Principal, after: str | None, limit: int) -> dict[str, Any]:
         """A page of what the caller can start, by id."""
         found, more = await self._catalog.list_workflows(principal.tenant, after, limit)
-        items = [_listing_of_registered(each) if isinstance(each, Listed) else _listing_of_file(each) for each in found]
+        items = [
+            _listing_of_registered(each) if isinstance(each, ListedWorkflow) else _listing_of_file(each)
+            for each in found
+        ]
         document: dict[str, Any] = {"workflows": items}
         if more:
             document["nextCursor"] = items[-1]["workflowId"]
@@ -79,12 +87,12 @@ class Workflows:
         made = _outcome(new, created=True)
         most = self._runtime.limits.max_workflows_per_tenant
         answer = await self._catalog.register_for_tenant(new, plan, most, claim.make_record(made))
-        if isinstance(answer, Recorded):
+        if isinstance(answer, SlotTaken):
             return claim.replay(answer.record, RegistrationOutcome)
-        if isinstance(answer, Full):
+        if isinstance(answer, RegistrationLimitReached):
             text = "This tenant has registered as many workflows as it may; every version counts."
             raise ClientFault("workflow_limit_reached", text, {"limit": most})
-        if isinstance(answer, Known):
+        if isinstance(answer, VersionExists):
             return await claim.save(_existing_outcome(answer.registration, new, at))
         named = {"tenant": new.tenant, "workflowId": new.workflow_id, "version": new.version}
         log.info("workflow registered", extra=named)
@@ -111,9 +119,9 @@ def _check_tenant(document: dict[str, Any], tenant: str, at: str) -> None:
         raise ClientFault("forbidden", text, {"pointer": f"{at}/tenantId"})
 
 
-def _registration(tenant: str, workflow: Workflow, now: int) -> Registration:
+def _registration(tenant: str, workflow: Workflow, now: int) -> WorkflowRegistration:
     name, description = _name_and_description(workflow)
-    return Registration(tenant, workflow.id, workflow.version, workflow.digest, now, name, description)
+    return WorkflowRegistration(tenant, workflow.id, workflow.version, workflow.digest, now, name, description)
 
 
 def _name_and_description(workflow: Workflow) -> tuple[str, str | None]:
@@ -121,7 +129,7 @@ def _name_and_description(workflow: Workflow) -> tuple[str, str | None]:
     return workflow.document["name"], description[:MAX_DESCRIPTION] if description is not None else None
 
 
-def _existing_outcome(there: Registration, offered: Registration, at: str) -> RegistrationOutcome:
+def _existing_outcome(there: WorkflowRegistration, offered: WorkflowRegistration, at: str) -> RegistrationOutcome:
     """wf-11: a version says one thing for ever."""
     if there.digest != offered.digest:
         text = "This version of the workflow is registered with other content; give the new content another version."
@@ -129,11 +137,11 @@ def _existing_outcome(there: Registration, offered: Registration, at: str) -> Re
     return _outcome(there, created=False)
 
 
-def _outcome(of: Registration, created: bool) -> RegistrationOutcome:
+def _outcome(of: WorkflowRegistration, created: bool) -> RegistrationOutcome:
     return RegistrationOutcome(of.workflow_id, of.version, of.digest, of.created_at, created)
 
 
-def _listing_of_registered(listed: Listed) -> dict[str, Any]:
+def _listing_of_registered(listed: ListedWorkflow) -> dict[str, Any]:
     of = listed.current
     item = _listing(of.workflow_id, of.name, of.version, listed.versions, of.description)
     return {**item, "createdAt": iso(of.created_at)}

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from weftwork.ports.clock import Clock
-from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -119,7 +119,7 @@ class Admission:
                 if not several:
                     break
                 if not all(await asyncio.gather(*(self._start(seats, *each) for each in several))):
-                    await self._clock.sleep_until(self._clock.now() + AWAY_MS)
+                    await self._clock.sleep_until(self._clock.now() + STORE_RETRY_MS)
         finally:
             del self._tasks[partition]
 

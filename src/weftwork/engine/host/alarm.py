@@ -7,7 +7,7 @@ from typing import Final
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import AWAY_MS, EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -64,7 +64,7 @@ class Alarm:
             try:
                 self._next_wake = await self._wake_due()
             except StoreUnavailable:
-                self._next_wake = self._clock.now() + AWAY_MS
+                self._next_wake = self._clock.now() + STORE_RETRY_MS
             except Exception:
                 log.exception("the alarm of waiting runs failed; it is set again")
                 self._next_wake = self._clock.now() + RETRY_FAILED_MS
@@ -82,7 +82,7 @@ class Alarm:
         # Once each: one that is due and finds nothing to do must not keep the alarm busy.
         rung: set[RunKey] = set()
         while True:
-            due = await self._log.due(now, most)
+            due = await self._log.due_runs(now, most)
             idle = [run for run in due if run not in self._failed and not self._is_live(run)]
             fresh = [run for run in idle if run not in rung][:WAKE_BATCH]
             rung.update(fresh)
@@ -95,7 +95,7 @@ class Alarm:
             # What is passed over must not hide what stands behind it.
             most = WAKE_BATCH + len(self._failed) + len(rung) if fresh else most * 2
         # Due, woken, and at rest again: the clock was set back meanwhile.
-        self._failed |= dict.fromkeys(idle, now + AWAY_MS)
+        self._failed |= dict.fromkeys(idle, now + STORE_RETRY_MS)
         coming = await self._log.next_wake(now)
         return min((when for when in (coming, *self._failed.values()) if when is not None), default=None)
 

@@ -15,8 +15,15 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.ports.storage.definitions import Definitions, Full, Known, Listed, Registered, Registration
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.definitions import (
+    Definitions,
+    ListedWorkflow,
+    RegistrationLimitReached,
+    VersionExists,
+    VersionRegistered,
+    WorkflowRegistration,
+)
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS, check_host_kinds
 from weftwork.protocol.errors import HostFault, invalid
@@ -94,8 +101,8 @@ class WorkflowCatalog:
         return []
 
     async def register_for_tenant(
-        self, registration: Registration, plan: Plan, most: int, record: IdempotencyRecord | None
-    ) -> Registered | Known | Full | Recorded:
+        self, registration: WorkflowRegistration, plan: Plan, most: int, record: IdempotencyRecord | None
+    ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         """wf-11: register a checked definition for a tenant. Whoever looks for it after this returns finds it."""
         stored = encode_stored(plan.workflow.document)
         writing = asyncio.ensure_future(self._definitions.register(registration, stored, most, record))
@@ -157,10 +164,12 @@ class WorkflowCatalog:
                 return msgspec.json.encode(plan.workflow.document)
         return None
 
-    async def list_workflows(self, tenant: str, after: str | None, limit: int) -> tuple[list[Listed | Workflow], bool]:
+    async def list_workflows(
+        self, tenant: str, after: str | None, limit: int
+    ) -> tuple[list[ListedWorkflow | Workflow], bool]:
         """What this tenant can start, by id, those behind `after`; and whether there are more."""
         registered = await self._definitions.workflows(tenant, after, limit + 1)
-        found: dict[str, Listed | Workflow] = {each.current.workflow_id: each for each in registered}
+        found: dict[str, ListedWorkflow | Workflow] = {each.current.workflow_id: each for each in registered}
         named = {name for owner, name in self._by_id if owner in (None, tenant) and name > (after or "")}
         for name in heapq.nsmallest(limit + 1, named - found.keys()):
             found[name] = (self._by_id.get((tenant, name)) or self._by_id[None, name]).workflow

@@ -17,7 +17,13 @@ from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import AWAY_MS, EventLog, Instruction, News, StoreUnavailable
+from weftwork.ports.storage.event_log import (
+    STORE_RETRY_MS,
+    EventLog,
+    PendingCancelRequest,
+    PendingChildResult,
+    StoreUnavailable,
+)
 from weftwork.protocol.run.batch import Batch, ChildResult
 from weftwork.protocol.run.header import RunKey
 
@@ -62,7 +68,7 @@ class ChildMessages:
         """Parent -> the newest word of each of its children."""
         self._newest: OrderedDict[str, int] = OrderedDict()
         """How far each child is known to have come."""
-        self._delivered: list[News] = []
+        self._delivered: list[PendingChildResult] = []
         self._tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
         self._delivery_slots = asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
         self._has_cancels = False
@@ -77,7 +83,7 @@ class ChildMessages:
             self._start(new)
         parent = live.state.header.parent
         if parent is not None and batch.child_result is not None:
-            self.queue_result(News(RunKey(live.key.partition, parent.run_id), batch.child_result))
+            self.queue_result(PendingChildResult(RunKey(live.key.partition, parent.run_id), batch.child_result))
         if batch.cancel_requests or batch.cascade_cancel is not None:
             self._admission.hold_tree(parent.root if parent is not None else live.key.run_id)
             self.queue_cancels()
@@ -88,17 +94,17 @@ class ChildMessages:
             self._confirm_create(new.header.key)
         self.recover_soon()
 
-    def queue_result(self, news: News) -> None:
+    def queue_result(self, news: PendingChildResult) -> None:
         """A parent is to hear this."""
-        if self._newest.get(news.told.child_run_id, -1) >= news.told.sequence:
+        if self._newest.get(news.result.child_run_id, -1) >= news.result.sequence:
             # Read from the store, while something later was on its way.
             return
-        self._newest[news.told.child_run_id] = news.told.sequence
-        self._newest.move_to_end(news.told.child_run_id)
+        self._newest[news.result.child_run_id] = news.result.sequence
+        self._newest.move_to_end(news.result.child_run_id)
         if len(self._newest) > MAX_TRACKED_CHILDREN:
             self._newest.popitem(last=False)
-        self._queued.setdefault(news.parent, {})[news.told.child_run_id] = news.told
-        if news.told.status == "running":
+        self._queued.setdefault(news.parent, {})[news.result.child_run_id] = news.result
+        if news.result.status == "running":
             self._start_task("later", self._deliver_later, news.parent)
         else:
             self._start_task("now", self._deliver, news.parent)
@@ -110,7 +116,7 @@ class ChildMessages:
 
     async def recover(self) -> None:
         """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
-        after: News | None = None
+        after: PendingChildResult | None = None
         while page := await self._log.news(after, BATCH_SIZE):
             for each in page:
                 self.queue_result(each)
@@ -147,7 +153,7 @@ class ChildMessages:
                 await self.recover()
                 done = True
             except StoreUnavailable:
-                await self._sleep(AWAY_MS)
+                await self._sleep(STORE_RETRY_MS)
 
     async def _deliver_later(self, parent: RunKey) -> None:
         await self._sleep(RESUME_GRACE_MS)
@@ -169,10 +175,10 @@ class ChildMessages:
                     # What is there by now is newer.
                     self._queued[parent] = tells | self._queued.get(parent, {})
                 else:
-                    self._delivered += [News(parent, told) for told in tells.values()]
+                    self._delivered += [PendingChildResult(parent, told) for told in tells.values()]
                     self._start_task("forget", self._acknowledge)
                     continue
-            await self._sleep(AWAY_MS)
+            await self._sleep(STORE_RETRY_MS)
 
     def _is_rechecking(self, run: RunKey) -> bool:
         return (live := self._find_live(run)) is not None and live.is_rechecking
@@ -189,7 +195,7 @@ class ChildMessages:
                     await self._log.hear(heard)
             except StoreUnavailable:
                 self._delivered += heard
-                await self._sleep(AWAY_MS)
+                await self._sleep(STORE_RETRY_MS)
 
     async def _deliver_cancels(self) -> None:
         try:
@@ -212,10 +218,10 @@ class ChildMessages:
                 after = page[-1].child
         except StoreUnavailable:
             self._has_cancels = True
-            await self._sleep(AWAY_MS)
+            await self._sleep(STORE_RETRY_MS)
         return found
 
-    async def _cancel(self, given: Instruction) -> None:
+    async def _cancel(self, given: PendingCancelRequest) -> None:
         self._cancel_sent.add(given.child)
         try:
             await self._send_input(given.child, CancelRequested(given.reason, given.parent))

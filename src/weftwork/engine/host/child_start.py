@@ -123,7 +123,7 @@ class ChildStarter:
             return False
         if tree.count is None or tree.count >= most:
             # Some that were counted may not have come into being.
-            stored = await self._log.descendants(root)
+            stored = await self._log.count_descendants(root)
             tree.pending = {each: at for each, at in tree.pending.items() if at > now - PENDING_MS}
             tree.count = stored + len(tree.pending)
         if tree.count >= most:

@@ -38,7 +38,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import Active, Created, Recorded, StoreUnavailable
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SlotTaken, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey, Status
@@ -194,7 +194,7 @@ class Executor:
         hidden: tuple[HiddenValue, ...],
         record: IdempotencyRecord | None,
         exclusive: bool,
-    ) -> Created | Recorded | Active:
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
         live: LiveRun | None = None
         self._creating.add(header.partition)
@@ -209,7 +209,7 @@ class Executor:
             raise
         finally:
             self._creating.remove(header.partition)
-        if not isinstance(created, Created) or not self._start_live(live, first):
+        if not isinstance(created, RunCreated) or not self._start_live(live, first):
             live.discard()
         return created
 
@@ -259,12 +259,12 @@ class Executor:
         recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
-    async def cancel(self, run: RunKey, reason: str | None, record: RecordMaker | None) -> Status | Recorded | None:
+    async def cancel(self, run: RunKey, reason: str | None, record: RecordMaker | None) -> Status | SlotTaken | None:
         """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
         answer = await self.request(run, CancelRequested(reason), record)
         if isinstance(answer, StoredRun):
             status = answer.projection.status
-            taken = await self._runtime.log.remember(record(status)) if record else None
+            taken = await self._runtime.log.save_record(record(status)) if record else None
             return taken or status
         return answer
 
@@ -400,7 +400,7 @@ class Executor:
     def _start_child(self, new: NewChild) -> None:
         """Execute a child that is durable now, or as soon as there is room."""
         self._child_starter.on_started(new)
-        if not self._admission.admit(new.header.key, new.weight, new.root):
+        if not self._admission.admit(new.header.key, new.input_bytes, new.root):
             return
         child = self._make_live(RunState(new.plan, new.header, new.inputs))
         if not self._start_live(child, None):

@@ -86,7 +86,7 @@ async def recover_runs(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bo
     """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
     count = 0
     after: RunKey | None = None
-    while page := await eventlog.unfinished(after, RECOVERY_BATCH):
+    while page := await eventlog.unfinished_runs(after, RECOVERY_BATCH):
         # Together: one after the other, each would wait for the store alone.
         count += sum(await asyncio.gather(*map(wake, page)))
         after = page[-1]

@@ -12,7 +12,7 @@ import msgspec
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.assets import AssetRows, Usage
+from weftwork.ports.storage.assets import AssetIndex, AssetUsage
 from weftwork.ports.storage.blobs import Blobs
 
 log = logging.getLogger("weftwork.assets")
@@ -37,7 +37,12 @@ class AssetSweep:
     """media-80 (RFC 0055 C, retention): never takes what a run refers to."""
 
     def __init__(
-        self, rows: AssetRows, blobs: Blobs, clock: Clock, unsure: list[str] | None = None, stray_ms: int = STRAY_AGE_MS
+        self,
+        rows: AssetIndex,
+        blobs: Blobs,
+        clock: Clock,
+        unsure: list[str] | None = None,
+        stray_ms: int = STRAY_AGE_MS,
     ) -> None:
         self._rows = rows
         self._blobs = blobs
@@ -46,7 +51,7 @@ class AssetSweep:
         self._stray_ms = stray_ms
         self._scanned_at: int | None = None
 
-    async def count(self) -> Usage:
+    async def count(self) -> AssetUsage:
         """What `prune` would delete, strays apart."""
         return await self._rows.idle(self._clock.now())
 

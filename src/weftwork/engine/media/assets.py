@@ -8,7 +8,7 @@ from typing import Final
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.assets import Asset, AssetQuery, AssetRows, FoundAsset, QuotaReached, Usage
+from weftwork.ports.storage.assets import AssetEntry, AssetIndex, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
@@ -53,7 +53,7 @@ class Assets:
     """`base` is where assets are served from, without a slash at the end; it is known once the host listens."""
 
     def __init__(
-        self, rows: AssetRows, blobs: Blobs, signer: Signer, clock: Clock, limits: Limits, base: str = ""
+        self, rows: AssetIndex, blobs: Blobs, signer: Signer, clock: Clock, limits: Limits, base: str = ""
     ) -> None:
         self._rows = rows
         self._blobs = blobs
@@ -71,7 +71,7 @@ class Assets:
         held_ms: int = DEFAULT_HOLD_MS,
         cap: int | None = None,
         away: WaitForStore | None = None,
-    ) -> Asset:
+    ) -> StoredAsset:
         """Keep bytes, for at least so long. Durable on return; bytes that are there already are not kept twice.
 
         `away` waits for a store that cannot be reached now. Raises ClientFault for more bytes than `cap`, or than the
@@ -94,11 +94,11 @@ class Assets:
 
     async def _write_row(
         self, partition: str, blob: Blob, looks: str, held_ms: int, away: WaitForStore | None
-    ) -> Asset:
+    ) -> StoredAsset:
         """The row. While the store is away, those who can wait do: the bytes are there and need not come again."""
         while True:
             now = self._clock.now()
-            made = Asset(partition, blob.sha256, blob.key, blob.size, looks, now, now + held_ms)
+            made = StoredAsset(partition, blob.sha256, blob.key, blob.size, looks, now, now + held_ms)
             try:
                 asset = await self._rows.keep(made, self._limits.max_asset_bytes_per_tenant)
             except QuotaReached as reached:
@@ -113,7 +113,7 @@ class Assets:
             fault_point("asset.written")
             return asset if asset.key == blob.key else await self._deduplicate(asset, blob)
 
-    async def _deduplicate(self, asset: Asset, blob: Blob) -> Asset:
+    async def _deduplicate(self, asset: StoredAsset, blob: Blob) -> StoredAsset:
         """The same bytes were there before, unless they were lost: then these take their place."""
         source = await self._blobs.source(asset.key)
         if source is None:
@@ -123,21 +123,21 @@ class Assets:
         await self._blobs.delete(blob.key)
         return asset
 
-    async def find(self, partition: str, ref: object) -> Asset | None:
+    async def find(self, partition: str, ref: object) -> StoredAsset | None:
         """media-04 (RFC 0091): the asset behind a mediaRef, if the partition has it."""
         digest = media_ref_digest(ref)
         found = await self._rows.find(partition, digest) if digest is not None else None
         return found.asset if found is not None else None
 
-    async def hold(self, asset: Asset, held_ms: int = DEFAULT_HOLD_MS) -> Asset | None:
+    async def hold(self, asset: StoredAsset, held_ms: int = DEFAULT_HOLD_MS) -> StoredAsset | None:
         """Keep an asset from being swept for at least so long; None if it is gone."""
         return await self._rows.hold(asset.partition, asset.sha256, self._clock.now() + held_ms)
 
-    def url_expiry(self, asset: Asset, held_ms: int) -> int:
+    def url_expiry(self, asset: StoredAsset, held_ms: int) -> int:
         """When a URL ends that was made for so long: never later, though somebody else may hold the asset longer."""
         return min(asset.held_until, self._clock.now() + held_ms)
 
-    async def open(self, asset: Asset) -> BlobSource:
+    async def open(self, asset: StoredAsset) -> BlobSource:
         """Its bytes. Raises StoreUnavailable if they are not where they should be."""
         found = await self._blobs.source(asset.key)
         if found is None:
@@ -145,7 +145,7 @@ class Assets:
             raise BytesMissing("the bytes of an asset are missing")
         return found
 
-    async def read(self, asset: Asset) -> bytes:
+    async def read(self, asset: StoredAsset) -> bytes:
         """All of its bytes; ask for its size first."""
         source = await self.open(asset)
         try:
@@ -155,7 +155,7 @@ class Assets:
 
     def url(
         self,
-        asset: Asset,
+        asset: StoredAsset,
         media_type: str,
         run_id: str = "",
         name: str = "",
@@ -167,13 +167,13 @@ class Assets:
         return self.base + prefix + self.make_token(asset, media_type, run_id, name, expires_at)
 
     def make_token(
-        self, asset: Asset, media_type: str, run_id: str = "", name: str = "", expires_at: int | None = None
+        self, asset: StoredAsset, media_type: str, run_id: str = "", name: str = "", expires_at: int | None = None
     ) -> str:
         kid = self._signer.kid
         token = AssetToken(asset.partition, bytes.fromhex(asset.sha256), run_id, media_type, name, expires_at)
         return encode_asset_token(kid, token, self._signer.sign(ASSET_TOKEN_PURPOSE, signed_bytes(kid, token)))
 
-    async def open_token(self, text: str) -> tuple[AssetToken, Asset]:
+    async def open_token(self, text: str) -> tuple[AssetToken, StoredAsset]:
         """media-04: what a token opens. Its form first, then its signature, then its time, then whether it is there.
 
         Raises ClientFault, the same one for each of them.
@@ -194,10 +194,10 @@ class Assets:
         token, kid, signature = parts
         return token if self._signer.verify(ASSET_TOKEN_PURPOSE, kid, signed_bytes(kid, token), signature) else None
 
-    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+    async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
         return await self._rows.page(partition, query)
 
-    async def usage(self, partition: str) -> Usage:
+    async def usage(self, partition: str) -> AssetUsage:
         return await self._rows.usage(partition)
 
 

@@ -10,8 +10,8 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia
 from weftwork.ports.node_outcome import Failed, StepFailed
-from weftwork.ports.storage.assets import Asset
-from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
+from weftwork.ports.storage.assets import StoredAsset
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.errors import ClientFault
@@ -79,7 +79,7 @@ class EntryMediaStore:
         data = await self._retry_store(lambda: self._assets.read(asset))
         return MediaBytes(data, asset.media_type, asset.sha256)
 
-    async def find(self, ref: object, held: bool = False) -> Asset:
+    async def find(self, ref: object, held: bool = False) -> StoredAsset:
         """media-04 (RFC 0091): an asset of the run's tenant. Raises StepFailed, alike for what is not there and what is
         somebody else's."""
         asset = await self._retry_store(lambda: self._assets.find(self._partition, ref))
@@ -167,7 +167,7 @@ class EntryMediaStore:
         return await self._payload(asset, declared or token.media_type, token.name, inline=False)
 
     async def _payload(
-        self, asset: Asset, declared: str, name: str, inline: bool, data: bytes | None = None
+        self, asset: StoredAsset, declared: str, name: str, inline: bool, data: bytes | None = None
     ) -> dict[str, Any]:
         media_type = self._safe_media_type(resolve_media_type(declared, asset.media_type))
         told: dict[str, Any] = {"bytes": asset.size, "mimeType": media_type}
@@ -188,7 +188,7 @@ class EntryMediaStore:
     def _safe_media_type(self, media_type: str) -> str:
         return media_type if self._masked(media_type) == media_type else UNKNOWN_TYPE
 
-    async def _put(self, data: bytes) -> Asset:
+    async def _put(self, data: bytes) -> StoredAsset:
         cap = self._runtime.limits.max_upload_bytes
         try:
             return await self._retry_store(
@@ -208,7 +208,7 @@ class EntryMediaStore:
                 await self._wait_for_store()
 
     async def _wait_for_store(self) -> None:
-        await self._runtime.clock.sleep_until(self._runtime.clock.now() + AWAY_MS)
+        await self._runtime.clock.sleep_until(self._runtime.clock.now() + STORE_RETRY_MS)
 
     @property
     def _inline_cap(self) -> int:

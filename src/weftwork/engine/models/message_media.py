@@ -17,8 +17,8 @@ import msgspec
 from weftwork.engine.media.assets import Assets, BytesMissing
 from weftwork.ports.models import Message, ModelMediaPart, ModelProvider, ModelRequest, ModelTextPart, Role
 from weftwork.ports.node_outcome import Failed, StepFailed
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request
-from weftwork.ports.storage.assets import Asset
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
+from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
@@ -177,7 +177,7 @@ class MessageMedia:
             raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
         return await self._lazy_part(part, self._assets, asset)
 
-    async def _find_asset(self, ref: str) -> Asset | None:
+    async def _find_asset(self, ref: str) -> StoredAsset | None:
         assets = self._assets
         return None if assets is None else await self._retry_store(lambda: assets.find(self._partition, ref))
 
@@ -199,7 +199,7 @@ class MessageMedia:
             raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
         return await self._lazy_part(part, assets, asset)
 
-    async def _lazy_part(self, part: MediaInput, assets: Assets, asset: Asset) -> ModelMediaPart:
+    async def _lazy_part(self, part: MediaInput, assets: Assets, asset: StoredAsset) -> ModelMediaPart:
         if asset.size > self._max_part_bytes:
             message = f"At most {self._max_part_bytes} bytes are taken in one part."
             raise _part_error("media_too_large", message, part, limit=self._max_part_bytes)
@@ -222,7 +222,7 @@ class MessageMedia:
             raise _part_error("fetch_failed", "This host sends no requests.", part)
         if most <= 0:
             raise _request_too_large(part)
-        wanted = Request(url, headers=(("Accept", f"{part.media_type}, */*;q=0.1"),), max_bytes=most)
+        wanted = OutboundRequest(url, headers=(("Accept", f"{part.media_type}, */*;q=0.1"),), max_bytes=most)
         try:
             response = await self._outbound.fetch(wanted)
         except FetchRefused as refused:

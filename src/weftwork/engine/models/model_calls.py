@@ -35,7 +35,7 @@ from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
-from weftwork.ports.storage.event_log import AWAY_MS
+from weftwork.ports.storage.event_log import STORE_RETRY_MS
 from weftwork.protocol.envelopes.completion import usage_event
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
@@ -292,7 +292,7 @@ def _recorded_answer(record: dict[str, Any], turn: str) -> ModelAnswer:
 
 
 async def _wait_for_store(clock: Clock) -> None:
-    await clock.sleep_until(clock.now() + AWAY_MS)
+    await clock.sleep_until(clock.now() + STORE_RETRY_MS)
 
 
 def _raised_at(error: BaseException) -> str:

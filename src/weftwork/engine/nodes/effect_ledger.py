@@ -11,7 +11,7 @@ from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.node_outcome import Asking, Completed, Failed, NodeOutcome, NotDone, StepFailed, Suspended
+from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, NodeOutcome, NotDone, StepFailed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.json.canonical import encode_stored
@@ -191,7 +191,7 @@ class EffectLedger:
         for again in count():
             asked = outcome_interrupt(self._call.node_id, self._call.visit, place, known.claims, again)
             if asked.key not in self._call.answers:
-                raise Asking(asked)
+                raise InterruptPending(asked)
             answer: dict[str, Any] = self._call.answers[asked.key].value
             if answer["outcome"] != "done" or not is_unfit(answer):
                 return answer

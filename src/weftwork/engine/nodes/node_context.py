@@ -25,11 +25,11 @@ from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
     INTERRUPT_KEY_REUSED,
     AppendLog,
-    Asking,
     ChildRequest,
     Completed,
     EmitEvent,
     Failed,
+    InterruptPending,
     NewChild,
     NodeOutcome,
     NotDone,
@@ -37,7 +37,7 @@ from weftwork.ports.node_outcome import (
     Suspended,
 )
 from weftwork.ports.nodes import Emission, InstantNode, NodeCall, WaitingNode
-from weftwork.ports.storage.event_log import AWAY_MS, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.fold.state import NodeState, RunState
@@ -179,7 +179,7 @@ class EntryContext:
             if once and (known := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
                 return known
             return await node_type.run(self._call, self)
-        except Asking as asking:
+        except InterruptPending as asking:
             return Suspended(asking.interrupt)
         except StepFailed as failed:
             return failed.failure
@@ -217,7 +217,7 @@ class EntryContext:
             if (wrong := interrupt_failure(interrupt)) is not None:
                 raise StepFailed(wrong)
             if interrupt.kind not in NON_BLOCKING_KINDS and instead is UNSET:
-                raise Asking(interrupt)
+                raise InterruptPending(interrupt)
             known = await self._pass_interrupt(interrupt, None if instead is UNSET else instead)
         elif not is_answer_to(known, self._call.node_id, interrupt):
             raise StepFailed(INTERRUPT_KEY_REUSED)
@@ -258,7 +258,7 @@ class EntryContext:
                 return await self._runtime.child_starter.prepare(self._state, self._call, wanted)
             except StoreUnavailable:
                 # No fault of the node: it waits, as its run does.
-                await self.sleep_until(self._runtime.clock.now() + AWAY_MS)
+                await self.sleep_until(self._runtime.clock.now() + STORE_RETRY_MS)
 
     @property
     def untrusted(self) -> bool:

@@ -39,7 +39,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import Recorded, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import SequenceConflict, SlotTaken, StoreUnavailable
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
@@ -242,7 +242,7 @@ class LiveRun:
         if self._driver is None and not self._closing and not self._is_uncreated:
             self._driver = asyncio.create_task(self._drive())
 
-    async def request(self, given: Input, record: RecordMaker | None) -> Status | Recorded:
+    async def request(self, given: Input, record: RecordMaker | None) -> Status | SlotTaken:
         """Like send, but returns the status once the consequences are durable. Raises StoreUnavailable or RunOver."""
         if self._over:
             raise RunNotLive

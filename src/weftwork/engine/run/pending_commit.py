@@ -24,13 +24,13 @@ from weftwork.engine.decide.inputs import (
     VersionRequested,
 )
 from weftwork.engine.run.append import BatchBuilder
-from weftwork.ports.storage.event_log import EventLog, Recorded, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, SlotTaken, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.projection import StoredRun
 
-RequestResult = Status | Recorded | StoredRun | None
+RequestResult = Status | SlotTaken | StoredRun | None
 """How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
 RecordMaker = Callable[[Status], IdempotencyRecord]
 """Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
@@ -44,13 +44,13 @@ class RunRequest(msgspec.Struct):
     """An input, the idempotency record to commit along with it, and whoever waits, who may have gone away."""
 
     given: Input
-    done: asyncio.Future[Status | Recorded]
+    done: asyncio.Future[Status | SlotTaken]
     record: RecordMaker | None = None
 
     def make_record(self, status: Status) -> IdempotencyRecord | None:
         return self.record(status) if self.record is not None else None
 
-    def answer(self, outcome: Status | Recorded) -> None:
+    def answer(self, outcome: Status | SlotTaken) -> None:
         if not self.done.done():
             self.done.set_result(outcome)
 
@@ -58,7 +58,7 @@ class RunRequest(msgspec.Struct):
         """Answer what changes nothing. It still leaves its record behind before that."""
         record = self.make_record(status)
         try:
-            taken = await log.remember(record) if record is not None else None
+            taken = await log.save_record(record) if record is not None else None
         except StoreUnavailable as error:
             self.refuse(error)
         else:

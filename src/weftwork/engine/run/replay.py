@@ -31,7 +31,7 @@ async def load_state(
     """Fold the whole log; `weigh` is told what each event weighs. Raises StoreUnavailable."""
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
     if plan.has_sensitive_data:
-        for hidden in await eventlog.hidden(header.key):
+        for hidden in await eventlog.hidden_values(header.key):
             removed[hidden.sequence].append((hidden.pointer, msgspec.json.decode(hidden.value)))
     # A deep copy: readers are shown the header, which keeps its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])

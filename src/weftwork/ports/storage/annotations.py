@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import RunKey
 
-Verdict = Literal["added", "full", "absent"]
+AddResult = Literal["added", "full", "absent"]
 """What became of an annotation: kept; refused, since the run has as many as it may; or there is no such run."""
 
 
@@ -31,7 +31,7 @@ class AnnotationPage(msgspec.Struct, frozen=True):
     more: bool
 
 
-class Annotations(Protocol):
+class AnnotationStore(Protocol):
     """Raises StoreUnavailable. Implementations are proved by `weftwork.testing.storage`."""
 
     async def add(
@@ -41,7 +41,7 @@ class Annotations(Protocol):
         most: int,
         record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
-    ) -> Verdict | Recorded:
+    ) -> AddResult | SlotTaken:
         """Keep an annotation of a run that is there and has less than `most`, together with the record.
 
         The run refers to `assets` from then on, as far as they are there; they are sha256 digests.

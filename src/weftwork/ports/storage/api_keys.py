@@ -7,7 +7,7 @@ import msgspec
 from weftwork.protocol.ids import Mode
 
 
-class KeyRow(msgspec.Struct, frozen=True):
+class ApiKeyRow(msgspec.Struct, frozen=True):
     """What is kept of a key. The key itself is shown once and never stored."""
 
     key_id: str
@@ -21,17 +21,17 @@ class KeyRow(msgspec.Struct, frozen=True):
     revoked_at: int | None = None
 
 
-class Keys(Protocol):
+class ApiKeys(Protocol):
     """Durable on return; raises StoreUnavailable."""
 
     async def salt(self) -> bytes:
         """32 random bytes, made once per store and the same ever after."""
         ...
 
-    async def put(self, row: KeyRow) -> None:
+    async def put(self, row: ApiKeyRow) -> None:
         """Insert or replace by key id."""
         ...
 
-    async def all(self) -> list[KeyRow]:
+    async def all(self) -> list[ApiKeyRow]:
         """Every key, revoked and expired ones too, oldest first."""
         ...

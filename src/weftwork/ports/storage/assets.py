@@ -13,14 +13,14 @@ from typing import Protocol
 import msgspec
 
 
-class AssetPlace(msgspec.Struct, frozen=True):
+class AssetCursor(msgspec.Struct, frozen=True):
     """Where an asset stands among those of its partition. It is a place after the asset is gone, too."""
 
     created_at: int
     sha256: str
 
 
-class Asset(msgspec.Struct, frozen=True):
+class StoredAsset(msgspec.Struct, frozen=True):
     """Bytes of a tenant. There is one row for each digest in a partition."""
 
     partition: str
@@ -35,12 +35,12 @@ class Asset(msgspec.Struct, frozen=True):
     """Until then it stays, even if no run refers to it."""
 
     @property
-    def place(self) -> AssetPlace:
-        return AssetPlace(self.created_at, self.sha256)
+    def cursor(self) -> AssetCursor:
+        return AssetCursor(self.created_at, self.sha256)
 
 
-class FoundAsset(msgspec.Struct, frozen=True):
-    asset: Asset
+class AssetEntry(msgspec.Struct, frozen=True):
+    asset: StoredAsset
     runs: int
     """How many refer to it."""
 
@@ -53,11 +53,11 @@ class AssetQuery(msgspec.Struct, frozen=True):
     """
 
     run_id: str | None = None
-    after: AssetPlace | None = None
+    after: AssetCursor | None = None
     limit: int = 50
 
 
-class Usage(msgspec.Struct, frozen=True):
+class AssetUsage(msgspec.Struct, frozen=True):
     count: int
     size: int
 
@@ -71,10 +71,10 @@ class QuotaReached(Exception):
         self.quota = quota
 
 
-class AssetRows(Protocol):
+class AssetIndex(Protocol):
     """Implementations are proved by `weftwork.testing.storage`."""
 
-    async def keep(self, asset: Asset, quota: int = 0) -> Asset:
+    async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
         """Write it down. If its partition has these bytes already, that row stays and is held until the later of both
         instants, and is returned: then the blob of the caller is not needed.
 
@@ -82,32 +82,32 @@ class AssetRows(Protocol):
         """
         ...
 
-    async def hold(self, partition: str, sha256: str, until: int) -> Asset | None:
+    async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
         """Let it stay at least until then, if it is there; None if it is not."""
         ...
 
-    async def rekey(self, partition: str, sha256: str, key: str) -> Asset | None:
+    async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
         """Its bytes are under another key from now on; None if there is no such row. Whoever asks knows that there are
         none under the old one."""
         ...
 
-    async def find(self, partition: str, sha256: str) -> FoundAsset | None:
+    async def find(self, partition: str, sha256: str) -> AssetEntry | None:
         """`runs` is 0 or 1 here: whether any run refers to it. The cost does not depend on how many do."""
         ...
 
-    async def page(self, partition: str, query: AssetQuery) -> list[FoundAsset]:
+    async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
         """At most `limit`. The cost depends neither on how many there are nor on whether `after` is still there."""
         ...
 
-    async def usage(self, partition: str) -> Usage:
+    async def usage(self, partition: str) -> AssetUsage:
         """The cost does not depend on how many there are."""
         ...
 
-    async def idle(self, now: int) -> Usage:
+    async def idle(self, now: int) -> AssetUsage:
         """Of all partitions: the rows that nobody refers to or holds. The cost is that of counting them."""
         ...
 
-    async def doom(self, now: int, limit: int) -> Usage:
+    async def doom(self, now: int, limit: int) -> AssetUsage:
         """Drop at most so many of those rows, and write their keys down; what was dropped."""
         ...
 

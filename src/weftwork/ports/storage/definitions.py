@@ -13,14 +13,14 @@ from typing import Final, Protocol
 
 import msgspec
 
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
-MOST_VERSIONS: Final = 100
+MAX_LISTED_VERSIONS: Final = 100
 """How many versions of one workflow a listing names."""
 
 
-class Registration(msgspec.Struct, frozen=True):
+class WorkflowRegistration(msgspec.Struct, frozen=True):
     """One version of a workflow of a tenant. `name` and `description` are what lists show of the document."""
 
     tenant: str
@@ -32,24 +32,24 @@ class Registration(msgspec.Struct, frozen=True):
     description: str | None = None
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedWorkflow(msgspec.Struct, frozen=True):
     """A workflow in a listing: its current version, and the newest MOST_VERSIONS versions, newest first."""
 
-    current: Registration
+    current: WorkflowRegistration
     versions: tuple[str, ...]
 
 
-class Registered(msgspec.Struct, frozen=True):
+class VersionRegistered(msgspec.Struct, frozen=True):
     """The registration is durable and is the current version of its workflow."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class VersionExists(msgspec.Struct, frozen=True):
     """This version of the workflow was registered before: nothing was written, here is that registration."""
 
-    registration: Registration
+    registration: WorkflowRegistration
 
 
-class Full(msgspec.Struct, frozen=True):
+class RegistrationLimitReached(msgspec.Struct, frozen=True):
     """The tenant has as many registrations as it may have: nothing was written."""
 
 
@@ -65,8 +65,8 @@ class Definitions(Protocol):
         ...
 
     async def register(
-        self, registration: Registration, document: bytes, most: int, record: IdempotencyRecord | None = None
-    ) -> Registered | Known | Full | Recorded:
+        self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
+    ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         """Store the document and make it the current version of its workflow.
 
         With `record`: if its slot is taken, return Recorded. If the version is there, with whatever digest, return
@@ -74,11 +74,11 @@ class Definitions(Protocol):
         """
         ...
 
-    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> Registration | None:
+    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:
         """A version of a tenant's workflow, the current one unless told otherwise, or None."""
         ...
 
-    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[Listed]:
+    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
         """The workflows of a tenant by id, those behind `after`, at most `limit`."""
         ...
 

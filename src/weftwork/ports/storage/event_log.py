@@ -32,17 +32,17 @@ class StillLive(Exception):
     """The run has not ended, so it cannot be deleted. Nothing was written."""
 
 
-class Created(msgspec.Struct, frozen=True):
+class RunCreated(msgspec.Struct, frozen=True):
     """The run is durable and is the intent to execute it."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class SlotTaken(msgspec.Struct, frozen=True):
     """The idempotency slot was taken: nothing was written, here is what is recorded."""
 
     record: IdempotencyRecord
 
 
-class Active(msgspec.Struct, frozen=True):
+class ScopeTaken(msgspec.Struct, frozen=True):
     """Another run of the same scope is live: nothing was written."""
 
     run_id: str
@@ -60,7 +60,7 @@ class RunQuery(msgspec.Struct, frozen=True):
     """Children of that run alone."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class RunPage(msgspec.Struct, frozen=True):
     """One page. `more` says that a further page may hold runs; `last` is the cursor to it."""
 
     runs: tuple[StoredRun, ...]
@@ -98,14 +98,14 @@ class InterruptPage(msgspec.Struct, frozen=True):
     more: bool
 
 
-class News(msgspec.Struct, frozen=True):
+class PendingChildResult(msgspec.Struct, frozen=True):
     """Word of a child that its parent has not heard yet."""
 
     parent: RunKey
-    told: ChildResult
+    result: ChildResult
 
 
-class Instruction(msgspec.Struct, frozen=True):
+class PendingCancelRequest(msgspec.Struct, frozen=True):
     """An order that its child has not followed yet."""
 
     child: RunKey
@@ -123,7 +123,7 @@ class EventLog(Protocol):
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
-    ) -> Created | Recorded | Active:
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         """Store a new run with its first batch of events; without one, with status pending and last sequence -1.
 
         With `record`: if its slot is taken, return Recorded. With `exclusive`: if a live run of the same
@@ -133,7 +133,7 @@ class EventLog(Protocol):
         """
         ...
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Recorded | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
         """Add events expected+1.. with their projection, rows, hidden values and record.
 
         Returns None when durable, or Recorded (nothing written) when the record's slot was taken, which is
@@ -154,27 +154,27 @@ class EventLog(Protocol):
         """
         ...
 
-    async def descendants(self, run: RunKey) -> int:
+    async def count_descendants(self, run: RunKey) -> int:
         """How many runs there are whose tree begins with this one; it does not count itself."""
         ...
 
-    async def news(self, after: News | None, limit: int) -> list[News]:
+    async def news(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
         """Word of children of all partitions that nobody has heard, in an order that stays, behind the given one."""
         ...
 
-    async def hear(self, heard: tuple[News, ...]) -> None:
+    async def hear(self, heard: tuple[PendingChildResult, ...]) -> None:
         """Forget this news, unless the child has said something later."""
         ...
 
-    async def instructions(self, after: RunKey | None, limit: int) -> list[Instruction]:
+    async def instructions(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
         """Orders of all partitions that were not followed, in an order that stays, behind the one for that child."""
         ...
 
-    async def remember(self, record: IdempotencyRecord) -> Recorded | None:
+    async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
         """Store a record alone, unless its slot is taken."""
         ...
 
-    async def recall(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
+    async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
         """The record of a slot, unless it is older than `not_before`."""
         ...
 
@@ -193,15 +193,15 @@ class EventLog(Protocol):
         """How a run stands, without its outputs, or None. The cost does not depend on what the run holds."""
         ...
 
-    async def hidden(self, run: RunKey) -> list[HiddenValue]:
+    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
         """All hidden values of a run. Only the engine's own fold may ask."""
         ...
 
-    async def list_runs(self, partition: str, query: RunQuery) -> Page:
+    async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
         """A page of runs, newest first; the work per call is bounded, so a page may be short and still say more."""
         ...
 
-    async def unfinished(self, after: RunKey | None, limit: int) -> list[RunKey]:
+    async def unfinished_runs(self, after: RunKey | None, limit: int) -> list[RunKey]:
         """Runs of all partitions that have not ended and are not parked, oldest first, after the given one."""
         ...
 
@@ -212,7 +212,7 @@ class EventLog(Protocol):
         """
         ...
 
-    async def due(self, until: int, limit: int) -> list[RunKey]:
+    async def due_runs(self, until: int, limit: int) -> list[RunKey]:
         """Parked runs of all partitions whose `wake_at` is `until` or earlier, earliest first."""
         ...
 
@@ -230,7 +230,7 @@ class EventLog(Protocol):
         before that; returns how many of both. Work per call is bounded."""
         ...
 
-    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | Recorded:
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
         """Delete an ended run with everything that belongs to it; False when there is no such run.
 
         When it returns True the run is not there for any call. What it leaves behind when there was much of it
@@ -245,7 +245,7 @@ class EventLog(Protocol):
         """Remove one bounded piece of what deleted runs have left behind; False when nothing was left."""
         ...
 
-    async def ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+    async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
         """Runs that ended before that instant and may be deleted, at most `limit`; those of one partition oldest end
         first.
 
@@ -258,5 +258,5 @@ class EventLog(Protocol):
         ...
 
 
-AWAY_MS: Final = 1_000
+STORE_RETRY_MS: Final = 1_000
 """How long a store that is away is left alone before it is asked again."""

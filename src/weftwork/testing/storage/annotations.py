@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import (
@@ -59,7 +59,7 @@ async def an_unknown_run_has_no_annotations(store: Store) -> None:
     assert await store.annotations.page(run, None, 10, BUDGET) is None
     assert await store.annotations.find(run, "a1") is None
     assert await store.annotations.locate(run, "event-0", 10) is None
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
     run = await make_run(store, "nobody")
     assert await said(store, run) == []
 
@@ -121,7 +121,7 @@ async def a_full_run_takes_no_more(store: Store) -> None:
         assert await store.annotations.add(run, annotation(name), 2) == "added"
     assert await store.annotations.add(run, annotation("a3"), 2, record()) == "full"
     assert await said(store, run) == ["a1", "a2"]
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
     assert await store.annotations.add(other, annotation("a3"), 2) == "added"
     assert await store.annotations.add(run, annotation("a3"), 3) == "added"
 
@@ -140,21 +140,21 @@ async def an_annotation_id_is_used_once(store: Store) -> None:
     await store.annotations.add(run, annotation(), MOST)
     assert isinstance(await raised(store.annotations.add(run, annotation("a1", 9), MOST, record())), HostFault)
     assert await store.annotations.find(run, "a1") == annotation()
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
 
 
 async def an_annotation_is_stored_with_its_record(store: Store) -> None:
     """A record is there when the annotation is; a taken slot is looked at first and writes nothing."""
     run = await make_run(store)
     assert await store.annotations.add(run, annotation(), MOST, record()) == "added"
-    assert await store.log.recall(ACME, "slot-1", 0) == record()
+    assert await store.log.find_record(ACME, "slot-1", 0) == record()
     other: Any = record(fingerprint="0" * 64)
     for given, most in ((run, MOST), (run, 0), (RunKey(ACME, "nobody"), MOST)):
-        assert await store.annotations.add(given, annotation("a2"), most, other) == Recorded(record())
+        assert await store.annotations.add(given, annotation("a2"), most, other) == SlotTaken(record())
     assert await said(store, run) == ["a1"]
     fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
     assert await store.annotations.add(run, annotation("a2"), MOST, fresh) == "added"
-    assert await store.log.recall(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
+    assert await store.log.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
     wrong = record("slot-2", OTHER)
     assert isinstance(await raised(store.annotations.add(run, annotation("a3"), MOST, wrong)), HostFault)
     assert await said(store, run) == ["a1", "a2"]
@@ -167,7 +167,7 @@ async def one_of_many_with_one_slot_is_kept(store: Store) -> None:
         *(store.annotations.add(run, annotation(f"a{n}"), MOST, record(outcome=b"%d" % n)) for n in range(8))
     )
     (kept,) = await said(store, run)
-    assert [end for end in ends if end != "added"] == [Recorded(record(outcome=kept[1:].encode()))] * 7
+    assert [end for end in ends if end != "added"] == [SlotTaken(record(outcome=kept[1:].encode()))] * 7
 
 
 async def an_event_is_located_among_the_first(store: Store) -> None:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.assets import AssetPlace, AssetQuery, Usage
-from weftwork.ports.storage.event_log import Created, Recorded, SequenceConflict
+from weftwork.ports.storage.assets import AssetCursor, AssetQuery, AssetUsage
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.assets import EVER, NOTHING, asset, digest, shown
@@ -58,19 +58,19 @@ async def what_a_run_names_stays(store: Store) -> None:
     """Assets that are named by the header of a run or child, by its first events or by later ones are not doomed."""
     digests = await kept(store, *"abcde")
     parent = header(assets=digests[:1])
-    assert await store.log.create(parent) == Created()
+    assert await store.log.create(parent) == RunCreated()
     begun = header("begun")
     first = replace(batch(begun.key, -1), assets=digests[1:2])
-    assert await store.log.create(begun, first=first) == Created()
+    assert await store.log.create(begun, first=first) == RunCreated()
     spawn = child(parent.key, "born")
     await bear(store, parent.key, -1, replace(spawn, header=replace(spawn.header, assets=digests[2:3])))
     await name_it(store, begun.key, 0, "d", "nobody")
-    assert await store.assets.idle(EVER) == Usage(1, 10)
-    assert await store.assets.doom(EVER, 100) == Usage(1, 10)
+    assert await store.assets.idle(EVER) == AssetUsage(1, 10)
+    assert await store.assets.doom(EVER, 100) == AssetUsage(1, 10)
     for run, names in (("run-a", "a"), ("begun", "db"), ("born", "c")):
         assert await shown(store, run_id=run) == [asset(name).key for name in names]
     assert await shown(store) == [asset(name).key for name in "dcba"]
-    assert await store.assets.usage(ACME) == Usage(4, 40)
+    assert await store.assets.usage(ACME) == AssetUsage(4, 40)
 
 
 async def an_asset_stays_until_the_last_run_is_gone(store: Store) -> None:
@@ -87,7 +87,7 @@ async def an_asset_stays_until_the_last_run_is_gone(store: Store) -> None:
         await purge(store)
         assert await referring(store, "a") == left
         assert await shown(store, run_id=run.run_id) == []
-    assert await store.assets.doom(EVER, 10) == Usage(1, 10)
+    assert await store.assets.doom(EVER, 10) == AssetUsage(1, 10)
     assert await store.assets.doomed(10) == [asset("a").key]
 
 
@@ -99,7 +99,7 @@ async def who_lets_go_does_not_end_a_hold(store: Store) -> None:
     await store.log.delete(run, NOW)
     await purge(store)
     assert await store.assets.doom(NOW + 49, 10) == NOTHING
-    assert await store.assets.doom(NOW + 50, 10) == Usage(1, 10)
+    assert await store.assets.doom(NOW + 50, 10) == AssetUsage(1, 10)
 
 
 async def a_run_refers_to_assets_of_its_partition(store: Store) -> None:
@@ -113,7 +113,7 @@ async def a_run_refers_to_assets_of_its_partition(store: Store) -> None:
     for name in "ab":
         assert await referring(store, name, OTHER) == 0
     assert await shown(store, OTHER, run_id=run.run_id) == []
-    assert await store.assets.doom(EVER, 10) == Usage(2, 20)
+    assert await store.assets.doom(EVER, 10) == AssetUsage(2, 20)
     assert await shown(store, run_id=run.run_id) == [asset("a").key]
     theirs = await make_run(store, partition=OTHER, status="failed")
     assert await shown(store, OTHER, run_id=theirs.run_id) == []
@@ -125,15 +125,15 @@ async def a_refused_commit_refers_to_nothing(store: Store) -> None:
     """What was not committed names nothing: a conflict, a run id in use, a slot that is taken."""
     digests = await kept(store, "a")
     run = await make_run(store, status="running")
-    await store.log.remember(record())
+    await store.log.save_record(record())
     late = replace(batch(run, 5), assets=digests)
     assert isinstance(await raised(store.log.append(run, 5, late)), SequenceConflict)
     again = replace(batch(run, 0, record=record()), assets=digests)
-    assert await store.log.append(run, 0, again) == Recorded(record())
+    assert await store.log.append(run, 0, again) == SlotTaken(record())
     assert isinstance(await raised(store.log.create(header(assets=digests))), HostFault)
-    assert await store.log.create(header("run-b", assets=digests), (), record()) == Recorded(record())
+    assert await store.log.create(header("run-b", assets=digests), (), record()) == SlotTaken(record())
     assert await referring(store, "a") == 0
-    assert await store.assets.doom(EVER, 10) == Usage(1, 10)
+    assert await store.assets.doom(EVER, 10) == AssetUsage(1, 10)
 
 
 async def assets_of_a_run_are_paged_newest_first(store: Store) -> None:
@@ -147,12 +147,12 @@ async def assets_of_a_run_are_paged_newest_first(store: Store) -> None:
     wanted = [asset(name).key for name in reversed(mine)]
     for limit in (1, 2, 6, 50):
         found: list[str] = []
-        after: AssetPlace | None = None
+        after: AssetCursor | None = None
         while page := await store.assets.page(ACME, AssetQuery(run.run_id, after, limit)):
             assert len(page) <= limit
             assert {each.runs for each in page} == {2}
             found += [each.asset.key for each in page]
-            after = page[-1].asset.place
+            after = page[-1].asset.cursor
         assert found == wanted
     assert await shown(store, run_id="nobody") == []
 
@@ -172,7 +172,7 @@ async def many_references_go_in_pieces(store: Store) -> None:
         gone += dropped
     assert gone == 1298
     assert {*await shown(store)} == {asset("n7").key, asset("n1299").key}
-    assert await store.assets.usage(ACME) == Usage(2, 20)
+    assert await store.assets.usage(ACME) == AssetUsage(2, 20)
 
 
 async def a_run_that_comes_with_the_doom_has_its_asset_or_none(store: Store) -> None:
@@ -217,7 +217,7 @@ async def references_survive_a_restart(make: Callable[[], Store]) -> None:
     await store.open()
     try:
         await purge(store)
-        assert await store.assets.doom(EVER, 10) == Usage(1, 10)
+        assert await store.assets.doom(EVER, 10) == AssetUsage(1, 10)
         assert await shown(store) == [asset("a").key]
     finally:
         await store.close()

@@ -6,20 +6,20 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset, QuotaReached, Usage
+from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, RestartCheck, Store, make_run, raised
 
 HELD: Final = 1000
 EVER: Final = NOW + 10**9
 """By then nothing is held any more."""
-NOTHING: Final = Usage(0, 0)
+NOTHING: Final = AssetUsage(0, 0)
 
 
 def digest(name: str) -> str:
     return name.encode().hex().rjust(64, "0")
 
 
-def asset(name: str = "a", partition: str = ACME, **fields: Any) -> Asset:
+def asset(name: str = "a", partition: str = ACME, **fields: Any) -> StoredAsset:
     """An asset of ten bytes; `fields` replace its own."""
     plain: dict[str, Any] = {
         "key": f"{partition}/{digest(name)}-1",
@@ -28,7 +28,7 @@ def asset(name: str = "a", partition: str = ACME, **fields: Any) -> Asset:
         "created_at": NOW,
         "held_until": NOW + HELD,
     }
-    return Asset(partition=partition, sha256=digest(name), **(plain | fields))
+    return StoredAsset(partition=partition, sha256=digest(name), **(plain | fields))
 
 
 async def shown(store: Store, partition: str = ACME, **query: Any) -> list[str]:
@@ -42,9 +42,9 @@ async def an_asset_is_kept(store: Store) -> None:
     assert await store.assets.find(ACME, given.sha256) is None
     assert (await shown(store), await store.assets.usage(ACME)) == ([], NOTHING)
     assert await store.assets.keep(given) == given
-    assert await store.assets.find(ACME, given.sha256) == FoundAsset(given, 0)
-    assert await store.assets.page(ACME, AssetQuery()) == [FoundAsset(given, 0)]
-    assert await store.assets.usage(ACME) == Usage(1, 2**40)
+    assert await store.assets.find(ACME, given.sha256) == AssetEntry(given, 0)
+    assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(given, 0)]
+    assert await store.assets.usage(ACME) == AssetUsage(1, 2**40)
     assert await store.assets.find(ACME, digest("b")) is None
 
 
@@ -56,8 +56,8 @@ async def equal_bytes_are_kept_once(store: Store) -> None:
         again = asset(key="another", media_type="text/plain", created_at=NOW + 1, held_until=held)
         kept = replace(given, held_until=wanted)
         assert await store.assets.keep(again) == kept
-        assert await store.assets.find(ACME, given.sha256) == FoundAsset(kept, 0)
-    assert await store.assets.usage(ACME) == Usage(1, 10)
+        assert await store.assets.find(ACME, given.sha256) == AssetEntry(kept, 0)
+    assert await store.assets.usage(ACME) == AssetUsage(1, 10)
     assert await store.assets.known(["another"]) == set()
 
 
@@ -68,13 +68,13 @@ async def what_is_there_can_be_held(store: Store) -> None:
     assert await store.assets.find(ACME, given.sha256) is None
     await store.assets.keep(given)
     assert await store.assets.hold(ACME, given.sha256, NOW) == given
-    assert await store.assets.find(ACME, given.sha256) == FoundAsset(given, 0)
+    assert await store.assets.find(ACME, given.sha256) == AssetEntry(given, 0)
     later = replace(given, held_until=NOW + 2 * HELD)
     assert await store.assets.hold(ACME, given.sha256, NOW + 2 * HELD) == later
     assert await store.assets.hold(OTHER, given.sha256, EVER) is None
-    assert await store.assets.find(ACME, given.sha256) == FoundAsset(later, 0)
+    assert await store.assets.find(ACME, given.sha256) == AssetEntry(later, 0)
     assert await store.assets.doom(NOW + 2 * HELD - 1, 10) == NOTHING
-    assert await store.assets.doom(NOW + 2 * HELD, 10) == Usage(1, 10)
+    assert await store.assets.doom(NOW + 2 * HELD, 10) == AssetUsage(1, 10)
     assert await store.assets.hold(ACME, given.sha256, EVER) is None
 
 
@@ -87,13 +87,13 @@ async def a_full_partition_takes_no_more(store: Store) -> None:
     assert (error.used, error.quota) == (20, 20)
     assert await store.assets.find(ACME, digest("c")) is None
     assert await store.assets.known([asset("c").key]) == set()
-    assert await store.assets.usage(ACME) == Usage(2, 20)
+    assert await store.assets.usage(ACME) == AssetUsage(2, 20)
     assert await store.assets.keep(asset("a"), 5) == asset("a")
     assert await store.assets.keep(asset("empty", size=0), 20)
     assert await store.assets.keep(asset("a", OTHER), 10), "each partition has its own"
     assert await store.assets.keep(asset("d"), 30)
     assert await store.assets.keep(asset("e"), 0), "any number"
-    assert await store.assets.doom(EVER, 100) == Usage(6, 50)
+    assert await store.assets.doom(EVER, 100) == AssetUsage(6, 50)
     assert await store.assets.usage(ACME) == NOTHING
     assert await store.assets.keep(asset("c", size=20), 20), "there is room again"
 
@@ -103,7 +103,7 @@ async def many_at_once_do_not_exceed_the_quota(store: Store) -> None:
     calls = [raised(store.assets.keep(asset(f"n{number}"), 45)) for number in range(20)]
     refused = [error for error in await asyncio.gather(*calls) if error is not None]
     assert [type(error) for error in refused] == [QuotaReached] * 16
-    assert await store.assets.usage(ACME) == Usage(4, 40)
+    assert await store.assets.usage(ACME) == AssetUsage(4, 40)
 
 
 async def another_partition_sees_no_assets(store: Store) -> None:
@@ -114,9 +114,9 @@ async def another_partition_sees_no_assets(store: Store) -> None:
         assert (await shown(store, partition), await store.assets.usage(partition)) == ([], NOTHING)
     theirs = asset(partition=OTHER, size=7)
     assert await store.assets.keep(theirs) == theirs
-    assert await store.assets.find(ACME, digest("a")) == FoundAsset(asset(), 0)
-    assert await store.assets.find(OTHER, digest("a")) == FoundAsset(theirs, 0)
-    assert (await store.assets.usage(ACME), await store.assets.usage(OTHER)) == (Usage(1, 10), Usage(1, 7))
+    assert await store.assets.find(ACME, digest("a")) == AssetEntry(asset(), 0)
+    assert await store.assets.find(OTHER, digest("a")) == AssetEntry(theirs, 0)
+    assert (await store.assets.usage(ACME), await store.assets.usage(OTHER)) == (AssetUsage(1, 10), AssetUsage(1, 7))
 
 
 async def assets_are_paged_newest_first(store: Store) -> None:
@@ -129,14 +129,14 @@ async def assets_are_paged_newest_first(store: Store) -> None:
     wanted = [asset(name).key for name in reversed(names)]
     for limit in (1, 3, 11, 50):
         found: list[str] = []
-        after: AssetPlace | None = None
+        after: AssetCursor | None = None
         while page := await store.assets.page(ACME, AssetQuery(after=after, limit=limit)):
             assert len(page) <= limit
             found += [each.asset.key for each in page]
-            after = page[-1].asset.place
+            after = page[-1].asset.cursor
         assert found == wanted
     assert await shown(store, limit=0) == []
-    assert await store.assets.doom(NOW + HELD, 100) == Usage(21, 210)
+    assert await store.assets.doom(NOW + HELD, 100) == AssetUsage(21, 210)
     assert await shown(store) == [asset("n3").key]
 
 
@@ -146,19 +146,19 @@ async def a_page_goes_on_though_its_cursor_is_gone(store: Store) -> None:
         held = NOW if number in (4, 5, 8) else EVER
         await store.assets.keep(asset(f"n{number}", created_at=NOW + number // 2, held_until=held))
     await store.assets.keep(asset(partition=OTHER, created_at=NOW + 2, held_until=EVER))
-    places = [AssetPlace(NOW + number // 2, digest(f"n{number}")) for number in range(10)]
-    assert await store.assets.doom(NOW, 100) == Usage(3, 30)
+    places = [AssetCursor(NOW + number // 2, digest(f"n{number}")) for number in range(10)]
+    assert await store.assets.doom(NOW, 100) == AssetUsage(3, 30)
 
-    async def behind(place: AssetPlace, **query: Any) -> list[str]:
+    async def behind(place: AssetCursor, **query: Any) -> list[str]:
         found = await store.assets.page(ACME, AssetQuery(after=place, **query))
         return [bytes.fromhex(each.asset.sha256).decode()[-1] for each in found]
 
     assert await behind(places[6]) == list("3210")
     assert await behind(places[5]) == await behind(places[4]) == list("3210")
     assert await behind(places[8], limit=3) == list("976"), "of one instant: again, rather than not at all"
-    assert await behind(AssetPlace(NOW + 1, digest("nobody"))) == list("3210")
-    assert await behind(AssetPlace(NOW - 1, digest("nobody"))) == []
-    assert await behind(AssetPlace(2**62, digest("nobody")), limit=1) == ["9"]
+    assert await behind(AssetCursor(NOW + 1, digest("nobody"))) == list("3210")
+    assert await behind(AssetCursor(NOW - 1, digest("nobody"))) == []
+    assert await behind(AssetCursor(2**62, digest("nobody")), limit=1) == ["9"]
     run = await make_run(store, assets=tuple(digest(f"n{number}") for number in (1, 2, 7)))
     assert await behind(places[5], run_id=run.run_id) == list("21")
     await store.assets.keep(asset("n5", key="again", created_at=NOW + 9))
@@ -172,15 +172,15 @@ async def what_nobody_needs_is_doomed(store: Store) -> None:
         await store.assets.keep(asset(name, OTHER if number % 2 else ACME, held_until=NOW + until, size=until))
     assert await store.assets.idle(NOW + 9) == NOTHING
     assert await store.assets.doom(NOW + 9, 10) == NOTHING
-    assert await store.assets.idle(NOW + 30) == Usage(3, 60)
+    assert await store.assets.idle(NOW + 30) == AssetUsage(3, 60)
     assert await store.assets.doom(NOW + 30, 0) == NOTHING
-    assert await store.assets.doom(NOW + 30, 2) == Usage(2, 30)
-    assert await store.assets.idle(NOW + 30) == Usage(1, 30)
+    assert await store.assets.doom(NOW + 30, 2) == AssetUsage(2, 30)
+    assert await store.assets.idle(NOW + 30) == AssetUsage(1, 30)
     assert await store.assets.doomed(10) == [asset("b", OTHER).key, asset("c").key]
     assert await store.assets.find(ACME, digest("c")) is None
     assert await store.assets.find(ACME, digest("a")) is not None
-    assert (await store.assets.usage(ACME), await store.assets.usage(OTHER)) == (Usage(1, 30), Usage(1, 40))
-    assert await store.assets.doom(NOW + 30, 2) == Usage(1, 30)
+    assert (await store.assets.usage(ACME), await store.assets.usage(OTHER)) == (AssetUsage(1, 30), AssetUsage(1, 40))
+    assert await store.assets.doom(NOW + 30, 2) == AssetUsage(1, 30)
     assert await store.assets.doom(NOW + 30, 2) == NOTHING
 
 
@@ -209,9 +209,9 @@ async def doomed_bytes_may_come_again(store: Store) -> None:
     await store.assets.doom(EVER, 10)
     again = asset(key="again")
     assert await store.assets.keep(again) == again
-    assert await store.assets.find(ACME, digest("a")) == FoundAsset(again, 0)
+    assert await store.assets.find(ACME, digest("a")) == AssetEntry(again, 0)
     assert await store.assets.doomed(10) == [asset().key]
-    assert await store.assets.usage(ACME) == Usage(1, 10)
+    assert await store.assets.usage(ACME) == AssetUsage(1, 10)
 
 
 async def assets_survive_a_restart(make: Callable[[], Store]) -> None:
@@ -229,10 +229,10 @@ async def assets_survive_a_restart(make: Callable[[], Store]) -> None:
     await store.open()
     try:
         assert await shown(store) == [asset(name).key for name in "cba"]
-        assert await store.assets.usage(ACME) == Usage(3, 30)
+        assert await store.assets.usage(ACME) == AssetUsage(3, 30)
         assert await store.assets.doomed(10) == [asset("d").key]
         assert isinstance(await raised(store.assets.keep(asset("e"), 39)), QuotaReached)
-        assert await store.assets.doom(EVER, 10) == Usage(2, 20)
+        assert await store.assets.doom(EVER, 10) == AssetUsage(2, 20)
         assert await shown(store) == [asset("b").key]
         assert len(await store.assets.doomed(10)) == 3
     finally:
@@ -248,7 +248,7 @@ async def bytes_that_were_lost_get_another_key(store: Store) -> None:
     assert found is not None
     assert found.asset == moved
     assert await store.assets.known([kept.key, "key-2"]) == {"key-2"}
-    assert await store.assets.usage(ACME) == Usage(1, 10)
+    assert await store.assets.usage(ACME) == AssetUsage(1, 10)
     assert await store.assets.rekey(OTHER, digest("a"), "key-3") is None
 
 

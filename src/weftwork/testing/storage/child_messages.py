@@ -4,7 +4,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.event_log import Instruction, News, Recorded, SequenceConflict, StillLive
+from weftwork.ports.storage.event_log import (
+    PendingCancelRequest,
+    PendingChildResult,
+    SequenceConflict,
+    SlotTaken,
+    StillLive,
+)
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.children import bear, child
@@ -17,12 +23,14 @@ def telling(run: RunKey, expected: int, status: Status = "running", outcome: byt
     return replace(batch(run, expected, status=status), tells=told)
 
 
-async def tell(store: Store, parent: RunKey, run: RunKey, expected: int, status: Status = "running") -> News:
+async def tell(
+    store: Store, parent: RunKey, run: RunKey, expected: int, status: Status = "running"
+) -> PendingChildResult:
     """Append that; what the parent is to hear."""
     given = telling(run, expected, status)
     assert await store.log.append(run, expected, given) is None
     assert given.child_result is not None
-    return News(parent, given.child_result)
+    return PendingChildResult(parent, given.child_result)
 
 
 async def family(store: Store, run_id: str = "run-a", partition: str = ACME, count: int = 3, **fields: Any) -> Any:
@@ -38,7 +46,7 @@ async def news_is_kept_until_it_is_heard(store: Store) -> None:
     given = telling(one, -1, "failed", b'{"error":{"code":"x"}}')
     await store.log.append(one, -1, given)
     assert given.child_result is not None
-    first = News(parent, given.child_result)
+    first = PendingChildResult(parent, given.child_result)
     second = await tell(store, parent, two, -1, "waiting-approval")
     for _ in range(2):
         assert await store.log.news(None, 10) == [first, second]
@@ -71,7 +79,7 @@ async def news_keeps_its_order(store: Store) -> None:
     """News of all partitions by pages: what was told again keeps its place, and a page goes on behind news that was
     heard meanwhile, even if that child is deleted."""
     families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
-    told: list[News] = []
+    told: list[PendingChildResult] = []
     for parent, runs in families:
         told += [await tell(store, parent, run, -1) for run in reversed(runs)][::-1]
     assert await store.log.news(None, 0) == []
@@ -83,7 +91,7 @@ async def news_keeps_its_order(store: Store) -> None:
     assert await store.log.news(told[1], 10) == told[3:]
     assert await store.log.delete(families[0][1][1], NOW) is True
     assert await store.log.news(told[1], 10) == told[3:]
-    unknown = News(RunKey(ACME, "run-a"), replace(told[0].told, child="unknown"))
+    unknown = PendingChildResult(RunKey(ACME, "run-a"), replace(told[0].result, child="unknown"))
     assert await store.log.news(unknown, 10) == []
 
 
@@ -116,11 +124,11 @@ async def a_child_stays_until_its_end_is_heard(store: Store) -> None:
     await tell(store, parent, two, -1, "failed")
     await store.log.append(silent, -1, batch(silent, -1, status="completed"))
     before = await state_of(store, one)
-    assert await store.log.ended_before(10**15, 10) == [silent]
-    assert await store.log.ended_before(10**15, 10, ACME) == [silent]
+    assert await store.log.runs_ended_before(10**15, 10) == [silent]
+    assert await store.log.runs_ended_before(10**15, 10, ACME) == [silent]
     assert [await store.log.count_ended(10**15, partition) for partition in (None, ACME)] == [1, 1]
     assert isinstance(await raised(store.log.delete(one, NOW, record())), StillLive)
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
     assert await state_of(store, one) == before
     assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, silent]
     assert await store.log.delete(silent, NOW) is True
@@ -129,7 +137,7 @@ async def a_child_stays_until_its_end_is_heard(store: Store) -> None:
     assert isinstance(await raised(store.log.delete(two, NOW)), StillLive)
     await store.log.append(parent, 0, batch(parent, 0, status="cancelled"))
     assert await store.log.delete(two, NOW) is True
-    assert await store.log.descendants(parent) == 0
+    assert await store.log.count_descendants(parent) == 0
 
 
 async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
@@ -141,13 +149,13 @@ async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
     names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
     orders = tuple(CancelRequest(name, f"why {name}") for name in names)
     await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
-    wanted = [Instruction(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
+    wanted = [PendingCancelRequest(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
     assert await store.log.instructions(None, 10) == wanted
     again = replace(batch(parent, 1), orders=(CancelRequest(one.run_id, "another"),), spawns=(child(parent, "new"),))
     again = replace(again, orders=(*again.cancel_requests, CancelRequest("new", "at once")))
     await store.log.append(parent, 1, again)
     new = RunKey(ACME, "new")
-    assert await store.log.instructions(None, 10) == [*wanted, Instruction(new, parent.run_id, "at once")]
+    assert await store.log.instructions(None, 10) == [*wanted, PendingCancelRequest(new, parent.run_id, "at once")]
     await store.log.append(one, -1, batch(one, -1, status="cancelling"))
     assert await store.log.instructions(None, 1) == wanted[:1]
     for run, expected in ((one, 0), (new, -1)):
@@ -177,7 +185,9 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
         await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
         order = (CancelRequest(runs[4].run_id, "before"),)
         await store.log.append(parent, 1, replace(batch(parent, 1), orders=order))
-        wanted = [Instruction(RunKey(ACME, f"{name}-{at}"), name, "before" if at == 4 else "why") for at in reached]
+        wanted = [
+            PendingCancelRequest(RunKey(ACME, f"{name}-{at}"), name, "before" if at == 4 else "why") for at in reached
+        ]
         stop = replace(batch(parent, 2, status="cancelling"), cascade=cascade)
         await store.log.append(parent, 2, stop)
         assert await store.log.instructions(None, 50) == wanted[:-1]
@@ -200,14 +210,14 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
 async def orders_keep_their_order(store: Store) -> None:
     """Orders of all partitions by pages, and a page goes on behind one that was followed, even if its child is gone."""
     families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
-    wanted: list[Instruction] = []
+    wanted: list[PendingCancelRequest] = []
     for parent, runs in families:
         orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
-        wanted += [Instruction(run, parent.run_id, "why") for run in runs]
+        wanted += [PendingCancelRequest(run, parent.run_id, "why") for run in runs]
     assert await store.log.instructions(None, 0) == []
     for limit in (1, 2, 4, 10):
-        found: list[Instruction] = []
+        found: list[PendingCancelRequest] = []
         while page := await store.log.instructions(found[-1].child if found else None, limit):
             assert len(page) <= limit
             found += page
@@ -230,10 +240,10 @@ async def kin_of_another_partition_is_not_reached(store: Store) -> None:
     assert await store.log.news(None, 10) == [our_news, their_news]
     await store.log.hear((their_news,))
     assert await store.log.news(None, 10) == [our_news]
-    await store.log.hear((News(RunKey("test:acme", "run-a"), our_news.told),))
+    await store.log.hear((PendingChildResult(RunKey("test:acme", "run-a"), our_news.result),))
     assert await store.log.news(None, 10) == [our_news]
     await store.log.append(theirs, 0, replace(batch(theirs, 0), orders=(CancelRequest(their_runs[1].run_id, "why"),)))
-    assert await store.log.instructions(None, 10) == [Instruction(their_runs[1], "run-a", "why")]
+    assert await store.log.instructions(None, 10) == [PendingCancelRequest(their_runs[1], "run-a", "why")]
     await store.log.append(theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade=CascadeCancel("why")))
     assert {each.child.partition for each in await store.log.instructions(None, 10)} == {OTHER}
     assert await store.log.news(None, 10) == [our_news]
@@ -244,8 +254,8 @@ async def a_refused_append_reaches_nobody(store: Store) -> None:
     parent, (one, two, three) = await family(store)
     kept = await tell(store, parent, one, -1)
     await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(two.run_id, "why"),)))
-    ordered = [Instruction(two, parent.run_id, "why")]
-    await store.log.remember(record())
+    ordered = [PendingCancelRequest(two, parent.run_id, "why")]
+    await store.log.save_record(record())
     full = {"orders": (CancelRequest(three.run_id, "why"),), "cascade": CascadeCancel("why")}
     for run, expected, given in (
         (one, 0, telling(one, 0, "completed")),
@@ -255,13 +265,13 @@ async def a_refused_append_reaches_nobody(store: Store) -> None:
         late = batch(run, expected + 3, status="cancelled")
         late = replace(late, tells=given.child_result, orders=given.cancel_requests, cascade=given.cascade_cancel)
         assert isinstance(await raised(store.log.append(run, expected + 3, late)), SequenceConflict)
-        assert await store.log.append(run, expected, replace(given, record=record())) == Recorded(record())
+        assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
         assert await store.log.news(None, 10) == [kept]
         assert await store.log.instructions(None, 10) == ordered
 
 
-async def _walk(store: Store, limit: int) -> list[News]:
-    found: list[News] = []
+async def _walk(store: Store, limit: int) -> list[PendingChildResult]:
+    found: list[PendingChildResult] = []
     while page := await store.log.news(found[-1] if found else None, limit):
         assert len(page) <= limit
         found += page

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, RunQuery, SequenceConflict, SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import ChildCreate, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
@@ -50,7 +50,7 @@ async def children_come_with_the_append(store: Store) -> None:
         pending = StoredRun(spawn.header, Projection("pending"))
         assert await state_of(store, spawn.header.key) == (pending, [], list(spawn.hidden))
     assert [item.sequence for item in await store.log.read(parent, -1, 10)] == [0]
-    assert await store.log.unfinished(None, 10) == [plain.header.key, full.header.key]
+    assert await store.log.unfinished_runs(None, 10) == [plain.header.key, full.header.key]
     page = await store.log.list_runs(ACME, RunQuery(tags=("t",)))
     assert [found.header for found in page.runs] == [full.header]
     run = plain.header.key
@@ -62,7 +62,7 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     """With a run id in use, even by a sibling, at the wrong sequence, after the end, or with a slot that is taken,
     neither the events nor any of the children are there."""
     parent, ended = await make_run(store), await make_run(store, "ended", status="completed")
-    await store.log.remember(record())
+    await store.log.save_record(record())
     before = await state_of(store, parent), await state_of(store, ended)
     good = child(parent, "good")
     row = (StateRow("variable", "v", b"1"),)
@@ -75,14 +75,14 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     given = replace(batch(ended, 0), spawns=(child(ended, "good"),))
     assert isinstance(await raised(store.log.append(ended, 0, given)), SequenceConflict)
     given = replace(plain, record=record(), spawns=(good,))
-    assert await store.log.append(parent, -1, given) == Recorded(record())
+    assert await store.log.append(parent, -1, given) == SlotTaken(record())
     assert (await state_of(store, parent), await state_of(store, ended)) == before
-    assert await store.log.recall(ACME, "slot-2", 0) is None
+    assert await store.log.find_record(ACME, "slot-2", 0) is None
     assert await store.log.read_run(good.header.key) is None
     for run in (parent, ended):
         assert await store.log.children(run, None, 10) == []
-        assert await store.log.descendants(run) == 0
-    assert [found.run_id for found in await store.log.unfinished(None, 10)] == ["run-a"]
+        assert await store.log.count_descendants(run) == 0
+    assert [found.run_id for found in await store.log.unfinished_runs(None, 10)] == ["run-a"]
     assert await bear(store, parent, -1, good) == [good.header.key]
 
 
@@ -121,14 +121,14 @@ async def a_tree_is_counted_by_its_root(store: Store) -> None:
     await bear(store, other, -1, child(other, "of-b"))
     (grandchild,) = await bear(store, first, -1, child(first, "g-1", root.run_id, depth=2))
     await bear(store, grandchild, -1, child(grandchild, "gg-1", root.run_id, depth=3))
-    assert [await store.log.descendants(run) for run in (root, other, first, grandchild)] == [4, 1, 0, 0]
+    assert [await store.log.count_descendants(run) for run in (root, other, first, grandchild)] == [4, 1, 0, 0]
     await store.log.append(second, -1, batch(second, -1, status="completed"))
-    assert await store.log.descendants(root) == 4
+    assert await store.log.count_descendants(root) == 4
     assert await store.log.delete(second, NOW) is True
-    assert await store.log.descendants(root) == 3
+    assert await store.log.count_descendants(root) == 3
     await store.log.append(root, 0, batch(root, 0, status="completed"))
     assert await store.log.delete(root, NOW) is True
-    assert [await store.log.descendants(run) for run in (root, other)] == [3, 1]
+    assert [await store.log.count_descendants(run) for run in (root, other)] == [3, 1]
     assert await store.log.children(root, None, 10) == []
 
 
@@ -174,14 +174,14 @@ async def a_run_may_be_created_as_a_child(store: Store) -> None:
     made = child(parent, "c-1").header
     orphan = child(RunKey(ACME, "unknown"), "orphan", "run-a").header
     for each in (made, orphan):
-        assert await store.log.create(each) == Created()
+        assert await store.log.create(each) == RunCreated()
     assert [found.header for found in await store.log.children(parent, None, 10)] == [made]
-    assert await store.log.descendants(parent) == 2
+    assert await store.log.count_descendants(parent) == 2
     await bear(store, parent, -1, child(parent, "c-2"))
     assert await _walk(store, parent, 1) == ["c-1", "c-2"]
     await store.log.append(orphan.key, -1, batch(orphan.key, -1, status="completed"))
     assert await store.log.delete(orphan.key, NOW) is True
-    assert await store.log.descendants(parent) == 2
+    assert await store.log.count_descendants(parent) == 2
 
 
 async def another_partition_has_other_children(store: Store) -> None:
@@ -192,7 +192,7 @@ async def another_partition_has_other_children(store: Store) -> None:
     for parent, names in ((ours, ["c-1", "c-2"]), (theirs, ["c-1"]), (RunKey("test:acme", "run-a"), [])):
         found = await store.log.children(parent, None, 10)
         assert [each.header.key for each in found] == [RunKey(parent.partition, name) for name in names]
-        assert await store.log.descendants(parent) == len(names)
+        assert await store.log.count_descendants(parent) == len(names)
         page = await store.log.list_runs(parent.partition, RunQuery(parent="run-a"))
         assert sorted(each.header.run_id for each in page.runs) == names
         assert {each.header.partition for each in page.runs} <= {parent.partition}

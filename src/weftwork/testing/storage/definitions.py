@@ -3,14 +3,20 @@
 import asyncio
 from typing import Any, Final
 
-from weftwork.ports.storage.definitions import MOST_VERSIONS, Full, Known, Registered, Registration
-from weftwork.ports.storage.event_log import Recorded
+from weftwork.ports.storage.definitions import (
+    MAX_LISTED_VERSIONS,
+    RegistrationLimitReached,
+    VersionExists,
+    VersionRegistered,
+    WorkflowRegistration,
+)
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.testing.storage.harness import ACME, NOW, Check, Store, record
 
 ROOM: Final = 1000
 
 
-def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any) -> Registration:
+def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any) -> WorkflowRegistration:
     """A version of a workflow of acme; `fields` replace its own."""
     plain: dict[str, Any] = {
         "tenant": "acme",
@@ -19,13 +25,13 @@ def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any
         "name": "Zoë's workflow",
         "description": "Says hello.",
     }
-    return Registration(workflow_id=workflow_id, version=version, **(plain | fields))
+    return WorkflowRegistration(workflow_id=workflow_id, version=version, **(plain | fields))
 
 
-async def register(store: Store, *given: Registration) -> None:
+async def register(store: Store, *given: WorkflowRegistration) -> None:
     """Register them one after the other."""
     for each in given:
-        assert await store.definitions.register(each, each.digest.encode(), ROOM) == Registered()
+        assert await store.definitions.register(each, each.digest.encode(), ROOM) == VersionRegistered()
 
 
 async def a_definition_is_kept(store: Store) -> None:
@@ -42,7 +48,7 @@ async def a_definition_never_changes(store: Store) -> None:
     """Putting a digest again, or registering under it, changes nothing."""
     await store.definitions.put("d1", b"first")
     await store.definitions.put("d1", b"second")
-    assert await store.definitions.register(registration(digest="d1"), b"third", ROOM) == Registered()
+    assert await store.definitions.register(registration(digest="d1"), b"third", ROOM) == VersionRegistered()
     assert await store.definitions.get("d1") == b"first"
 
 
@@ -74,19 +80,19 @@ async def a_version_is_registered_once(store: Store) -> None:
     await register(store, registration(), registration(version="2.0"))
     for digest in ("another", registration().digest):
         again = registration(digest=digest, created_at=NOW + 1)
-        assert await store.definitions.register(again, b"another", ROOM, record()) == Known(registration())
+        assert await store.definitions.register(again, b"another", ROOM, record()) == VersionExists(registration())
     assert await store.definitions.find("acme", "greet") == registration(version="2.0")
     assert await store.definitions.find("acme", "greet", "1.0") == registration()
     assert await store.definitions.get("another") is None
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
 
 
 async def one_of_many_registers_a_version(store: Store) -> None:
     """Of many who register the same version at once, one is the first, and all others are told who it was."""
     given = [registration(digest=f"d{number}") for number in range(8)]
     ends = await asyncio.gather(*(store.definitions.register(each, b"", ROOM) for each in given))
-    (first,) = [each for each, end in zip(given, ends, strict=True) if end == Registered()]
-    assert sorted(ends, key=repr) == sorted([Registered(), *[Known(first)] * 7], key=repr)
+    (first,) = [each for each, end in zip(given, ends, strict=True) if end == VersionRegistered()]
+    assert sorted(ends, key=repr) == sorted([VersionRegistered(), *[VersionExists(first)] * 7], key=repr)
     assert await store.definitions.find("acme", "greet") == first
 
 
@@ -94,26 +100,26 @@ async def a_full_tenant_registers_nothing(store: Store) -> None:
     """With `most` registrations a tenant is Full, versions counted one by one; a known version is still Known."""
     await register(store, registration(), registration(version="2.0"))
     for new in (registration(version="3.0"), registration("another")):
-        assert await store.definitions.register(new, b"", 2, record()) == Full()
+        assert await store.definitions.register(new, b"", 2, record()) == RegistrationLimitReached()
         assert await store.definitions.find("acme", new.workflow_id, new.version) is None
         assert await store.definitions.get(new.digest) is None
-    assert await store.log.recall(ACME, "slot-1", 0) is None
-    assert await store.definitions.register(registration(), b"", 2) == Known(registration())
-    assert await store.definitions.register(registration(tenant="other"), b"", 2) == Registered()
-    assert await store.definitions.register(registration(version="3.0"), b"", 3) == Registered()
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.definitions.register(registration(), b"", 2) == VersionExists(registration())
+    assert await store.definitions.register(registration(tenant="other"), b"", 2) == VersionRegistered()
+    assert await store.definitions.register(registration(version="3.0"), b"", 3) == VersionRegistered()
 
 
 async def a_registration_is_stored_with_its_record(store: Store) -> None:
     """A record is there when the registration is; a slot that is taken registers nothing, and is looked at first."""
-    assert await store.definitions.register(registration(), b"", ROOM, record()) == Registered()
-    assert await store.log.recall(ACME, "slot-1", 0) == record()
+    assert await store.definitions.register(registration(), b"", ROOM, record()) == VersionRegistered()
+    assert await store.log.find_record(ACME, "slot-1", 0) == record()
     other = record(fingerprint="0" * 64)
     for again in (registration(), registration(version="2.0")):
-        assert await store.definitions.register(again, b"", 1, other) == Recorded(record())
+        assert await store.definitions.register(again, b"", 1, other) == SlotTaken(record())
     assert await store.definitions.find("acme", "greet", "2.0") is None
     fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
-    assert await store.definitions.register(registration(version="2.0"), b"", ROOM, fresh) == Registered()
-    assert await store.log.recall(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
+    assert await store.definitions.register(registration(version="2.0"), b"", ROOM, fresh) == VersionRegistered()
+    assert await store.log.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
 
 
 async def workflows_are_listed_by_id(store: Store) -> None:
@@ -131,7 +137,7 @@ async def workflows_are_listed_by_id(store: Store) -> None:
 
 async def a_listing_names_the_newest_versions(store: Store) -> None:
     """Of many versions a listing names the last hundred."""
-    versions = [str(number) for number in range(MOST_VERSIONS + 3)]
+    versions = [str(number) for number in range(MAX_LISTED_VERSIONS + 3)]
     await register(store, *(registration(version=version) for version in versions))
     (listed,) = await store.definitions.workflows("acme", None, 10)
     assert listed.versions == tuple(reversed(versions[3:]))

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import Created, Recorded, RunQuery, SequenceConflict, StillLive
+from weftwork.ports.storage.event_log import RunCreated, RunQuery, SequenceConflict, SlotTaken, StillLive
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
@@ -57,7 +57,7 @@ async def a_live_run_is_not_deleted(store: Store) -> None:
             assert await store.log.delete(run, NOW) is True
         else:
             assert isinstance(await raised(store.log.delete(run, NOW, record(run.run_id))), StillLive)
-            assert await store.log.recall(ACME, run.run_id, 0) is None
+            assert await store.log.find_record(ACME, run.run_id, 0) is None
             assert await state_of(store, run) == before
 
 
@@ -93,7 +93,7 @@ async def a_run_id_is_free_after_deletion(store: Store) -> None:
         assert (len(stored.rows), len(events), len(hidden)) == (3, 1500, 2)
         assert await store.log.delete(again, NOW) is True
         fresh = header(again.run_id)
-        assert await store.log.create(fresh) == Created()
+        assert await store.log.create(fresh) == RunCreated()
         assert (await state_of(store, again))[1:] == ([], [])
         assert [each.header for each in (await store.log.list_runs(ACME, RunQuery())).runs] == [fresh]
         await store.log.append(again, -1, batch(again, -1, status="failed"))
@@ -124,7 +124,7 @@ async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
     runs = [await make_run(store, f"run-{number}") for number in range(4)]
     await store.log.append(runs[1], -1, batch(runs[1], -1, status="failed"))
     await store.log.delete(runs[1], NOW)
-    assert await store.log.unfinished(runs[1], 10) == runs[2:]
+    assert await store.log.unfinished_runs(runs[1], 10) == runs[2:]
 
 
 async def a_record_outlives_its_run(store: Store) -> None:
@@ -134,20 +134,20 @@ async def a_record_outlives_its_run(store: Store) -> None:
     await store.log.append(made.key, -1, batch(made.key, -1, status="completed"))
     await store.log.delete(made.key, NOW)
     await _purge(store)
-    assert await store.log.recall(ACME, "slot-1", 0) == record()
-    assert await store.log.create(header("run-b"), (), record()) == Recorded(record())
+    assert await store.log.find_record(ACME, "slot-1", 0) == record()
+    assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
 
 
 async def a_deletion_is_recorded_with_it(store: Store) -> None:
     """A record given to `delete` is stored with the deletion; if its slot is taken, nothing is deleted."""
     first, second = await _full_run(store, "run-a"), await _full_run(store, "run-b")
     assert await store.log.delete(RunKey(ACME, "run-x"), NOW, record()) is False
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
     assert isinstance(await raised(store.log.delete(first, NOW, record(partition=OTHER))), HostFault)
     assert await store.log.delete(first, NOW, record()) is True
     before = await state_of(store, second)
     for run in (first, second):
-        assert await store.log.delete(run, NOW, record(outcome=b"other")) == Recorded(record())
+        assert await store.log.delete(run, NOW, record(outcome=b"other")) == SlotTaken(record())
     assert await state_of(store, second) == before
 
 
@@ -159,18 +159,18 @@ async def ended_runs_are_found_by_their_end(store: Store) -> None:
     await _ending(store, "run-g", "test:acme", 15)
     await make_run(store, "run-live", status="running")
     for before, wanted in ((10, []), (11, ["run-b", "run-d"]), (31, ["run-b", "run-d", "run-c", "run-a"])):
-        found = await store.log.ended_before(NOW + before, 10, ACME)
+        found = await store.log.runs_ended_before(NOW + before, 10, ACME)
         assert [run.run_id for run in found] == wanted
-        assert await store.log.ended_before(NOW + before, 1, ACME) == found[:1]
+        assert await store.log.runs_ended_before(NOW + before, 1, ACME) == found[:1]
         assert await store.log.count_ended(NOW + before, ACME) == len(wanted)
-    assert await store.log.ended_before(NOW + 99, 0, ACME) == []
-    assert await store.log.ended_before(NOW + 99, 10, "live:acm") == []
-    everywhere = await store.log.ended_before(NOW + 16, 10)
+    assert await store.log.runs_ended_before(NOW + 99, 0, ACME) == []
+    assert await store.log.runs_ended_before(NOW + 99, 10, "live:acm") == []
+    everywhere = await store.log.runs_ended_before(NOW + 16, 10)
     assert {run.run_id for run in everywhere} == {"run-b", "run-d", "run-f", "run-g"}
-    assert len(await store.log.ended_before(NOW + 16, 3)) == 3
+    assert len(await store.log.runs_ended_before(NOW + 16, 3)) == 3
     assert await store.log.count_ended(NOW + 16) == 4
     await store.log.delete(runs["run-b"], NOW)
-    assert await store.log.ended_before(NOW + 11, 10, ACME) == [runs["run-d"]]
+    assert await store.log.runs_ended_before(NOW + 11, 10, ACME) == [runs["run-d"]]
     assert await store.log.count_ended(NOW + 99) == 6
 
 
@@ -187,7 +187,7 @@ async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
     store = make()
     await store.open()
     try:
-        assert await store.log.recall(ACME, "slot-1", 0) == record()
+        assert await store.log.find_record(ACME, "slot-1", 0) == record()
         for _ in range(2):
             assert await state_of(store, run) == NOTHING
             assert await state_of(store, kept) == before
@@ -219,7 +219,7 @@ async def _ending(store: Store, run_id: str, partition: str, at: int) -> RunKey:
 async def _full_run(store: Store, run_id: str = "run-a", events: int = 5, rows: int = 3, **fields: Any) -> RunKey:
     """An ended run with some of everything."""
     made = header(run_id, tags=("t", "u"), inputs={"x": "[REDACTED]"}, **fields)
-    assert await store.log.create(made, (HiddenValue(-1, "/x", b'"secret"'),)) == Created()
+    assert await store.log.create(made, (HiddenValue(-1, "/x", b'"secret"'),)) == RunCreated()
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
     last = batch(made.key, -1, events, "completed", values, (HiddenValue(1, "/y", b'"secret"'),))
     assert await store.log.append(made.key, -1, last) is None

@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
-from weftwork.ports.storage.annotations import Annotations
-from weftwork.ports.storage.api_keys import Keys
-from weftwork.ports.storage.assets import AssetRows
+from weftwork.ports.storage.annotations import AnnotationStore
+from weftwork.ports.storage.api_keys import ApiKeys
+from weftwork.ports.storage.assets import AssetIndex
 from weftwork.ports.storage.definitions import Definitions
-from weftwork.ports.storage.event_log import Created, EventLog
+from weftwork.ports.storage.event_log import EventLog, RunCreated
 from weftwork.ports.storage.signing_keys import SigningKeys
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
@@ -24,10 +24,10 @@ class Store(Protocol):
 
     log: EventLog
     definitions: Definitions
-    keys: Keys
+    keys: ApiKeys
     signing: SigningKeys
-    annotations: Annotations
-    assets: AssetRows
+    annotations: AnnotationStore
+    assets: AssetIndex
 
     async def open(self) -> None:
         """Make the ports usable."""
@@ -134,7 +134,7 @@ async def make_run(
 ) -> RunKey:
     """Create a run and bring it to the status with one event, or none for a pending one."""
     made = header(run_id, partition, **fields)
-    assert await store.log.create(made) == Created()
+    assert await store.log.create(made) == RunCreated()
     if status != "pending":
         assert await store.log.append(made.key, -1, batch(made.key, -1, status=status)) is None
     return made.key
@@ -149,4 +149,4 @@ def fields_of(events: list[Event]) -> list[dict[str, Any]]:
 async def state_of(store: Store, run: RunKey) -> tuple[Any, ...]:
     """Everything a store shows of a run."""
     events = await store.log.read(run, -1, 100_000)
-    return await store.log.read_run(run), fields_of(events), await store.log.hidden(run)
+    return await store.log.read_run(run), fields_of(events), await store.log.hidden_values(run)

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Final
 
-from weftwork.ports.storage.event_log import Created, Recorded, RunQuery
+from weftwork.ports.storage.event_log import RunCreated, RunQuery, SlotTaken
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import ACME, NOW, Check, Store, batch, header, make_run, record, state_of
@@ -12,11 +12,11 @@ from weftwork.testing.storage.harness import ACME, NOW, Check, Store, batch, hea
 
 async def a_record_is_stored_with_its_run(store: Store) -> None:
     """A record given to `create` or `append` is there when the call returns, as it was given."""
-    assert await store.log.create(header(), record=record("one", outcome=b"\x00\xff")) == Created()
-    assert await store.log.recall(ACME, "one", NOW) == record("one", outcome=b"\x00\xff")
+    assert await store.log.create(header(), record=record("one", outcome=b"\x00\xff")) == RunCreated()
+    assert await store.log.find_record(ACME, "one", NOW) == record("one", outcome=b"\x00\xff")
     run = header().key
     assert await store.log.append(run, -1, batch(run, -1, record=record("two"))) is None
-    assert await store.log.recall(ACME, "two", NOW) == record("two")
+    assert await store.log.find_record(ACME, "two", NOW) == record("two")
 
 
 async def a_taken_slot_makes_no_run(store: Store) -> None:
@@ -24,15 +24,15 @@ async def a_taken_slot_makes_no_run(store: Store) -> None:
     await store.log.create(header(), record=record())
     rival = record(fingerprint="other", outcome=b"other", created_at=NOW + 1)
     answer = await store.log.create(header("run-b"), (HiddenValue(-1, "", b"1"),), rival)
-    assert answer == Recorded(record())
+    assert answer == SlotTaken(record())
     assert await state_of(store, header("run-b").key) == (None, [], [])
-    assert await store.log.recall(ACME, "slot-1", 0) == record()
+    assert await store.log.find_record(ACME, "slot-1", 0) == record()
 
 
 async def a_taken_slot_adds_no_events(store: Store) -> None:
     """`append` answers Recorded with what the slot holds, and writes nothing."""
     run = await make_run(store)
-    await store.log.remember(record())
+    await store.log.save_record(record())
     before = await state_of(store, run)
     given = batch(
         run,
@@ -42,19 +42,19 @@ async def a_taken_slot_adds_no_events(store: Store) -> None:
         hidden=(HiddenValue(0, "/a", b"1"),),
         record=record(fingerprint="other"),
     )
-    assert await store.log.append(run, -1, given) == Recorded(record())
+    assert await store.log.append(run, -1, given) == SlotTaken(record())
     assert await state_of(store, run) == before
 
 
 async def the_slot_is_looked_at_first(store: Store) -> None:
     """A retry gets its recorded outcome although the scope, the sequence or the end stands in its way."""
     run = await make_run(store, scope_id="scope")
-    await store.log.remember(record())
-    assert await store.log.create(header("run-b", scope_id="scope"), (), record(), True) == Recorded(record())
+    await store.log.save_record(record())
+    assert await store.log.create(header("run-b", scope_id="scope"), (), record(), True) == SlotTaken(record())
     for expected in (-1, 7):
-        assert await store.log.append(run, expected, batch(run, expected, record=record())) == Recorded(record())
+        assert await store.log.append(run, expected, batch(run, expected, record=record())) == SlotTaken(record())
     await store.log.append(run, -1, batch(run, -1, status="cancelled"))
-    assert await store.log.append(run, 0, batch(run, 0, record=record())) == Recorded(record())
+    assert await store.log.append(run, 0, batch(run, 0, record=record())) == SlotTaken(record())
 
 
 async def one_of_many_takes_a_slot(store: Store) -> None:
@@ -63,39 +63,39 @@ async def one_of_many_takes_a_slot(store: Store) -> None:
     answers = await asyncio.gather(
         *(store.log.create(header(f"run-{number}"), (), given) for number, given in enumerate(outcomes))
     )
-    won = [number for number, answer in enumerate(answers) if answer == Created()]
+    won = [number for number, answer in enumerate(answers) if answer == RunCreated()]
     assert len(won) == 1
-    assert Counter(map(repr, answers)) == {repr(Created()): 1, repr(Recorded(outcomes[won[0]])): 63}
+    assert Counter(map(repr, answers)) == {repr(RunCreated()): 1, repr(SlotTaken(outcomes[won[0]])): 63}
     page = await store.log.list_runs(ACME, RunQuery(limit=100))
     assert [found.header.run_id for found in page.runs] == [f"run-{won[0]}"]
 
 
 async def a_record_can_stand_alone(store: Store) -> None:
     """`remember` stores a record once; afterwards it answers with the first and keeps it."""
-    assert await store.log.recall(ACME, "slot-1", 0) is None
-    assert await store.log.remember(record()) is None
-    assert await store.log.remember(record(outcome=b"other")) == Recorded(record())
-    assert await store.log.recall(ACME, "slot-1", 0) == record()
-    answers = await asyncio.gather(*(store.log.remember(record("slot-2", outcome=b"%d" % at)) for at in range(16)))
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.log.save_record(record()) is None
+    assert await store.log.save_record(record(outcome=b"other")) == SlotTaken(record())
+    assert await store.log.find_record(ACME, "slot-1", 0) == record()
+    answers = await asyncio.gather(*(store.log.save_record(record("slot-2", outcome=b"%d" % at)) for at in range(16)))
     assert answers.count(None) == 1
 
 
 async def an_old_record_is_not_recalled(store: Store) -> None:
     """`recall` leaves out a record made before `not_before`, and not one made at that instant."""
-    await store.log.remember(record())
-    assert await store.log.recall(ACME, "slot-1", NOW - 1) == record()
-    assert await store.log.recall(ACME, "slot-1", NOW) == record()
-    assert await store.log.recall(ACME, "slot-1", NOW + 1) is None
+    await store.log.save_record(record())
+    assert await store.log.find_record(ACME, "slot-1", NOW - 1) == record()
+    assert await store.log.find_record(ACME, "slot-1", NOW) == record()
+    assert await store.log.find_record(ACME, "slot-1", NOW + 1) is None
 
 
 async def an_expired_record_is_replaced(store: Store) -> None:
     """A record made before `expired_before` no longer holds its slot; the new one does, sweep or no sweep."""
-    await store.log.remember(record())
+    await store.log.save_record(record())
     late = record(outcome=b"late", created_at=NOW + 5, expired_before=NOW + 1)
-    assert await store.log.create(header(), record=late) == Created()
-    assert await store.log.recall(ACME, "slot-1", 0) == record(outcome=b"late", created_at=NOW + 5)
+    assert await store.log.create(header(), record=late) == RunCreated()
+    assert await store.log.find_record(ACME, "slot-1", 0) == record(outcome=b"late", created_at=NOW + 5)
     assert await store.log.sweep(NOW + 1) == 0
-    assert await store.log.remember(record(expired_before=NOW + 5)) == Recorded(
+    assert await store.log.save_record(record(expired_before=NOW + 5)) == SlotTaken(
         record(outcome=b"late", created_at=NOW + 5)
     )
 
@@ -104,14 +104,14 @@ async def old_records_are_swept(store: Store) -> None:
     """`sweep` deletes the records made before the instant and no other, and says how many; it may need
     several calls, since each does bounded work. A swept slot is free again."""
     for age in range(30):
-        await store.log.remember(record(f"slot-{age}", created_at=NOW - age))
+        await store.log.save_record(record(f"slot-{age}", created_at=NOW - age))
     swept = 0
     while count := await store.log.sweep(NOW - 9):
         swept += count
     assert swept == 20
-    left = [age for age in range(30) if await store.log.recall(ACME, f"slot-{age}", 0) is not None]
+    left = [age for age in range(30) if await store.log.find_record(ACME, f"slot-{age}", 0) is not None]
     assert left == list(range(10))
-    assert await store.log.create(header(), record=record("slot-20")) == Created()
+    assert await store.log.create(header(), record=record("slot-20")) == RunCreated()
 
 
 CHECKS: Final[tuple[Check, ...]] = (

@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from weftwork.ports.storage.api_keys import KeyRow
+from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
 from weftwork.testing.storage.harness import NOW, Check, Store
 
 
-def key(key_id: str, created_at: int = NOW) -> KeyRow:
+def key(key_id: str, created_at: int = NOW) -> ApiKeyRow:
     """A live key of a tenant."""
-    return KeyRow(key_id, b"\x00" * 32, "acme", "live", ("runs:read", "runs:create"), "Zoë's key", created_at)
+    return ApiKeyRow(key_id, b"\x00" * 32, "acme", "live", ("runs:read", "runs:create"), "Zoë's key", created_at)
 
 
 async def the_salt_is_made_once(store: Store) -> None:

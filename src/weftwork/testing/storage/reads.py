@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from weftwork.ports.storage.event_log import Created, RunQuery, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, RunQuery, SequenceConflict
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey, Status
@@ -124,7 +124,7 @@ async def hidden_values_come_back(store: Store) -> None:
     """`hidden` gives the values of the header and of every event, in order of their sequence, of that run
     only; nothing else shows them."""
     of_header = (HiddenValue(-1, "/token", b'"s3cret"'), HiddenValue(-1, "/deep/0", b'{"s3cret":1}'))
-    assert await store.log.create(header(), of_header) == Created()
+    assert await store.log.create(header(), of_header) == RunCreated()
     run = header().key
     other = await make_run(store, "run-b")
     await store.log.append(other, -1, batch(other, -1, hidden=(HiddenValue(0, "/x", b"0"),)))
@@ -133,7 +133,7 @@ async def hidden_values_come_back(store: Store) -> None:
         values = (HiddenValue(sequence, "/a", b'"s3cret"'), HiddenValue(sequence, "", b"\x00"))
         later += values
         await store.log.append(run, sequence - 1, batch(run, sequence - 1, hidden=values))
-    assert await store.log.hidden(run) == [*of_header, *later]
+    assert await store.log.hidden_values(run) == [*of_header, *later]
     shown = repr((await store.log.read_run(run), await store.log.read(run, -1, 10)))
     assert "s3cret" not in shown
 
@@ -324,7 +324,7 @@ async def another_partition_sees_nothing(store: Store) -> None:
             page = await store.log.list_runs(partition, query)
             assert (page.runs, page.more) == ((), False)
         assert isinstance(await raised(store.log.append(stranger, 0, batch(stranger, 0))), SequenceConflict)
-        assert await store.log.recall(partition, "slot-1", 0) is None
+        assert await store.log.find_record(partition, "slot-1", 0) is None
     assert await state_of(store, run) == before
 
 
@@ -333,7 +333,7 @@ async def equal_ids_are_different_runs(store: Store) -> None:
     run = await _full_run(store)
     before = await state_of(store, run)
     theirs = header(partition=OTHER, tags=("t",), inputs={"of": "other"})
-    assert await store.log.create(theirs) == Created()
+    assert await store.log.create(theirs) == RunCreated()
     assert await store.log.append(theirs.key, -1, batch(theirs.key, -1, 4, "completed")) is None
     assert await state_of(store, run) == before
     stored, events, hidden = await state_of(store, theirs.key)
@@ -346,18 +346,18 @@ async def equal_ids_are_different_runs(store: Store) -> None:
 
 async def equal_slots_are_different_records(store: Store) -> None:
     """A slot that is taken in one partition is free in every other, and stays what it is."""
-    await store.log.remember(record())
+    await store.log.save_record(record())
     theirs = record(partition=OTHER, outcome=b"theirs")
-    assert await store.log.create(header(partition=OTHER), (), theirs) == Created()
-    assert await store.log.recall(ACME, "slot-1", 0) == record()
-    assert await store.log.recall(OTHER, "slot-1", 0) == theirs
+    assert await store.log.create(header(partition=OTHER), (), theirs) == RunCreated()
+    assert await store.log.find_record(ACME, "slot-1", 0) == record()
+    assert await store.log.find_record(OTHER, "slot-1", 0) == theirs
 
 
 async def a_record_stays_in_the_partition_of_its_run(store: Store) -> None:
     """`create` refuses another partition's record with an exception, and writes nothing."""
     assert await raised(store.log.create(header(), (), record(partition=OTHER))) is not None
     assert await store.log.read_run(header().key) is None
-    assert await store.log.recall(OTHER, "slot-1", 0) is None
+    assert await store.log.find_record(OTHER, "slot-1", 0) is None
 
 
 async def _full_run(store: Store) -> RunKey:

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from weftwork.ports.storage.assets import AssetQuery
 from weftwork.ports.storage.event_log import (
-    Created,
-    Instruction,
     InterruptQuery,
-    Recorded,
+    PendingCancelRequest,
+    RunCreated,
     RunQuery,
     SequenceConflict,
+    SlotTaken,
     StillLive,
     StoreUnavailable,
 )
@@ -61,8 +61,8 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     try:
         assert await state_of(store, given.key) == before
-        assert await store.log.recall(ACME, "slot-1", 0) == record()
-        assert await store.log.unfinished(None, 10) == [given.key]
+        assert await store.log.find_record(ACME, "slot-1", 0) == record()
+        assert await store.log.unfinished_runs(None, 10) == [given.key]
         for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
             assert [found.header for found in (await store.log.list_runs(ACME, query)).runs] == [given]
         assert await store.definitions.get("d1") == b"{}"
@@ -81,15 +81,15 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     run = await make_run(store, status="running", scope_id="scope")
     ended = await make_run(store, "ended", status="failed")
-    await store.log.remember(record())
+    await store.log.save_record(record())
     await store.close()
 
     store = await _opened(make)
     try:
         assert isinstance(await raised(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
         assert isinstance(await raised(store.log.append(ended, 0, batch(ended, 0))), SequenceConflict)
-        assert await store.log.create(header("run-b"), (), record()) == Recorded(record())
-        assert await store.log.create(header("run-b", scope_id="scope"), (), None, True) != Created()
+        assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
+        assert await store.log.create(header("run-b", scope_id="scope"), (), None, True) != RunCreated()
         assert await store.log.append(run, 0, batch(run, 0)) is None
         assert [item["sequence"] for item in fields_of(await store.log.read(run, -1, 10))] == [0, 1]
         await make_run(store, "run-b")
@@ -112,13 +112,13 @@ async def who_waits_is_found_after_a_restart(make: Callable[[], Store]) -> None:
 
     store = await _opened(make)
     try:
-        assert await store.log.unfinished(None, 10) == [awake]
-        assert (await store.log.next_wake(), await store.log.due(NOW + 5, 10)) == (NOW + 5, [parked])
+        assert await store.log.unfinished_runs(None, 10) == [awake]
+        assert (await store.log.next_wake(), await store.log.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
         assert await walk(store) == [shown(awake, rows[number]) for number in (0, 1, 3)]
         await add(store, awake, 1, answered("i0"))
         assert await walk(store, InterruptQuery(after=cursor)) == [shown(awake, rows[number]) for number in (1, 3)]
         await store.log.append(parked, 0, waiting(parked, 0, NOW + 9))
-        assert (await store.log.next_wake(), await store.log.due(NOW + 8, 10)) == (NOW + 9, [])
+        assert (await store.log.next_wake(), await store.log.due_runs(NOW + 8, 10)) == (NOW + 9, [])
     finally:
         await store.close()
 
@@ -134,9 +134,9 @@ async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     try:
         assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, three]
-        assert await store.log.descendants(parent) == 3
+        assert await store.log.count_descendants(parent) == 3
         assert await store.log.news(None, 10) == kept
-        assert await store.log.instructions(None, 10) == [Instruction(three, parent.run_id, "why")]
+        assert await store.log.instructions(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
         kept[0] = await tell(store, parent, one, 0, "completed")
         await store.log.hear((kept[1],))
         assert await store.log.news(None, 10) == kept[:1]
@@ -161,26 +161,26 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.create(header("run-b")),
         store.log.append(run, -1, batch(run, -1)),
         store.log.children(run, None, 10),
-        store.log.descendants(run),
+        store.log.count_descendants(run),
         store.log.news(None, 10),
         store.log.hear(()),
         store.log.instructions(None, 10),
-        store.log.remember(record()),
-        store.log.recall(ACME, "slot-1", 0),
+        store.log.save_record(record()),
+        store.log.find_record(ACME, "slot-1", 0),
         store.log.read(run, -1, 10),
         store.log.read_run(run),
         store.log.projection(run),
-        store.log.hidden(run),
+        store.log.hidden_values(run),
         store.log.list_runs(ACME, RunQuery()),
-        store.log.unfinished(None, 10),
+        store.log.unfinished_runs(None, 10),
         store.log.next_wake(),
-        store.log.due(0, 10),
+        store.log.due_runs(0, 10),
         store.log.list_interrupts(ACME, InterruptQuery()),
         store.log.check_ready(),
         store.log.sweep(0),
         store.log.delete(run, 0),
         store.log.purge(),
-        store.log.ended_before(0, 10),
+        store.log.runs_ended_before(0, 10),
         store.log.count_ended(0),
         store.definitions.put("d1", b""),
         store.definitions.get("d1"),

@@ -11,13 +11,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from weftwork.ports.storage.event_log import (
-    Created,
     InterruptPage,
     InterruptQuery,
     OpenInterrupt,
-    Recorded,
+    RunCreated,
     RunQuery,
     SequenceConflict,
+    SlotTaken,
 )
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey, Status
@@ -84,7 +84,7 @@ async def open_interrupts_are_listed_oldest_first(store: Store) -> None:
     await add(store, first, -1, late, early)
     second = header("run-a")
     with_first = batch(second.key, -1, 1, "waiting-input", (middle, StateRow("variable", "i9", b"1")))
-    assert await store.log.create(second, (), None, False, with_first) == Created()
+    assert await store.log.create(second, (), None, False, with_first) == RunCreated()
     page = await store.log.list_interrupts(ACME, InterruptQuery())
     wanted = (shown(first, early, "order"), shown(second.key, middle), shown(first, late, "order"))
     assert page == InterruptPage(wanted, None, False)
@@ -180,13 +180,13 @@ async def a_refused_append_lists_nothing(store: Store) -> None:
     """A conflict, a taken slot and an inconsistent batch neither list an interrupt nor end one."""
     run = await make_run(store)
     await add(store, run, -1, interrupt("i1"))
-    await store.log.remember(record())
+    await store.log.save_record(record())
     rows = (answered("i1"), interrupt("i2"))
     for expected in (-1, 7):
         refused = store.log.append(run, expected, batch(run, expected, 1, "running", rows))
         assert isinstance(await raised(refused), SequenceConflict)
     taken = batch(run, 0, 1, "running", rows, record=record())
-    assert await store.log.append(run, 0, taken) == Recorded(record())
+    assert await store.log.append(run, 0, taken) == SlotTaken(record())
     broken = Batch((event(run, 5),), batch(run, 0).projection, rows)
     assert await raised(store.log.append(run, 0, broken)) is not None
     nobody = RunKey(ACME, "nobody")
@@ -279,7 +279,7 @@ async def that_a_run_is_parked_comes_back(store: Store) -> None:
     """`parked` and `wake_at` are as given last, with the first batch too, in all that shows a projection."""
     made = header()
     run = made.key
-    assert await store.log.create(made, (), None, False, waiting(run, -1, NOW)) == Created()
+    assert await store.log.create(made, (), None, False, waiting(run, -1, NOW)) == RunCreated()
     given = waiting(run, -1, NOW)
     for expected, following in enumerate(
         (
@@ -309,15 +309,15 @@ async def parked_runs_are_not_recovered(store: Store) -> None:
     awake = await make_run(store, "awake", status="running")
     born = header("born")
     await store.log.create(born, (), None, False, waiting(born.key, -1, NOW))
-    assert await store.log.unfinished(None, 10) == [awake]
-    assert await store.log.unfinished(runs[2], 10) == [awake]
+    assert await store.log.unfinished_runs(None, 10) == [awake]
+    assert await store.log.unfinished_runs(runs[2], 10) == [awake]
     for number, status in enumerate[Status](("running", "waiting-input", "cancelled", "running"), 1):
         await store.log.append(runs[number], 0, batch(runs[number], 0, 1, status))
-    assert await store.log.unfinished(None, 10) == [runs[1], runs[2], runs[4], awake]
-    assert await store.log.unfinished(runs[0], 1) == [runs[1]]
-    assert await store.log.unfinished(runs[3], 10) == [runs[4], awake]
+    assert await store.log.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4], awake]
+    assert await store.log.unfinished_runs(runs[0], 1) == [runs[1]]
+    assert await store.log.unfinished_runs(runs[3], 10) == [runs[4], awake]
     await store.log.append(awake, 0, waiting(awake, 0))
-    assert await store.log.unfinished(None, 10) == [runs[1], runs[2], runs[4]]
+    assert await store.log.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4]]
 
 
 async def the_next_wake_is_the_earliest(store: Store) -> None:
@@ -350,11 +350,11 @@ async def due_runs_come_earliest_first(store: Store) -> None:
     await store.log.append(awake, -1, waiting(awake, -1, NOW, parked=False))
     for until, names in ((0, ""), (1, "be"), (4, "be"), (5, "beac"), (8, "beac"), (2**40, "beacd")):
         for limit in (0, 1, 3, 10):
-            assert await store.log.due(NOW + until, limit) == [runs[name] for name in names[:limit]]
+            assert await store.log.due_runs(NOW + until, limit) == [runs[name] for name in names[:limit]]
     await store.log.append(runs["b"], 0, waiting(runs["b"], 0, NOW + 7))
     await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
     await store.log.append(runs["a"], 0, batch(runs["a"], 0, 1, "running"))
-    assert await store.log.due(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]
+    assert await store.log.due_runs(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]
 
 
 PARKED_CHECKS: Final[tuple[Check, ...]] = (
@@ -373,9 +373,9 @@ async def unfinished_runs_are_found(store: Store) -> None:
         run = await make_run(store, f"run-{99 - number}", OTHER if number % 3 else ACME, status)
         if status not in TERMINAL_STATUSES:
             live.append(run)
-    assert await store.log.unfinished(None, 100) == live
+    assert await store.log.unfinished_runs(None, 100) == live
     await store.log.append(live[0], -1, batch(live[0], -1, status="cancelled"))
-    assert await store.log.unfinished(None, 100) == live[1:]
+    assert await store.log.unfinished_runs(None, 100) == live[1:]
 
 
 async def unfinished_runs_come_in_pages(store: Store) -> None:
@@ -383,12 +383,12 @@ async def unfinished_runs_come_in_pages(store: Store) -> None:
     live = [await make_run(store, f"run-{number}", OTHER if number % 2 else ACME) for number in range(11)]
     for limit in (1, 3, 11, 50):
         found: list[RunKey] = []
-        while page := await store.log.unfinished(found[-1] if found else None, limit):
+        while page := await store.log.unfinished_runs(found[-1] if found else None, limit):
             assert len(page) <= limit
             found += page
         assert found == live
     await store.log.append(live[4], -1, batch(live[4], -1, status="failed"))
-    assert await store.log.unfinished(live[4], 3) == live[5:8]
+    assert await store.log.unfinished_runs(live[4], 3) == live[5:8]
 
 
 UNFINISHED_CHECKS: Final[tuple[Check, ...]] = (unfinished_runs_are_found, unfinished_runs_come_in_pages)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.ports.storage.event_log import Active, Created, Recorded, RunQuery, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, RunQuery, ScopeTaken, SequenceConflict, SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.events import Event
@@ -85,7 +85,7 @@ async def a_conflict_writes_nothing(store: Store) -> None:
         )
         assert isinstance(await raised(store.log.append(run, expected, given)), SequenceConflict)
         assert await state_of(store, run) == before
-        assert await store.log.recall(ACME, "slot-1", 0) is None
+        assert await store.log.find_record(ACME, "slot-1", 0) is None
 
 
 async def an_unknown_run_is_a_conflict(store: Store) -> None:
@@ -155,7 +155,7 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
     ):
         assert await raised(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before
-    assert await store.log.recall(OTHER, "slot-1", 0) is None
+    assert await store.log.find_record(OTHER, "slot-1", 0) is None
     for partition in (ACME, OTHER):
         assert await store.log.read_run(RunKey(partition, "child")) is None
     assert await store.log.append(run, 0, good) is None
@@ -176,7 +176,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
         found = await store.log.read_run(run)
         assert found is not None
         events = len(await store.log.read(run, -1, 10))
-        recorded = await store.log.recall(ACME, f"slot-{number}", 0)
+        recorded = await store.log.find_record(ACME, f"slot-{number}", 0)
         seen = (found.projection.last_sequence, len(found.rows), events, recorded is not None)
         assert seen in ((-1, 0, 0, False), (4, 1, 5, True))
 
@@ -202,10 +202,10 @@ APPEND_CHECKS: Final[tuple[Check, ...]] = (
 
 async def a_new_run_is_pending_and_empty(store: Store) -> None:
     """A created run has status pending, last sequence -1, no events, no rows and the header it was given."""
-    assert await store.log.create(header()) == Created()
+    assert await store.log.create(header()) == RunCreated()
     assert await store.log.read_run(header().key) == StoredRun(header(), Projection("pending", -1))
     assert await store.log.read(header().key, -1, 10) == []
-    assert await store.log.hidden(header().key) == []
+    assert await store.log.hidden_values(header().key) == []
 
 
 async def a_run_comes_with_its_first_batch(store: Store) -> None:
@@ -217,19 +217,21 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
             "hidden": (HiddenValue(1, "/b", b"2"),),
         }
         first = batch(given.key, -1, 3, status, **parts)
-        assert await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record(status), first=first) == Created()
+        assert (
+            await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record(status), first=first) == RunCreated()
+        )
         other = header(f"other-{status}")
-        assert await store.log.create(other, (HiddenValue(-1, "/a", b"1"),)) == Created()
+        assert await store.log.create(other, (HiddenValue(-1, "/a", b"1"),)) == RunCreated()
         assert await store.log.append(other.key, -1, batch(other.key, -1, 3, status, **parts)) is None
         stored, events, hidden = await state_of(store, given.key)
         expected, other_events, other_hidden = await state_of(store, other.key)
         assert (stored.projection, stored.rows, hidden) == (expected.projection, expected.rows, other_hidden)
         assert [item | {"run_id": ""} for item in events] == [item | {"run_id": ""} for item in other_events]
         assert (stored.header, [item["sequence"] for item in events]) == (given, [0, 1, 2])
-        assert await store.log.recall(ACME, status, 0) == record(status)
+        assert await store.log.find_record(ACME, status, 0) == record(status)
     running, ended = header("running").key, header("completed").key
-    assert running in await store.log.unfinished(None, 10)
-    assert ended not in await store.log.unfinished(None, 10)
+    assert running in await store.log.unfinished_runs(None, 10)
+    assert ended not in await store.log.unfinished_runs(None, 10)
     assert await store.log.append(running, 2, batch(running, 2)) is None
     assert isinstance(await raised(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
 
@@ -237,11 +239,11 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
 async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
     """Slot taken, scope taken, id in use or an unsound batch: neither run nor events are there."""
     await make_run(store, "live", scope_id="scope")
-    await store.log.remember(record())
+    await store.log.save_record(record())
     given = header("next", scope_id="scope")
     first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(HiddenValue(0, "/a", b"1"),))
-    assert await store.log.create(given, (), record(), first=first) == Recorded(record())
-    assert await store.log.create(given, (), None, True, first) == Active("live")
+    assert await store.log.create(given, (), record(), first=first) == SlotTaken(record())
+    assert await store.log.create(given, (), None, True, first) == ScopeTaken("live")
     for unsound in (
         batch(given.key, 0),
         batch(header("else").key, -1),
@@ -250,7 +252,7 @@ async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
     ):
         assert isinstance(await raised(store.log.create(given, first=unsound)), HostFault)
     assert await state_of(store, given.key) == (None, [], [])
-    assert await store.log.recall(ACME, "own", 0) is None
+    assert await store.log.find_record(ACME, "own", 0) is None
     before = await state_of(store, header("live").key)
     again = batch(header("live").key, -1, 2)
     assert await raised(store.log.create(header("live"), first=again)) is not None
@@ -312,7 +314,7 @@ async def a_run_id_is_used_once(store: Store) -> None:
     )
     assert error is not None
     assert await state_of(store, run) == before
-    assert await store.log.recall(ACME, "slot-1", 0) is None
+    assert await store.log.find_record(ACME, "slot-1", 0) is None
     assert len((await store.log.list_runs(ACME, RunQuery())).runs) == 1
 
 
@@ -323,9 +325,9 @@ async def a_live_run_keeps_its_scope(store: Store) -> None:
         await make_run(store, f"run-{number}", status=status, scope_id=scope)
         second = header(f"second-{number}", scope_id=scope)
         taken = await store.log.create(second, (HiddenValue(-1, "", b"1"),), record(), exclusive=True)
-        assert taken == Active(f"run-{number}")
+        assert taken == ScopeTaken(f"run-{number}")
         assert await state_of(store, second.key) == (None, [], [])
-        assert await store.log.recall(ACME, "slot-1", 0) is None
+        assert await store.log.find_record(ACME, "slot-1", 0) is None
 
 
 async def a_scope_is_free_again_after_the_end(store: Store) -> None:
@@ -335,27 +337,27 @@ async def a_scope_is_free_again_after_the_end(store: Store) -> None:
     await make_run(store, "other", partition=OTHER, scope_id="scope")
     await make_run(store, "wide", scope_id="scope-2")
     await make_run(store, "none")
-    assert await store.log.create(header("next", scope_id="scope"), exclusive=True) == Created()
-    assert await store.log.create(header("free", scope_id="scope")) == Created()
+    assert await store.log.create(header("next", scope_id="scope"), exclusive=True) == RunCreated()
+    assert await store.log.create(header("free", scope_id="scope")) == RunCreated()
 
 
 async def no_scope_is_a_scope(store: Store) -> None:
     """Runs without a scope are one scope of their own."""
     await make_run(store, "scoped", scope_id="scope")
-    assert await store.log.create(header("first"), exclusive=True) == Created()
-    assert await store.log.create(header("second"), exclusive=True) == Active("first")
+    assert await store.log.create(header("first"), exclusive=True) == RunCreated()
+    assert await store.log.create(header("second"), exclusive=True) == ScopeTaken("first")
     first = header("first").key
     await store.log.append(first, -1, batch(first, -1, status="cancelled"))
-    assert await store.log.create(header("third"), exclusive=True) == Created()
+    assert await store.log.create(header("third"), exclusive=True) == RunCreated()
 
 
 async def one_of_many_takes_a_scope(store: Store) -> None:
     """Of concurrent exclusive creations in one scope exactly one makes a run; the others name it."""
     headers = [header(f"run-{number}", scope_id="scope") for number in range(32)]
     answers = await asyncio.gather(*(store.log.create(given, exclusive=True) for given in headers))
-    made = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == Created()]
+    made = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == RunCreated()]
     assert len(made) == 1
-    assert Counter(answer for answer in answers if answer != Created()) == {Active(made[0]): 31}
+    assert Counter(answer for answer in answers if answer != RunCreated()) == {ScopeTaken(made[0]): 31}
     page = await store.log.list_runs(ACME, RunQuery())
     assert [found.header.run_id for found in page.runs] == made
 

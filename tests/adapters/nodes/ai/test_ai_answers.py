@@ -9,7 +9,7 @@ from tests.adapters.nodes.ai import fake_model_context as speaking_module
 from tests.adapters.nodes.ai.fake_model_context import Speaking, answer_of
 from tests.adapters.nodes.fake_context import call, outcome
 from weftwork.engine.models import generation
-from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, NodeOutcome
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import GateVerdict
 from weftwork.protocol.envelopes.kind import KindDefinition
@@ -170,7 +170,7 @@ def test_an_envelope_passes_the_gate_and_becomes_the_outputs(said: str) -> None:
 @pytest.mark.rule("ai-06")
 def test_a_question_is_asked_and_its_answer_told_to_the_model() -> None:
     context = speaking(ASKS, SENT)
-    with pytest.raises(Asking) as asking:
+    with pytest.raises(InterruptPending) as asking:
         typed(context)
     question = asking.value.interrupt
     assert question.kind == "clarification"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import TYPES, Scope, call, outcome
 from tests.adapters.nodes.runs.fake_dispatch import Host
 from weftwork.adapters.nodes.builtin import builtin
-from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, NodeOutcome, Suspended
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.interrupts import Resolution
 from weftwork.protocol.workflow.node_config import check_config
@@ -29,7 +29,7 @@ def act(
     found: NodeOutcome
     try:
         found = outcome(MOCK_AGENT, given, host)
-    except Asking as asking:
+    except InterruptPending as asking:
         found = Suspended(asking.interrupt)
     events = [*host.said, *(found.effects if isinstance(found, Completed | Suspended) else ())]
     for each in events:

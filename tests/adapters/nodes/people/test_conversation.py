@@ -6,7 +6,7 @@ import pytest
 
 from tests.adapters.nodes.fake_context import Context, RunScope, call, outcome
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
-from weftwork.ports.node_outcome import Asking, Completed, Failed, NodeOutcome, WriteChannel
+from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, NodeOutcome, WriteChannel
 from weftwork.protocol.json.schema import check_inline, document
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Interrupt, Resolution
 from weftwork.protocol.workflow.channels import shape_error
@@ -32,7 +32,7 @@ def talk(
     found: NodeOutcome | Interrupt
     try:
         found = outcome(GATE, call(config, inputs, scope, iteration=iteration), context)
-    except Asking as asking:
+    except InterruptPending as asking:
         found = asking.interrupt
     suspend = document("suspend-request")["$id"]
     for each in context.asked:

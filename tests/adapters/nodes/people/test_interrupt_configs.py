@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.adapters.nodes.fake_context import TYPES, Context, RunScope, call, outcome
 from tests.harness.definitions import examples
-from weftwork.ports.node_outcome import Asking, Failed, Suspended
+from weftwork.ports.node_outcome import Failed, InterruptPending, Suspended
 from weftwork.protocol.people.approvals import ACTIONS
 from weftwork.protocol.people.interrupt_validation import check_interrupt
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt
@@ -79,7 +79,7 @@ def questions(type_id: str, config: dict[str, Any]) -> list[Interrupt]:
     given = call(config, {"none": ""}, scope, node_id="n" * 128)
     try:
         found = outcome(type_id, given, context)
-    except Asking:
+    except InterruptPending:
         return context.asked
     if isinstance(found, Suspended):
         return [found.interrupt]

@@ -10,12 +10,12 @@ from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.ports.node_outcome import (
     AppendLog,
-    Asking,
     AwaitsChildren,
     CancelChild,
     Completed,
     EmitEvent,
     Failed,
+    InterruptPending,
     NewChild,
     NodeEffect,
     NodeOutcome,
@@ -90,13 +90,13 @@ class Dispatch:
             visit=self.visit,
             children=dict(self.children),
             open_children=len(self.open),
-            decided=self.decided,
+            decision=self.decided,
         )
 
         async def work() -> NodeOutcome:
             try:
                 return await self.type.run(call, host)
-            except Asking as asking:
+            except InterruptPending as asking:
                 return Suspended(asking.interrupt)
 
         return run(work), host.said

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import TYPES, RunScope, call, outcome
 from tests.adapters.nodes.runs.fake_dispatch import Host
 from tests.harness.definitions import examples
-from weftwork.ports.node_outcome import Asking, Completed, EmitEvent, Failed, NodeOutcome, Suspended
+from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
@@ -47,7 +47,7 @@ def tick(
     found: NodeOutcome
     try:
         found = outcome(SUPERVISOR, given_call, host)
-    except Asking as asking:
+    except InterruptPending as asking:
         found = Suspended(asking.interrupt)
     if isinstance(found, Completed):
         (event,) = found.effects

@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.ports.node_outcome import Asking, Completed, Failed, Suspended
+from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, Suspended
 
 
 @weftwork.node("acme.ask")
@@ -68,7 +68,7 @@ def test_after_a_question_every_call_asks_again() -> None:
     asked = stage.run(stubborn)
     assert isinstance(asked, Suspended)
     assert asked.interrupt.data == {"customKind": "first"}
-    assert raised == [Asking] * 3
+    assert raised == [InterruptPending] * 3
     assert stage.recorded == {}
 
 

@@ -10,12 +10,12 @@ import weftwork
 from tests.adapters.python.fake_node_host import Stage
 from weftwork.adapters.python.calls.call_state import Fate
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
-from weftwork.ports.outbound import Request, Response
+from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
 
 class Out:
-    async def fetch(self, request: Request) -> Response:
-        return Response(200, (), b"1", request.url)
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
+        return OutboundResponse(200, (), b"1", request.url)
 
     async def close(self) -> None: ...
 

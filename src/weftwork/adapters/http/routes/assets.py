@@ -16,7 +16,7 @@ from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.media.assets import DAY_MS, LISTING_URL_MS, Assets, upload_too_large
 from weftwork.ports.clock import Clock
-from weftwork.ports.storage.assets import Asset, AssetPlace, AssetQuery, FoundAsset
+from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, StoredAsset
 from weftwork.ports.storage.blobs import BlobSource
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.limits import Limits
@@ -78,7 +78,7 @@ class AssetRoutes:
         return None
 
     async def _send(
-        self, request: Request, asset: Asset, headers: Headers, status: int, part: ByteRange, only_head: bool
+        self, request: Request, asset: StoredAsset, headers: Headers, status: int, part: ByteRange, only_head: bool
     ) -> None:
         """media-31 (host): at the pace of the client, whole or broken off; the bytes are let go of in every case."""
         source = await self._assets.open(asset)
@@ -109,11 +109,11 @@ class AssetRoutes:
             used["quota"] = self._limits.max_asset_bytes_per_tenant
         document: dict[str, Any] = {"assets": [self._shown(each) for each in found[:limit]], "usage": used}
         if len(found) > limit:
-            last = found[limit - 1].asset.place
+            last = found[limit - 1].asset.cursor
             document["nextCursor"] = f"{last.created_at}.{last.sha256}"
         return json_response(200, document)
 
-    def _shown(self, found: FoundAsset) -> dict[str, Any]:
+    def _shown(self, found: AssetEntry) -> dict[str, Any]:
         asset = found.asset
         return {
             "mediaRef": media_ref(asset.sha256),
@@ -126,13 +126,13 @@ class AssetRoutes:
         }
 
 
-def _place(cursor: str | None) -> AssetPlace | None:
+def _place(cursor: str | None) -> AssetCursor | None:
     if cursor is None:
         return None
     if _CURSOR.fullmatch(cursor) is None:
         raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
     created_at, _, sha256 = cursor.partition(".")
-    return AssetPlace(int(created_at), sha256)
+    return AssetCursor(int(created_at), sha256)
 
 
 async def _write(request: Request, source: BlobSource, start: int, length: int) -> None:

@@ -159,7 +159,7 @@ class FetchRoutes:
 
 async def _tried(client: outbound.Outbound, url: str, init: dict[str, Any]) -> dict[str, Any]:
     headers = tuple(init.get("headers", {}).items())
-    wanted = outbound.Request(url, init.get("method", "GET"), headers, init.get("body", "").encode())
+    wanted = outbound.OutboundRequest(url, init.get("method", "GET"), headers, init.get("body", "").encode())
     try:
         return {"outcome": "fetched", "status": (await client.fetch(wanted)).status}
     except outbound.FetchRefused as refused:

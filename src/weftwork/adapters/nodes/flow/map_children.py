@@ -38,7 +38,7 @@ async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -
         if isinstance(child, Failed):
             return _item_failed(index, child)
         started.append(StartChild(child))
-        weight += child.weight
+        weight += child.input_bytes
         if weight > MOST_BYTES:
             break
         if len(started) % AT_ONCE == 0:

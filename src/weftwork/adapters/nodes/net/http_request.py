@@ -15,7 +15,7 @@ from weftwork.adapters.nodes.call_inputs import faulty, render
 from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, notes, ports, template, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.decoder import decode
@@ -77,7 +77,7 @@ def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
     return (WaitingNode(HTTP_REQUEST, request),)
 
 
-def _request(call: NodeCall, context: NodeContext) -> Request | Failed:
+def _request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
     """The request that the node is to send. Raises ExpressionFault."""
     config = call.config
     method: str = config.get("method", "GET")
@@ -91,7 +91,7 @@ def _request(call: NodeCall, context: NodeContext) -> Request | Failed:
         headers.setdefault("content-type", ("Content-Type", kind))
     if method not in SAFE_METHODS:
         headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP)))
-    return Request(
+    return OutboundRequest(
         url,
         method,
         tuple(headers.values()),
@@ -115,7 +115,7 @@ def _content(call: NodeCall) -> tuple[bytes, str]:
 class _Sending:
     """One node that sends one request."""
 
-    def __init__(self, outbound: Outbound, request: Request, call: NodeCall, context: NodeContext) -> None:
+    def __init__(self, outbound: Outbound, request: OutboundRequest, call: NodeCall, context: NodeContext) -> None:
         self._outbound = outbound
         self._request = request
         self._strict: bool = call.config.get("failOnStatus", True)
@@ -175,7 +175,7 @@ class _Sending:
         return Failed("http_status", f"The answer has the status {status}.", {"status": status}, retryable=again)
 
 
-async def _outputs(response: Response) -> dict[str, Any]:
+async def _outputs(response: OutboundResponse) -> dict[str, Any]:
     headers: dict[str, str] = {}
     for name, value in response.headers:
         key = name.lower()

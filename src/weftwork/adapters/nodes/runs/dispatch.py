@@ -42,7 +42,7 @@ def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
 
 
 async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> NodeOutcome:
-    decided, config = call.decided, call.config
+    decided, config = call.decision, call.config
     if decided is None:
         message = "There is no decision of a supervisor to carry out."
         return Failed("no_pending_decision", message, retryable=False)

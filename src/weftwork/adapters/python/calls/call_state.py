@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 from weftwork.adapters.python.errors import Abandoned, NodeError, misused
-from weftwork.ports.node_outcome import Asking
+from weftwork.ports.node_outcome import InterruptPending
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Fate:
     __slots__ = ("asking", "failure", "over", "stopped", "uncalled", "undone")
 
     def __init__(self) -> None:
-        self.asking: Asking | None = None
+        self.asking: InterruptPending | None = None
         self.failure: NodeError | None = None
         self.over = False
         self.stopped = False

@@ -18,7 +18,7 @@ class Response:
 
     __slots__ = ("content", "headers", "status", "url")
 
-    def __init__(self, found: outbound.Response) -> None:
+    def __init__(self, found: outbound.OutboundResponse) -> None:
         self.status = found.status
         self.content = found.content
         self.url = found.url
@@ -42,7 +42,7 @@ class Response:
 
 def request_of(
     url: str, method: str, headers: Headers, json: Any, content: bytes | str | None, timeout: float | None
-) -> outbound.Request:
+) -> outbound.OutboundRequest:
     """The request that is sent. Raises ValueError for what cannot be one."""
     pairs = cast("Mapping[str, str]", headers).items() if isinstance(headers, Mapping) else headers
     listed: list[tuple[str, str]] = [*pairs]
@@ -59,4 +59,4 @@ def request_of(
     if timeout is not None and not timeout > 0:
         raise ValueError("timeout takes seconds, more than none")
     milliseconds = max(1, int(timeout * 1000)) if timeout is not None else 0
-    return outbound.Request(url, method.upper(), tuple(listed), body, milliseconds)
+    return outbound.OutboundRequest(url, method.upper(), tuple(listed), body, milliseconds)

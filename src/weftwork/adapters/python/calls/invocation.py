@@ -21,9 +21,9 @@ from weftwork.adapters.python.calls.steps import CallPlain, Steps
 from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused, node_error
 from weftwork.adapters.python.threads import Threads
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, is_storable, loggable, shown
-from weftwork.ports.node_outcome import AppendLog, Asking, EmitEvent, StepFailed
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, InterruptPending, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Request, Response
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.run.events import is_author_event_type
 from weftwork.protocol.run.versions import version_error
@@ -134,7 +134,7 @@ class Entry:
         self.fate.check_going_on()
         return await self.steps.take(name, function, effect, call_plain)
 
-    def close(self) -> Asking | None:
+    def close(self) -> InterruptPending | None:
         """End the entry, and the steps in it; the question that the node waits for, if it does."""
         self.steps.cut()
         self.models.cut()
@@ -155,14 +155,14 @@ class Entry:
             raise answered_otherwise(asked.key)
         try:
             resolution = await self.host.ask(interrupt)
-        except Asking as asking:
+        except InterruptPending as asking:
             self.fate.asking = asking
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None
         return received(asked, resolution)
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         self.fate.check()
         if self.tools.outbound is None:
             raise missing("requests to others")

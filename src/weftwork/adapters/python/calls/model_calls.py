@@ -18,7 +18,7 @@ from weftwork.adapters.python.values import converted
 from weftwork.engine.models.generation import generate_envelope, generate_text, generate_value
 from weftwork.engine.models.model_request import START_MESSAGE, finish_reason, make_model_request
 from weftwork.ports.models import Message, ModelRequest
-from weftwork.ports.node_outcome import Asking, Failed, NodeEffect, StepFailed
+from weftwork.ports.node_outcome import Failed, InterruptPending, NodeEffect, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.models.answers import ModelAnswer
@@ -135,7 +135,7 @@ class Models:
         self._asking.add(task)
         try:
             made = await make(cast("NodeContext", _Voice(self, voice)))
-        except Asking as asking:
+        except InterruptPending as asking:
             self._fate.asking = asking
             raise
         except StepFailed as error:

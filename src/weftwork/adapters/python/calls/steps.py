@@ -18,7 +18,7 @@ from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, St
 from weftwork.adapters.python.node_tasks import ended
 from weftwork.adapters.python.threads import ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted, is_storable
-from weftwork.ports.node_outcome import Asking, Failed, NotDone, StepFailed
+from weftwork.ports.node_outcome import Failed, InterruptPending, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.run.effects import MAX_STEP_NAME
 from weftwork.protocol.workflow.node_types import Effect
@@ -159,7 +159,7 @@ class Steps:
             if isinstance(undone.__cause__, NodeError):
                 raise undone.__cause__ from None
             raise
-        except Asking as asking:
+        except InterruptPending as asking:
             self._fate.asking = asking
             raise
 
@@ -174,7 +174,7 @@ class Steps:
         self.running.append(key)
         try:
             return await run()
-        except (NotDone, StepFailed, Asking):
+        except (NotDone, StepFailed, InterruptPending):
             raise
         except FetchError as error:
             if not error.sent:
